@@ -1,0 +1,242 @@
+"""Starting programs: the only place that does.
+
+Every load and every tool is a program with a deadline. It runs under `reaper.py`, in a process group of its own, and its whole family
+ends when it ends, when its deadline passes, or when the harness dies, by SIGKILL included. What it prints is spooled, capped, and kept.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from acceptance import reaper
+from acceptance.deadline import Deadline
+
+CAP_BYTES = 16 * 1024 * 1024
+GRACE_S = 3.0
+
+
+class CommandError(Exception):
+    """A program could not be started; the message is one sentence for the user."""
+
+
+class ProgramMissing(CommandError):
+    """The program is not on PATH; the message says how to get it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """What a program did. `returncode` is negative for a signal, as in the standard library."""
+
+    argv: tuple[str, ...]
+    returncode: int
+    stdout: str
+    stderr: str
+    seconds: float
+    timed_out: bool = False
+    truncated: bool = False  # it printed more than the cap: what is kept is not the whole text
+
+    def describe(self) -> str:
+        """How it ended, in a few words."""
+        if self.timed_out:
+            return f"did not end within its time and was stopped after {self.seconds:.0f} s"
+        if self.returncode < 0:
+            return f"was ended by signal {-self.returncode} after {self.seconds:.1f} s"
+        return f"ended with exit code {self.returncode} after {self.seconds:.1f} s"
+
+    def last_lines(self, count: int = 5) -> str:
+        """The last lines it printed, for a message; standard error after standard output."""
+        lines = [
+            line
+            for text in (self.stdout, self.stderr)
+            for line in text.replace("\r", "\n").splitlines()
+            if line.strip()
+        ]
+        return "\n".join(line[:200] for line in lines[-count:])
+
+
+def find(program: str, package: str | None = None) -> str:
+    """The full path of a program on PATH.
+
+    Raises ProgramMissing, naming the distribution's package where one is known. Debian keeps some tools out of a user's PATH, so the
+    system directories are looked at too.
+    """
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"])
+    found = shutil.which(program, path=path)
+    if found is None:
+        cure = f"install it with `sudo apt install {package}` or `sudo make tools`" if package else "put it on PATH"
+        raise ProgramMissing(f"{program} is not installed: {cure}")
+    return found
+
+
+@dataclass(slots=True)
+class _Spool:
+    """One output stream: kept up to the cap, counted beyond it, so that a flood neither blocks the program nor fills the disk."""
+
+    stream: IO[bytes]
+    log: Path | None
+    cap: int
+    kept: bytearray = field(default_factory=bytearray)
+    dropped: int = 0
+    failure: OSError | None = None
+
+    def drain(self) -> None:
+        try:
+            log = self.log.open("wb", buffering=0) if self.log else None
+        except OSError as error:
+            self.failure, log = error, None
+        while chunk := os.read(self.stream.fileno(), 65536):
+            keep = chunk[: self.cap - len(self.kept)]
+            self.kept += keep
+            self.dropped += len(chunk) - len(keep)
+            if log and keep:
+                try:
+                    log.write(keep)
+                except OSError as error:  # a full disk: the program's own run is still judged from memory
+                    self.failure, log = error, None
+        if log:
+            log.close()
+        self.stream.close()
+
+    def text(self) -> str:
+        return bytes(self.kept).decode("utf-8", errors="replace")
+
+
+@dataclass(slots=True)
+class Running:
+    """A program that was started and has not been waited for."""
+
+    argv: tuple[str, ...]
+    deadline: Deadline
+    process: subprocess.Popen[bytes]
+    _out: _Spool
+    _err: _Spool
+    _threads: list[threading.Thread]
+    _began: float
+
+    def poll(self) -> bool:
+        """Whether it has ended."""
+        return self.process.poll() is not None
+
+    def stop(self) -> None:
+        """End it and its family: SIGTERM, then SIGKILL."""
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(GRACE_S + 5.0)
+            except subprocess.TimeoutExpired:  # the reaper itself hangs: nothing of its family may stay
+                for pid in [*reaper.descendants(self.process.pid), self.process.pid]:
+                    _kill(pid)
+
+    def wait(self) -> Completed:
+        """Wait until it ends or its deadline passes, then collect what it printed."""
+        timed_out = False
+        try:
+            self.process.wait(self.deadline.remaining())
+        except subprocess.TimeoutExpired:
+            timed_out = True
+            self.stop()
+        except BaseException:  # Ctrl-C or the belt of the test engine: leave nothing running
+            self.stop()
+            raise
+        returncode = self.process.wait()
+        for thread in self._threads:
+            thread.join(5.0)
+        # A descendant in uninterruptible sleep may keep a pipe open; then the text is not known to be whole.
+        whole = not any(thread.is_alive() for thread in self._threads) and not (self._out.dropped or self._err.dropped)
+        return Completed(
+            argv=self.argv,
+            returncode=returncode,
+            stdout=self._out.text(),
+            stderr=self._err.text(),
+            seconds=time.monotonic() - self._began,
+            timed_out=timed_out,
+            truncated=not whole,
+        )
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, 9)
+    except ProcessLookupError:
+        return
+
+
+def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment programs get: the user's, with the C locale in UTF-8 and nothing that steers pytest or Python's start."""
+    stray = (
+        "PYTEST_",
+        "PYTHONPATH",
+        "PYTHONSTARTUP",
+        "PYTHONHOME",
+        "PYTHONINSPECT",
+        "PYTHONWARNINGS",
+        "COVERAGE_PROCESS_START",
+    )
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(stray)}
+    environment.update({"LC_ALL": "C.UTF-8", "LANG": "C.UTF-8"})
+    environment.update(extra or {})
+    return environment
+
+
+def start(
+    argv: Sequence[str],
+    *,
+    deadline: Deadline,
+    log: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    cap_bytes: int = CAP_BYTES,
+) -> Running:
+    """Start a program. `log` names the file for its standard output; standard error goes beside it with `.err` added.
+
+    Raises CommandError when it cannot be started. Call it from the main thread only: the kernel ties the parent-death signal to the
+    thread that forked, and a thread that ends would take the program with it.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        raise RuntimeError("command.start belongs to the main thread: the parent-death signal follows the thread")
+    if deadline.passed():
+        raise CommandError(f"{argv[0]} was not started: its time was over before it began")
+    wrapped = [sys.executable, "-I", "-S", reaper.__file__, str(os.getpid()), str(GRACE_S), "--", *argv]
+    began = time.monotonic()
+    try:
+        process = subprocess.Popen(
+            wrapped,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=clean_environment(env),
+            cwd=cwd,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise CommandError(f"{argv[0]} could not be started: {error.strerror}") from error
+    assert process.stdout is not None
+    assert process.stderr is not None
+    out = _Spool(process.stdout, log, cap_bytes)
+    err = _Spool(process.stderr, log.with_name(log.name + ".err") if log else None, cap_bytes)
+    threads = [threading.Thread(target=spool.drain, daemon=True) for spool in (out, err)]
+    for thread in threads:
+        thread.start()
+    return Running(tuple(argv), deadline, process, out, err, threads, began)
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    deadline: Deadline,
+    log: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    cap_bytes: int = CAP_BYTES,
+) -> Completed:
+    """Start a program and wait for it."""
+    return start(argv, deadline=deadline, log=log, env=env, cwd=cwd, cap_bytes=cap_bytes).wait()
