@@ -1,0 +1,127 @@
+"""Where a limit comes from, in order: machine file, then what the machine file declares, then the class default."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from acceptance.judge.measurement import Limit
+
+
+class LimitFileError(Exception):
+    """A limits file of rigproof's own is wrong; the message names file and key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """One limit for one measurement, on every component or on one. With `limit` absent, `unlimited` says why none can be."""
+
+    measurement: str
+    origin: str
+    limit: Limit | None = None
+    component: str | None = None
+    unlimited: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LimitBook:
+    """Limits in order of precedence: the first that names the measurement, and the component if it names one, holds."""
+
+    entries: tuple[Override, ...] = field(default_factory=tuple)
+
+    def find(self, measurement: str, component: str) -> Override | None:
+        """The entry that holds for this measurement of this component, or None."""
+        for entry in self.entries:
+            if entry.measurement == measurement and entry.component in (None, component):
+                return entry
+        return None
+
+    def knows(self, measurement: str) -> bool:
+        """Whether any entry names the measurement, be it to say that no limit can exist."""
+        return any(entry.measurement == measurement for entry in self.entries)
+
+    def all_limits(self) -> Iterator[tuple[str, str, Limit]]:
+        """(origin, measurement, limit) of every entry that has a limit."""
+        for entry in self.entries:
+            if entry.limit is not None:
+                yield entry.origin, entry.measurement, entry.limit
+
+    def after(self, first: Iterable[Override]) -> LimitBook:
+        """This book with other entries taking precedence over it."""
+        return LimitBook((*first, *self.entries))
+
+
+class _LimitRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    measurement: str
+    unit: str
+    basis: str
+    low: float | None = None
+    high: float | None = None
+    warn_low: float | None = None
+    warn_high: float | None = None
+
+
+class _UnlimitedRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    measurement: str
+    reason: str
+
+
+class _Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    limit: tuple[_LimitRow, ...] = ()
+    unlimited: tuple[_UnlimitedRow, ...] = ()
+
+
+def read_defaults(path: Path) -> LimitBook:
+    """The class defaults of a sheet with `[[limit]]` and `[[unlimited]]` tables.
+
+    Raises LimitFileError, naming the file and the entry.
+    """
+    try:
+        sheet = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _Sheet)
+    except (msgspec.ValidationError, tomllib.TOMLDecodeError) as error:
+        raise LimitFileError(f"{path.name}: {error}") from error
+    entries: list[Override] = []
+    for row in sheet.limit:
+        try:
+            limit = Limit(row.unit, row.basis, row.low, row.high, row.warn_low, row.warn_high)
+        except ValueError as error:
+            raise LimitFileError(f"{path.name}: limit for {row.measurement}: {error}") from error
+        entries.append(Override(row.measurement, "class default", limit))
+    for reason in sheet.unlimited:
+        entries.append(Override(reason.measurement, "class default", unlimited=reason.reason))
+    names = [entry.measurement for entry in entries]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise LimitFileError(f"{path.name}: {twice[0]} stands twice")
+    return LimitBook(tuple(entries))
+
+
+def exactly(value: float, unit: str, basis: str) -> Limit:
+    """A limit that only one value meets."""
+    return Limit(unit=unit, basis=basis, low=value, high=value)
+
+
+def at_least(value: float, unit: str, basis: str) -> Limit:
+    """A limit with a floor."""
+    return Limit(unit=unit, basis=basis, low=value)
+
+
+def none_of(basis: str) -> Limit:
+    """A limit for counts of what must not happen."""
+    return Limit(unit="count", basis=basis, high=0.0)
+
+
+def memory_floor(rate_mts: Sequence[int], channels: int, fraction: float) -> tuple[float, str]:
+    """The bandwidth floor of known DIMMs in GB/s, and its derivation: fraction x rate x 64 bit x channels / 8.
+
+    The slowest DIMM sets the rate of all. Source of the formula: JEDEC DDR channels are 64 data bits wide (DDR5: two of 32).
+    """
+    peak = min(rate_mts) * 8 * channels / 1000.0
+    return (
+        fraction * peak,
+        f"{fraction:g} x {min(rate_mts)} MT/s x 64 bit x {channels} channels / 8 = {fraction:g} x {peak:.1f} GB/s",
+    )

@@ -1,0 +1,146 @@
+"""Limit, Measurement, Series: numbers with units, and what they are held against. Standard library only."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from dataclasses import dataclass
+from typing import Literal
+
+# A closed set: a unit that is not here is a slip of the pen, not a new unit.
+UNITS = frozenset(
+    {
+        "GB/s",
+        "GFLOP/s",
+        "TFLOP/s",
+        "degC",
+        "W",
+        "MHz",
+        "us",
+        "ns",
+        "s",
+        "count",
+        "ratio",
+        "GiB",
+        "MT/s",
+        "Mbit/s",
+        "GT/s",
+    }
+)
+
+Grade = Literal["pass", "warn", "fail"]
+
+
+def number(value: float) -> str:
+    """A value as people read it: four significant digits, no trailing zeros, whole numbers whole."""
+    if not math.isfinite(value):
+        return str(value)
+    if value == int(value) and abs(value) < 1e12:
+        return str(int(value))
+    return f"{value:.4g}" if abs(value) < 1000 else f"{value:.1f}"
+
+
+def quantity(value: float, unit: str) -> str:
+    """A value with its unit; counts and ratios are bare numbers, as people write them."""
+    return number(value) if unit in ("count", "ratio") else f"{number(value)} {unit}"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """Bounds for one measurement, with the sentence that says where they come from.
+
+    `low` and `high` decide; `warn_low` and `warn_high` only remark. Comparison is exact and both bounds are allowed values.
+    Raises ValueError when nothing is bounded, a bound is not finite, bounds are out of order, the unit is not one of UNITS, or the
+    basis is empty.
+    """
+
+    unit: str
+    basis: str
+    low: float | None = None
+    high: float | None = None
+    warn_low: float | None = None
+    warn_high: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.unit not in UNITS:
+            raise ValueError(f"unit {self.unit!r} is not one of {', '.join(sorted(UNITS))}")
+        if not self.basis.strip():
+            raise ValueError("basis is empty: say in one sentence where the limit comes from")
+        if self.low is None and self.high is None:
+            raise ValueError("a limit needs low, high, or both")
+        for name in ("low", "high", "warn_low", "warn_high"):
+            bound = getattr(self, name)
+            if bound is not None and not math.isfinite(bound):
+                raise ValueError(f"{name} is {bound}: a limit must be a finite number")
+        ladder = [bound for bound in (self.low, self.warn_low, self.warn_high, self.high) if bound is not None]
+        if ladder != sorted(ladder):
+            raise ValueError("bounds are out of order: low <= warn_low <= warn_high <= high")
+
+    def grade(self, value: float) -> Grade:
+        """Pass, warn or fail for a value in this limit's unit. NaN fails, because no comparison with it is true."""
+        if not ((self.low is None or value >= self.low) and (self.high is None or value <= self.high)):
+            return "fail"
+        if not (
+            (self.warn_low is None or value >= self.warn_low) and (self.warn_high is None or value <= self.warn_high)
+        ):
+            return "warn"
+        return "pass"
+
+    def __str__(self) -> str:
+        if self.low is not None and self.low == self.high:
+            return f"= {quantity(self.low, self.unit)}"
+        if self.low is not None and self.high is not None:
+            return f"{number(self.low)} .. {quantity(self.high, self.unit)}"
+        if self.low is not None:
+            return f">= {quantity(self.low, self.unit)}"
+        return f"<= {quantity(self.high or 0.0, self.unit)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One value of one component. `serial` is the component's own identity (UUID, serial number), where it has one."""
+
+    name: str
+    component: str
+    value: float
+    unit: str
+    serial: str | None = None
+    note: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name} {quantity(self.value, self.unit)} on {self.component}"
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Values over time: `points` are (seconds since boot, value) pairs in the series' unit, in the order they were taken.
+
+    Reductions raise ValueError on an empty series: nothing measured is not zero.
+    """
+
+    name: str
+    component: str
+    unit: str
+    points: tuple[tuple[float, float], ...]
+
+    def _values(self) -> list[float]:
+        if not self.points:
+            raise ValueError(f"{self.name} on {self.component} has no samples")
+        return [value for _, value in self.points]
+
+    def maximum(self) -> float:
+        """The largest value."""
+        return max(self._values())
+
+    def minimum(self) -> float:
+        """The smallest value."""
+        return min(self._values())
+
+    def median(self) -> float:
+        """The middle value."""
+        return statistics.median(self._values())
+
+    def growth(self) -> float:
+        """Last value less the first: for counters that only grow."""
+        values = self._values()
+        return values[-1] - values[0]

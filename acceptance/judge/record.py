@@ -1,0 +1,174 @@
+"""The records of a journal: what a run wrote down, in the order in which it happened."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from acceptance.judge.plan import Plan, Session
+
+Outcome = Literal["pass", "fail", "error", "skip"]
+Severity = Literal["fatal", "error", "warning", "info"]
+HARMFUL: tuple[Severity, ...] = ("fatal", "error")
+
+
+class _Record(msgspec.Struct, frozen=True, tag_field="record"):
+    pass
+
+
+class RunStarted(_Record, frozen=True, tag="run-started"):
+    """First record of a run: the plan and all that says where it came from. `injected` names a fault made on purpose."""
+
+    run_id: str
+    plan: Plan
+    provenance: dict[str, str]
+    machine_id: str
+    injected: str | None = None
+
+
+class Observed(_Record, frozen=True, tag="observed"):
+    """The machine as it showed itself before the run: an inventory, as plain data."""
+
+    inventory: dict[str, Any]
+
+
+class SessionStarted(_Record, frozen=True, tag="session-started"):
+    """A session has begun; `digest` is of the package it runs, `collection` lists the checks it found."""
+
+    session: Session
+    digest: str
+    collection: tuple[str, ...]
+
+
+class SessionEnded(_Record, frozen=True, tag="session-ended"):
+    """The supervisor's word on how a session ended. `complete` is false when it died, hung, or refused to start."""
+
+    session: Session
+    complete: bool
+    detail: str
+    seconds: float
+
+
+class CheckStarted(_Record, frozen=True, tag="check-started"):
+    """A check has begun."""
+
+    check: str
+
+
+class Measured(_Record, frozen=True, tag="measured"):
+    """One measured value. `value` is absent when the program gave something that is no finite number, which `note` then quotes."""
+
+    check: str
+    measurement: str
+    component: str
+    unit: str
+    value: float | None
+    serial: str | None = None
+    note: str | None = None
+
+
+class Skipped(_Record, frozen=True, tag="skipped"):
+    """A measurement of one component, or a whole check, that could not be taken here, and the cure."""
+
+    check: str
+    reason: str
+    measurement: str | None = None
+    component: str | None = None
+
+
+class CheckEnded(_Record, frozen=True, tag="check-ended"):
+    """A check has ended, with the session's own word on it."""
+
+    check: str
+    outcome: Outcome
+    message: str
+    seconds: float
+
+
+class ToolRan(_Record, frozen=True, tag="tool-ran"):
+    """A program was run for a check: its command, how it ended, and the log that holds what it printed."""
+
+    check: str
+    argv: tuple[str, ...]
+    returncode: int
+    seconds: float
+    log: str | None = None
+
+
+class Event(_Record, frozen=True, tag="event"):
+    """Something that the machine reported by itself, through the kernel log; `boot_s` is when, in seconds since boot.
+
+    `hardware` says whether an error of this kind proves a fault of the machine, or leaves it unjudged (out of memory, a kernel bug).
+    """
+
+    kind: str
+    severity: Severity
+    text: str
+    meaning: str
+    action: str
+    code: int | str | None = None
+    component: str | None = None
+    boot_s: float | None = None
+    hardware: bool = True
+
+
+class Sample(_Record, frozen=True, tag="sample"):
+    """Telemetry: readings by name at one moment, or, with `span_s`, their means over that many seconds with minimum and maximum."""
+
+    values: dict[str, float]
+    span_s: float = 0.0
+    low: dict[str, float] | None = None
+    high: dict[str, float] | None = None
+
+
+class Note(_Record, frozen=True, tag="note"):
+    """Something worth telling the reader of the report that decides nothing; `trouble` marks what keeps the run from passing."""
+
+    text: str
+    trouble: bool = False
+
+
+class RunEnded(_Record, frozen=True, tag="run-ended"):
+    """The supervisor came to the end of the run; `complete` is false when it stopped before the plan was done, and `detail` says why."""
+
+    complete: bool
+    detail: str
+
+
+class RunClosed(_Record, frozen=True, tag="run-closed"):
+    """A later start found this run unfinished and closed it."""
+
+    running: str | None
+    rebooted: bool
+    last_telemetry: dict[str, float]
+    detail: str
+
+
+Body = (
+    RunStarted
+    | Observed
+    | SessionStarted
+    | SessionEnded
+    | CheckStarted
+    | Measured
+    | Skipped
+    | CheckEnded
+    | ToolRan
+    | Event
+    | Sample
+    | Note
+    | RunEnded
+    | RunClosed
+)
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One line of a journal: a record with its place (segment and sequence number), and its time by two clocks."""
+
+    seq: int
+    boot_s: float
+    utc: str
+    body: Body
+    segment: str = ""
+    boot: int = 0
