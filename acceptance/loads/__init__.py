@@ -1,0 +1,1 @@
+"""Programs of ours that load the hardware. They import each other and nothing of ours besides."""

@@ -1,0 +1,84 @@
+"""Our own loads, as the suites run them: their command lines, and what a finished one is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from acceptance.command import Completed
+from acceptance.loads.protocol import LoadOutput as LoadOutput
+from acceptance.loads.protocol import ProtocolError, parse, salvage
+
+# Group of cores -> its cores -> the logical CPUs of each, as `acceptance.loads.cores` reads them.
+Groups = Mapping[str, Sequence[Sequence[int]]]
+
+
+class LoadFailed(Exception):
+    """A load did not run whole, so nothing it measured counts; the message is one sentence, then its last lines.
+
+    `miscompares` holds the wrong results it had reported until then: they remain evidence against the machine.
+    """
+
+    def __init__(self, message: str, miscompares: tuple[dict[str, Any], ...]) -> None:
+        super().__init__(message)
+        self.miscompares = miscompares
+
+
+def read(completed: Completed, load: str) -> LoadOutput:
+    """What the load named `load` printed, if it ran whole.
+
+    Raises LoadFailed when it ran out of time, printed more than is kept, ended with anything but 0, is another load, or its output
+    cannot be read to its end line.
+    """
+    trouble: str | None = None
+    output: LoadOutput | None = None
+    if completed.timed_out or completed.returncode != 0:
+        trouble = completed.describe()
+    elif completed.truncated:
+        trouble = "printed more than is kept, or its output was not read to the end"
+    else:
+        try:
+            output = parse(completed.stdout)
+        except ProtocolError as error:
+            trouble = f"ended, but {error}"
+        else:
+            if output.load != load:
+                trouble = f"is not what ran: the output is that of {output.load!r}"
+    if output is None or trouble is not None:
+        last = completed.last_lines()
+        message = f"the load {load} {trouble}" + (f"; its last lines:\n{last}" if last else "; it printed nothing")
+        raise LoadFailed(message, salvage(completed.stdout))
+    return output
+
+
+def cores_argument(groups: Groups) -> str:
+    """The cores as a load's `--cores` reads them: `performance=0,1;2,3 efficiency=4;5`."""
+    return " ".join(f"{name}=" + ";".join(",".join(map(str, core)) for core in cores) for name, cores in groups.items())
+
+
+def cpu_gemm_argv(
+    python: str, *, dtype: str, seconds: float, groups: Groups, size: int | None = None, inject: str | None = None
+) -> tuple[str, ...]:
+    """The command line of the CPU matrix load; dtype is float64 or float32, seconds the time under load."""
+    argv = [python, "-m", "acceptance.loads.cpu_gemm", "--dtype", dtype, "--seconds", f"{float(seconds)}"]
+    argv += ["--cores", cores_argument(groups)]
+    argv += [] if size is None else ["--size", str(size)]
+    argv += [] if inject is None else ["--inject", inject]
+    return tuple(argv)
+
+
+def memory_bandwidth_argv(
+    python: str,
+    *,
+    seconds: float,
+    groups: Groups,
+    llc_bytes: int,
+    megabytes_per_core: int | None = None,
+    inject: str | None = None,
+) -> tuple[str, ...]:
+    """The command line of the memory load; llc_bytes is all last-level caches of the machine together."""
+    argv = [python, "-m", "acceptance.loads.memory_bandwidth", "--seconds", f"{float(seconds)}"]
+    argv += ["--cores", cores_argument(groups), "--llc-bytes", str(llc_bytes)]
+    argv += [] if megabytes_per_core is None else ["--megabytes-per-core", str(megabytes_per_core)]
+    argv += [] if inject is None else ["--inject", inject]
+    return tuple(argv)

@@ -1,0 +1,64 @@
+"""What verifying costs the matrix load: verified over plain matmul of the same library, on one core, in the same run.
+
+    python -m benchmarks.cpu_gemm [--seconds 2] [--pairs 5] [--cpu N]
+
+Plain and verified laps take turns on the same operands and buffers, through the load's own loop; only the check differs. Each pair gives
+a ratio of rates; the median and the range are printed (aim: 0.97). Other work on the machine shows in the range.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import time
+
+from acceptance.loads.cpu_gemm import arguments
+from acceptance.loads.workers import ONE_THREAD
+
+
+def main() -> int:
+    """Print one line a dtype."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--seconds", type=float, default=2.0, help="of one lap")
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--size", type=int, default=arguments().get_default("size"))
+    parser.add_argument("--cpu", type=int, default=max(os.sched_getaffinity(0)))
+    options = parser.parse_args()
+    os.sched_setaffinity(0, {options.cpu})
+    os.environ.update(ONE_THREAD)
+    for dtype in ("float64", "float32"):
+        print(measure(dtype, options.size, options.seconds, options.pairs), flush=True)
+    return 0
+
+
+def measure(dtype: str, size: int, seconds: float, pairs: int) -> str:
+    """The line for one dtype."""
+    from acceptance.loads.gemm_worker import Comparison, plain, spoiled  # here, so that numpy finds the environment set
+    from acceptance.loads.lap import repeat
+
+    _a, _b, multiply = plain(size, dtype)
+    first, result = spoiled(size, dtype), spoiled(size, dtype)
+    multiply(-1, first)
+    comparison = Comparison(first, result, print, time.monotonic())
+
+    def rate(*, verified: bool) -> float:
+        check = comparison if verified else lambda _turn: None
+        products, took = repeat(time.monotonic() + seconds, lambda turn: multiply(turn, result), check)
+        return products * 2 * size**3 / took / 1e9
+
+    rate(verified=True)  # warm
+    rates = [(rate(verified=False), rate(verified=True)) for _ in range(pairs)]
+    ratios = [verified / unverified for unverified, verified in rates]
+    if comparison.wrong:
+        return f"cpu_gemm {dtype}: {comparison.wrong} products were wrong: this is no machine to measure on"
+    return (
+        f"cpu_gemm {dtype} {size}: plain {statistics.median(r for r, _ in rates):.1f}, verified"
+        f" {statistics.median(r for _, r in rates):.1f} GFLOP/s on one core; ratio {statistics.median(ratios):.4f}"
+        f" ({min(ratios):.4f} to {max(ratios):.4f}, {pairs} pairs)"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

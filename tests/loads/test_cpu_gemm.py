@@ -1,0 +1,208 @@
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from load_program import COMPONENTS, CORES, CPUS, gone, run, start, wait_for
+
+from acceptance.loads.cores import Core, parse_cores
+from acceptance.loads.cpu_gemm import arguments, conclude, dissent, ratios
+from acceptance.loads.lap import Lap, Ready
+from acceptance.loads.protocol import LoadOutput, Output, parse, salvage
+from acceptance.reaper import descendants
+
+LOAD = ("-m", "acceptance.loads.cpu_gemm")
+TINY = (*LOAD, "--dtype", "float64", "--seconds", "0.05", "--size", "64", "--cores", CORES)
+
+
+def values(output: LoadOutput, name: str) -> dict[str, float]:
+    return {reading.component: reading.value for reading in output.readings if reading.name == name}
+
+
+@pytest.mark.parametrize(("dtype", "short"), [("float64", "f64"), ("float32", "f32")])
+def test_a_clean_run(dtype: str, short: str) -> None:
+    done = run(*LOAD, "--dtype", dtype, "--seconds", "0.05", "--size", "64", "--cores", CORES)
+    assert (done.returncode, done.stderr) == (0, "")
+    output = parse(done.stdout)
+    assert output.load == "cpu_gemm"
+    assert output.parameters == {"dtype": dtype, "seconds": 0.05, "size": 64, "cores": {"all": [[cpu] for cpu in CPUS]}}
+    assert output.injected is None
+    assert output.miscompares == ()
+    rates = values(output, f"cpu_gemm_core_{short}")
+    assert list(rates) == COMPONENTS
+    assert values(output, f"cpu_gemm_{short}") == {"cpu": pytest.approx(sum(rates.values()))}
+    assert list(values(output, f"cpu_gemm_core_ratio_{short}")) == (COMPONENTS if len(CPUS) > 1 else [])
+    assert values(output, f"cpu_gemm_miscompares_{short}") == {"cpu": 0}
+    assert values(output, f"cpu_gemm_products_{short}")["cpu"] >= 2 * len(CPUS)
+    assert {reading.unit for reading in output.readings} <= {"GFLOP/s", "ratio", "count"}
+
+
+@pytest.mark.parametrize("kind", ["bitflip", "nan", "stuck"])
+def test_a_wrong_result_is_found_and_told_apart(kind: str) -> None:
+    done = run(*TINY, "--inject", kind)
+    assert done.returncode == 0
+    output = parse(done.stdout)
+    assert output.injected == kind
+    (found,) = output.miscompares
+    assert found["component"] == COMPONENTS[-1]
+    if kind == "stuck":
+        assert found["check"] == "exact"
+        assert values(output, "cpu_gemm_miscompares_f64")["cpu"] > 1
+    else:
+        assert (found["check"], found["nan"]) == ("repeat", int(kind == "nan"))
+        assert values(output, "cpu_gemm_miscompares_f64") == {"cpu": 1}
+
+
+def test_a_worker_that_dies_leaves_no_end() -> None:
+    done = run(*TINY, "--inject", "die")
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"cpu_gemm: the worker on {COMPONENTS[-1]} was ended by signal 9")
+    assert '"end"' not in done.stdout
+    assert '"reading"' not in done.stdout
+
+
+def test_a_worker_that_hangs_is_given_up() -> None:
+    done = run(*TINY, "--inject", "hang", "--grace", "1")
+    assert done.returncode == 1
+    assert f"{COMPONENTS[-1]} has not answered" in done.stderr
+    assert '"end"' not in done.stdout
+
+
+def test_a_slowed_run_is_stamped() -> None:
+    assert parse(run(*TINY, "--inject", "slow:50").stdout).injected == "slow:50"
+
+
+def begun() -> tuple[subprocess.Popen[str], list[int]]:
+    """A load that would work for minutes, once its workers are pinned."""
+    load = start(*LOAD, "--dtype", "float32", "--seconds", "600", "--size", "64", "--cores", CORES)
+
+    def pinned() -> bool:
+        found = set()
+        for pid in descendants(load.pid):
+            try:
+                lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+            except OSError:
+                continue
+            found |= {line.split()[1] for line in lines if line.startswith("Cpus_allowed_list")}
+        return found == {str(cpu) for cpu in CPUS}
+
+    wait_for(pinned)
+    return load, descendants(load.pid)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_no_worker_outlives_its_parent(number: signal.Signals) -> None:
+    load, workers = begun()
+    with load:
+        assert len(workers) == len(CPUS)
+        load.send_signal(number)
+        out, _ = load.communicate(timeout=30)
+        assert load.returncode == -number
+        assert '"end"' not in out
+        wait_for(lambda: all(gone(pid) for pid in workers))
+
+
+def test_a_worker_killed_from_outside_ends_the_load() -> None:
+    load, workers = begun()
+    with load:
+        os.kill(workers[0], signal.SIGKILL)
+        out, err = load.communicate(timeout=30)
+        assert load.returncode == 1
+        assert "was ended by signal 9" in err
+        assert '"end"' not in out
+        wait_for(lambda: all(gone(pid) for pid in workers))
+
+
+@pytest.mark.parametrize(
+    ("extra", "said"),
+    [
+        (("--dtype", "float16"), "invalid choice"),
+        (("--seconds", "nan"), "'nan' is not a number of seconds above 0"),
+        (("--seconds", "0"), "'0' is not a number of seconds"),
+        (("--seconds", "inf"), "'inf' is not a number of seconds"),
+        (("--seconds", "soon"), "'soon' is not a number of seconds"),
+        (("--size", "7"), "'7' is not a matrix size from 8 to 8192"),
+        (("--size", "9000"), "'9000' is not a matrix size"),
+        (("--size", "1e3"), "'1e3' is not a matrix size"),
+        (("--cores", "0-3"), "'0-3' is not a group of cores"),
+        (("--inject", "slow:0"), "'slow:0' is not one of"),
+        (("--inject", "fire"), "'fire' is not one of"),
+    ],
+)
+def test_bad_arguments_get_one_sentence(extra: tuple[str, str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        arguments().parse_args([*TINY[2:], *extra])
+    assert caught.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_core_that_is_not_ours_is_refused_before_anything_is_heated() -> None:
+    done = run(*TINY[:-1], "999999")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "this process may not run on CPU 999999" in done.stderr
+
+
+def test_the_parents_do_not_load_numpy() -> None:
+    done = run(
+        "-c",
+        "import sys, acceptance.loads.cpu_gemm, acceptance.loads.memory_bandwidth, acceptance.tools.load_output;"
+        "print('numpy' in sys.modules)",
+    )
+    assert done.stdout == "False\n", done.stderr
+
+
+CORE = parse_cores("p=0;1;2 e=3;4 x=5")
+
+
+def test_a_core_is_held_against_the_others_of_its_group() -> None:
+    rates = dict(zip(CORE, [100.0, 80.0, 110.0, 30.0, 60.0, 1.0], strict=True))
+    found = {core.cpu: ratio for core, ratio in ratios(rates).items()}
+    assert found == {0: 100 / 95, 1: 80 / 105, 2: 110 / 90, 3: 0.5, 4: 2.0}
+
+
+def concluded(ready: dict[Core, Ready], laps: dict[Core, Lap]) -> LoadOutput:
+    stream = io.StringIO()
+    output = Output(stream)
+    output.hello("cpu_gemm", {})
+    conclude(output, "float64", 100, ready, laps)
+    return parse(stream.getvalue())
+
+
+def test_rates_count_two_operations_for_each_of_size_cubed() -> None:
+    output = concluded(
+        {core: Ready("d", True, "numpy") for core in CORE[:2]}, {CORE[0]: Lap(1000, 0, 2.0), CORE[1]: Lap(500, 1, 1.0)}
+    )
+    assert values(output, "cpu_gemm_core_f64") == {"core:0": 1.0, "core:1": 1.0}
+    assert values(output, "cpu_gemm_f64") == {"cpu": 2.0}
+    assert values(output, "cpu_gemm_miscompares_f64") == {"cpu": 1}
+    assert values(output, "cpu_gemm_products_f64") == {"cpu": 1501}
+    assert output.notes == ("products made by numpy", "sha256 of the first product on every core: d")
+
+
+def test_a_core_with_other_bits_than_the_rest_is_a_miscompare() -> None:
+    ready = {core: Ready("d", True, "numpy") for core in CORE}
+    ready[CORE[4]] = Ready("other", True, "numpy")
+    output = concluded(ready, {core: Lap(1, 0, 1.0) for core in CORE})
+    (found,) = output.miscompares
+    assert found["check"] == "digest"
+    assert found["digests"]["other"] == ["core:4"]
+    assert values(output, "cpu_gemm_miscompares_f64") == {"cpu": 1}
+    assert output.notes == ("products made by numpy",)
+
+
+def test_a_core_whose_first_product_was_wrong_has_no_say_and_no_verified_product() -> None:
+    ready = {CORE[0]: Ready("d", True, "numpy"), CORE[1]: Ready("wrong", False, "numpy")}
+    assert dissent(ready) == {}
+    output = concluded(ready, {CORE[0]: Lap(10, 0, 1.0), CORE[1]: Lap(20, 20, 1.0)})
+    assert values(output, "cpu_gemm_miscompares_f64") == {"cpu": 21}
+    assert values(output, "cpu_gemm_products_f64") == {"cpu": 11}
+
+
+def test_what_was_found_before_a_death_is_on_standard_output() -> None:
+    lines = [json.dumps({"miscompare": {"component": "core:1"}}), '{"note": "x"']
+    assert salvage("\n".join(lines)) == ({"component": "core:1"},)

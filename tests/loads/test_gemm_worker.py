@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import multiprocessing
+import time
+from typing import Any
+
+import pytest
+
+from acceptance.loads import gemm_worker, injection
+from acceptance.loads.bits import Buffer
+from acceptance.loads.cores import Core
+from acceptance.loads.gemm_worker import Comparison, library, plain, spoiled, work
+from acceptance.loads.injection import FIRST, injected
+from acceptance.loads.lap import Lap, Ready, repeat
+
+DTYPES = ["float32", "float64"]
+
+
+def messages(
+    dtype: str = "float64", inject: str | None = None, seconds: float = 0.02
+) -> tuple[list[dict[str, Any]], Ready, Lap]:
+    """What a worker says, in this process."""
+    ours, theirs = multiprocessing.Pipe()
+    now = time.monotonic()
+    ours.send(("start", (now, now + seconds)))
+    work(Core("all", (4, 5)), theirs, 48, dtype, inject)
+    theirs.close()
+    heard: dict[str, list[Any]] = {"miscompare": [], "ready": [], "lap": []}
+    while True:
+        try:
+            kind, value = ours.recv()
+        except EOFError:
+            break
+        heard[kind].append(value)
+    (ready,), (lap,) = heard["ready"], heard["lap"]
+    return heard["miscompare"], ready, lap
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_clean_worker(dtype: str) -> None:
+    found, ready, lap = messages(dtype)
+    assert found == []
+    assert ready.right
+    assert len(ready.digest) == 64
+    assert ready.library == library()
+    assert lap.products >= 1
+    assert lap.wrong == 0
+    assert lap.seconds > 0
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_flipped_bit_is_located(dtype: str) -> None:
+    (found,), ready, lap = messages(dtype, "bitflip")
+    assert ready.right
+    assert lap.wrong == 1
+    assert (found["component"], found["check"], found["product"]) == ("core:4", "repeat", 0)
+    assert (found["elements"], found["nan"]) == (1, 0)
+    assert found["first"][0]["index"] == [24, 0]
+    assert int(found["first"][0]["xor"], 16) == 1
+    assert found["seconds"] >= 0
+
+
+def test_a_nan_is_told_apart() -> None:
+    (found,), _, lap = messages(inject="nan")
+    assert (found["elements"], found["nan"], lap.wrong) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_what_is_wrong_from_the_first_time_on_is_found_though_all_results_are_equal(dtype: str) -> None:
+    (found,), ready, lap = messages(dtype, "stuck")
+    assert not ready.right
+    assert (found["check"], found["component"], found["first"]) == ("exact", "core:4", [16])
+    assert lap.wrong == lap.products
+
+
+def test_a_slow_core_is_slow_by_the_share_that_was_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    moments = iter([10.0, 12.0])
+    monkeypatch.setattr(injection.time, "sleep", slept.append)
+    monkeypatch.setattr(injection.time, "monotonic", lambda: next(moments))
+    injected("slow:75", lambda _turn, _out: None)(5, spoiled(8, "float32"))
+    assert slept == [6.0]
+
+
+def test_faults_of_the_timed_part_leave_the_first_product_alone() -> None:
+    for kind in ("bitflip", "nan", "die", "hang", "slow:50"):
+        out = spoiled(8, "float64")
+        injected(kind, lambda _turn, _out: None)(FIRST, out)
+        assert (out == spoiled(8, "float64")).all()
+    for kind in ("bitflip", "nan", "die", "hang"):
+        injected(kind, lambda _turn, _out: None)(1, out)
+    assert (out == spoiled(8, "float64")).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_product_that_does_nothing_is_found(dtype: str) -> None:
+    _, _, multiply = plain(32, dtype)
+    first = spoiled(32, dtype)
+    multiply(FIRST, first)
+    told: list[dict[str, Any]] = []
+    result = first.copy()  # even if it begins with a right result
+    comparison = Comparison(first, result, told.append, time.monotonic())
+    for turn in range(20):
+        comparison(turn)
+    assert comparison.wrong == 19  # the first one was right
+    assert len(told) == 8  # counted all, told in detail the first few
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("block", [(0, 8), (24, 32), (8, 12)])
+def test_a_product_that_skips_a_block_is_found(dtype: str, block: tuple[int, int]) -> None:
+    _, _, multiply = plain(32, dtype)
+    first = spoiled(32, dtype)
+    multiply(FIRST, first)
+    result = first.copy()
+    comparison = Comparison(first, result, lambda _details: None, time.monotonic())
+    part = slice(*block), slice(0, 16)
+
+    def skipping(turn: int, out: Buffer) -> None:
+        kept = out[part].copy()
+        multiply(turn, out)
+        out[part] = kept
+
+    for turn in range(62):
+        skipping(turn, result)
+        comparison(turn)
+    assert comparison.wrong > 40
+
+
+def test_a_worker_without_products_never_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def idle(_size: int, _dtype: str) -> Any:
+        a, b, _ = plain(_size, _dtype)
+        return a, b, lambda _turn, _out: None
+
+    monkeypatch.setattr(gemm_worker, "plain", idle)
+    (found, *_), ready, lap = messages()
+    assert found["check"] == "exact"
+    assert not ready.right
+    assert lap.wrong == lap.products
+
+
+def test_the_loop_runs_once_at_least_and_checks_every_product() -> None:
+    calls: list[tuple[str, int]] = []
+    count, seconds = repeat(
+        0.0, lambda turn: calls.append(("product", turn)), lambda turn: calls.append(("check", turn))
+    )
+    assert (count, calls) == (1, [("product", 0), ("check", 0)])
+    assert seconds >= 0
+    count, _ = repeat(
+        time.monotonic() + 0.01,
+        lambda turn: calls.append(("product", turn)),
+        lambda turn: calls.append(("check", turn)),
+    )
+    assert len(calls) == 2 + 2 * count

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from load_program import COMPONENTS, CORES, CPUS, run
+
+from acceptance.loads import memory_worker
+from acceptance.loads.memory_bandwidth import ArraysError, available_bytes, elements
+from acceptance.loads.memory_worker import Arrays
+from acceptance.loads.protocol import parse
+
+LOAD = ("-m", "acceptance.loads.memory_bandwidth", "--seconds", "0.01", "--cores", CORES)
+TINY = (*LOAD, "--llc-bytes", "100000", "--megabytes-per-core", "2")
+
+
+def test_a_clean_run() -> None:
+    done = run(*TINY)
+    assert (done.returncode, done.stderr) == (0, "")
+    output = parse(done.stdout)
+    assert output.load == "memory_bandwidth"
+    assert output.parameters == {
+        "seconds": 0.01,
+        "cores": {"all": [[cpu] for cpu in CPUS]},
+        "llc_bytes": 100000,
+        "array_bytes": 666672,
+    }
+    assert output.miscompares == ()
+    found = {(reading.name, reading.unit, reading.component): reading.value for reading in output.readings}
+    assert list(found) == [
+        ("memory_copy", "GB/s", "memory"),
+        ("memory_copy_miscompares", "count", "memory"),
+        ("memory_triad", "GB/s", "memory"),
+        ("memory_triad_miscompares", "count", "memory"),
+    ]
+    assert found["memory_copy_miscompares", "count", "memory"] == 0
+    assert found["memory_triad_miscompares", "count", "memory"] == 0
+    assert min(found["memory_copy", "GB/s", "memory"], found["memory_triad", "GB/s", "memory"]) > 0
+    assert "of 3 repeats" in output.notes[0]
+
+
+def test_a_flipped_bit_is_found_in_copy_and_in_triad() -> None:
+    done = run(*TINY, "--inject", "bitflip")
+    assert done.returncode == 0
+    output = parse(done.stdout)
+    assert output.injected == "bitflip"
+    assert [(found["component"], found["check"], found["elements"]) for found in output.miscompares] == [
+        (COMPONENTS[-1], "copy", 1),
+        (COMPONENTS[-1], "triad", 1),
+    ]
+    counts = {reading.name: reading.value for reading in output.readings if reading.unit == "count"}
+    assert counts == {"memory_copy_miscompares": 1, "memory_triad_miscompares": 1}
+
+
+def test_a_worker_that_dies_leaves_no_end() -> None:
+    done = run(*TINY, "--inject", "die")
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"memory_bandwidth: the worker on {COMPONENTS[-1]} was ended by signal 9")
+    assert '"end"' not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("extra", "said"),
+    [
+        (("--llc-bytes", "0"), "'0' is not a whole number above 0"),
+        (("--llc-bytes", "32M"), "'32M' is not a whole number"),
+        (("--llc-bytes", "900000000000000"), "GiB that are available: free memory"),
+        (("--llc-bytes", "900000000", "--megabytes-per-core", "1"), "fit into the cache: give --megabytes-per-core"),
+        (("--llc-bytes", "1", "--cores", "999999"), "may not run on CPU 999999"),
+    ],
+)
+def test_bad_arguments_get_one_sentence(extra: tuple[str, ...], said: str) -> None:
+    done = run(*LOAD, *extra)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("workers", "llc", "megabytes", "count"),
+    [
+        (1, 1, None, 2**21),
+        (2, 32 * 2**20, None, 64 * 2**20 // 8),
+        (16, 32 * 2**20, None, 2**21),
+        (128, 1152 * 2**20, None, 36 * 2**20 // 8),
+        (1, 1, 3, 125_000),
+    ],
+)
+def test_arrays_together_are_four_times_the_caches(workers: int, llc: int, megabytes: int | None, count: int) -> None:
+    assert elements(workers, llc, megabytes, 2**50) == count
+    assert 8 * count * workers >= 4 * llc
+
+
+def test_the_size_that_is_advised_is_accepted() -> None:
+    with pytest.raises(ArraysError, match="--megabytes-per-core 202 or more"):
+        elements(2, 32 * 2**20, 200, 2**50)
+    assert elements(2, 32 * 2**20, 202, 2**50) * 8 * 2 >= 4 * 32 * 2**20
+    with pytest.raises(ArraysError):
+        elements(2, 33_500_001, 200, 2**50)
+
+
+def test_arrays_take_half_of_what_is_available_at_most() -> None:
+    needed = 24 * 2**21
+    assert elements(1, 1, None, 2 * needed) == 2**21
+    with pytest.raises(ArraysError, match=r"need 0.05 GiB, more than half of the 0.09 GiB"):
+        elements(1, 1, None, 2 * needed - 1)
+
+
+def test_available_memory_is_read_from_the_kernel(tmp_path: Path) -> None:
+    (tmp_path / "proc").mkdir()
+    meminfo = tmp_path / "proc/meminfo"
+    meminfo.write_text("MemTotal:       24683808 kB\nMemAvailable:   24410000 kB\n")
+    assert available_bytes(tmp_path) == 24410000 * 1024
+    meminfo.write_text("MemTotal:       24683808 kB\n")
+    with pytest.raises(ArraysError, match="no MemAvailable line"):
+        available_bytes(tmp_path)
+
+
+@pytest.fixture
+def arrays(monkeypatch: pytest.MonkeyPatch) -> Arrays:
+    monkeypatch.setattr(memory_worker, "BLOCK", 100)
+    return Arrays.filled(250, 3)
+
+
+def test_arrays_hold_whole_numbers_that_differ(arrays: Arrays) -> None:
+    assert len(arrays.blocks) == 3
+    for array in (arrays.b, arrays.c):
+        assert len(np.unique(array)) == 250
+        assert array.min() >= 1
+        assert array.max() <= 2**50
+        assert (array == np.rint(array)).all()
+    assert not np.intersect1d(arrays.b, arrays.c).size
+    assert not np.intersect1d(arrays.b, Arrays.filled(250, 4).b).size
+
+
+def test_right_results_pass_and_results_of_the_other_kernel_do_not(arrays: Arrays) -> None:
+    arrays.copy()
+    assert arrays.copy_fault() is None
+    assert arrays.triad_fault() is not None
+    arrays.triad()
+    assert arrays.triad_fault() is None
+    assert arrays.copy_fault() is not None
+    assert (arrays.a == arrays.b + 3 * arrays.c).all()
+
+
+def test_nothing_done_is_found(arrays: Arrays) -> None:
+    for fault in (arrays.copy_fault, arrays.triad_fault):
+        found = fault()
+        assert found is not None
+        assert found["elements"] == 250
+
+
+@pytest.mark.parametrize("place", [0, 99, 100, 249])
+@pytest.mark.parametrize("value", [np.nan, 0.5, -0.0, None])
+def test_one_wrong_element_is_located(arrays: Arrays, place: int, value: float | None) -> None:
+    for run_once, fault in ((arrays.copy, arrays.copy_fault), (arrays.triad, arrays.triad_fault)):
+        run_once()
+        arrays.a[place] = np.nextafter(arrays.a[place], 0) if value is None else value
+        found: Any = fault()
+        assert (found["elements"], found["nan"]) == (1, int(value is not None and np.isnan(value)))
+        assert found["first"][0]["index"] == [place]
+
+
+def test_wrong_elements_of_all_blocks_are_counted(arrays: Arrays) -> None:
+    arrays.triad()
+    arrays.a[[5, 150, 240]] = np.nan
+    found = arrays.triad_fault()
+    assert found is not None
+    assert (found["elements"], found["nan"]) == (3, 3)

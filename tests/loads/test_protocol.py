@@ -1,0 +1,243 @@
+from __future__ import annotations
+
+import io
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acceptance.loads.protocol import UNITS, LoadOutput, LoadReading, Output, ProtocolError, parse, salvage
+
+HELLO = '{"rigproof_load": 1, "load": "cpu_gemm", "parameters": {"size": 8}}'
+READING = '{"reading": "cpu_gemm_f64", "unit": "GFLOP/s", "component": "cpu", "value": 107.5}'
+SECOND = '{"reading": "cpu_gemm_core_f64", "unit": "GFLOP/s", "component": "core:0", "value": 53}'
+MISCOMPARE = '{"miscompare": {"component": "core:0", "elements": 1}}'
+NOTE = '{"note": "made by numpy"}'
+PROGRESS = '{"progress": 5.0, "of": 60}'
+END = '{"end": true, "readings": 2}'
+WHOLE = [HELLO, NOTE, MISCOMPARE, PROGRESS, READING, SECOND, END]
+
+
+def text(*lines: str) -> str:
+    return "\n".join(lines) + "\n"
+
+
+def test_a_whole_output_is_read() -> None:
+    assert parse(text(*WHOLE)) == LoadOutput(
+        load="cpu_gemm",
+        parameters={"size": 8},
+        readings=(
+            LoadReading("cpu_gemm_f64", "GFLOP/s", "cpu", 107.5),
+            LoadReading("cpu_gemm_core_f64", "GFLOP/s", "core:0", 53.0),
+        ),
+        miscompares=({"component": "core:0", "elements": 1},),
+        notes=("made by numpy",),
+    )
+
+
+def test_line_ends_of_other_systems_and_a_missing_last_one_change_nothing() -> None:
+    assert parse("\r\n".join(WHOLE)) == parse(text(*WHOLE)) == parse("\n".join(WHOLE))
+
+
+def test_an_injected_fault_is_seen() -> None:
+    assert parse(text(HELLO, '{"end": true, "readings": 0}')).injected is None
+    hello = HELLO.replace('"size": 8', '"inject": "bitflip"')
+    assert parse(text(hello, '{"end": true, "readings": 0}')).injected == "bitflip"
+
+
+def test_what_is_written_is_what_is_read() -> None:
+    stream = io.StringIO()
+    output = Output(stream)
+    output.hello("burn", {"dtype": "float64"})
+    output.progress(1, 2)
+    output.miscompare({"component": "cpu"})
+    output.note("größer\nas ever")
+    for unit in sorted(UNITS):
+        output.reading("x", unit, f"c:{unit}", 1.5)
+    output.end()
+    found = parse(stream.getvalue())
+    assert (found.load, found.parameters) == ("burn", {"dtype": "float64"})
+    assert {reading.unit for reading in found.readings} == UNITS
+    assert found.miscompares == ({"component": "cpu"},)
+    assert found.notes == ("größer\nas ever",)
+
+
+class Pipe(io.StringIO):
+    flushed = ""
+
+    def flush(self) -> None:
+        self.flushed = self.getvalue()
+
+
+def test_every_line_is_flushed_at_once() -> None:
+    stream = Pipe()
+    Output(stream).miscompare({"component": "cpu"})
+    assert stream.flushed == '{"miscompare": {"component": "cpu"}}\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "component", "value", "said"),
+    [
+        ("x", "GB/s", "cpu", math.nan, "finite"),
+        ("x", "GB/s", "cpu", math.inf, "finite"),
+        ("x", "GB/s", "cpu", -math.inf, "finite"),
+        ("x", "GB/s", "cpu", 10**400, "finite"),
+        ("x", "GB/s", "cpu", True, "number"),
+        ("x", "MB/s", "cpu", 1.0, "unit 'MB/s'"),
+        ("x", "", "cpu", 1.0, "text"),
+        ("X y", "GB/s", "cpu", 1.0, "name"),
+        ("x", "GB/s", "the cpu", 1.0, "component"),
+    ],
+)
+def test_what_could_not_be_read_is_not_written(name: str, unit: str, component: str, value: float, said: str) -> None:
+    stream = io.StringIO()
+    with pytest.raises(ValueError, match=said):
+        Output(stream).reading(name, unit, component, value)
+    assert stream.getvalue() == ""
+
+
+def test_a_reading_is_not_written_twice() -> None:
+    output = Output(io.StringIO())
+    output.reading("x", "GB/s", "cpu", 1.0)
+    output.reading("x", "GB/s", "gpu0", 1.0)
+    with pytest.raises(ValueError, match="x of cpu was given twice"):
+        output.reading("x", "GB/s", "cpu", 2.0)
+
+
+def test_empty_texts_and_details_are_not_written() -> None:
+    stream = io.StringIO()
+    output = Output(stream)
+    for write in (lambda: output.note(""), lambda: output.miscompare({}), lambda: output.hello("", {})):
+        with pytest.raises(ValueError, match=r"belongs|no details"):
+            write()
+    with pytest.raises(UnicodeEncodeError):
+        output.note("\ud800")
+    assert stream.getvalue() == ""
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ([], "printed nothing"),
+        (["hello"], "not one whole JSON object: 'hello'"),
+        ([READING, END], "does not begin with its hello line but with"),
+        ([HELLO.replace("1", "2", 1), END], "a version that is not 1"),
+        ([HELLO.replace("1", "true", 1), END], "a version that is not 1"),
+        ([HELLO.replace("1", '"1"', 1), END], "a version that is not 1"),
+        ([HELLO.replace('"parameters"', '"with"'), END], "hello line cannot be used, its keys are not"),
+        ([HELLO.replace('{"size": 8}', "8"), END], "its parameters are not an object"),
+        ([HELLO.replace('"cpu_gemm"', "7"), END], "something else where a text belongs"),
+        ([HELLO, HELLO, END], "of no known kind"),
+        ([HELLO, "", READING, SECOND, END], "not one whole JSON object: ''"),
+        ([HELLO, "[1]", END], "not one whole JSON object"),
+        ([HELLO, "[" * 100_000, END], "not one whole JSON object"),
+        ([HELLO, READING + SECOND, END], "not one whole JSON object"),
+        ([HELLO, '{"series": []}', END], "of no known kind"),
+        ([HELLO, READING.replace("}", ', "limit": 3}'), END], "its keys are not component, reading, unit, value"),
+        ([HELLO, '{"note": "a", "note": "b"}', END], "not one whole JSON object"),
+        ([HELLO, '{"note": "\\ud800"}', END], "not one whole JSON object"),
+        ([HELLO, '{"note": 3}', END], "something else where a text belongs"),
+        ([HELLO, '{"miscompare": {}}', END], "no details"),
+        ([HELLO, '{"miscompare": 1}', END], "no details"),
+        ([HELLO, '{"progress": "half", "of": 1}', END], "something else where a number belongs"),
+        ([HELLO, '{"progress": 1}', END], "its keys are not"),
+        ([HELLO, READING.replace("107.5", "NaN"), SECOND, END], "not one whole JSON object"),
+        ([HELLO, READING.replace("107.5", "1e999"), SECOND, END], "not one whole JSON object"),
+        ([HELLO, READING.replace("107.5", "1" + "0" * 400), SECOND, END], "not a finite number"),
+        ([HELLO, READING.replace("107.5", "1" + "0" * 5000), SECOND, END], "not one whole JSON object"),
+        ([HELLO, READING.replace("107.5", "true"), SECOND, END], "something else where a number belongs"),
+        ([HELLO, READING.replace("107.5", '"107.5"'), SECOND, END], "something else where a number belongs"),
+        ([HELLO, READING.replace("107.5", "null"), SECOND, END], "something else where a number belongs"),
+        ([HELLO, READING.replace("GFLOP", "MFLOP"), SECOND, END], "the unit 'MFLOP/s' is not one of"),
+        ([HELLO, READING.replace('"cpu"', '"the cpu"'), SECOND, END], "the component is not"),
+        ([HELLO, READING.replace("cpu_gemm_f64", "CPU"), SECOND, END], "the reading's name"),
+        ([HELLO, READING, READING, END], "cpu_gemm_f64 of cpu comes twice"),
+        ([HELLO, READING, SECOND], "ends without its end line; the last line is"),
+        ([HELLO], "ends without its end line"),
+        ([HELLO, READING, END], "does not close the 1 readings before it"),
+        ([HELLO, READING, SECOND, END.replace("2", "2.0")], "does not close"),
+        ([HELLO, READING, END.replace("2", "true")], "does not close"),
+        ([HELLO, READING, SECOND, END.replace("true", "1")], "does not close"),
+        ([HELLO, READING, SECOND, END.replace("}", ', "more": 1}')], "its keys are not end, readings"),
+        ([HELLO, READING, SECOND, END, NOTE], "printed after its end: .*made by numpy"),
+        ([HELLO, READING, SECOND, END, ""], "printed after its end: ''"),
+    ],
+)
+def test_anything_else_is_refused_in_one_sentence(lines: list[str], said: str) -> None:
+    with pytest.raises(ProtocolError, match=said) as caught:
+        parse(text(*lines) if lines else "")
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 500
+
+
+def reading_of(output: LoadOutput) -> set[LoadReading]:
+    return set(output.readings)
+
+
+def parsed_or_none(lines: list[str]) -> LoadOutput | None:
+    try:
+        return parse(text(*lines))
+    except ProtocolError:
+        return None
+
+
+@given(st.data())
+def test_no_cut_gives_other_readings(data: st.DataObject) -> None:
+    whole = text(*WHOLE)
+    cut = data.draw(st.integers(0, len(whole) - 2))
+    with pytest.raises(ProtocolError):
+        parse(whole[:cut])
+    with pytest.raises(ProtocolError):
+        parse(whole[cut + 1 :])
+
+
+@given(st.permutations(range(len(WHOLE))))
+def test_no_order_of_lines_gives_other_readings(order: list[int]) -> None:
+    found = parsed_or_none([WHOLE[number] for number in order])
+    assert found is None or reading_of(found) == reading_of(parse(text(*WHOLE)))
+    if order[0] != 0 or order[-1] != len(WHOLE) - 1:
+        assert found is None
+
+
+@given(st.integers(0, len(WHOLE) - 1), st.integers(0, len(WHOLE)))
+def test_a_doubled_or_lost_line_gives_no_other_readings(line: int, place: int) -> None:
+    doubled = parsed_or_none([*WHOLE[:place], WHOLE[line], *WHOLE[place:]])
+    assert doubled is None or reading_of(doubled) == reading_of(parse(text(*WHOLE)))
+    lost = parsed_or_none([*WHOLE[:line], *WHOLE[line + 1 :]])
+    assert lost is None or reading_of(lost) == reading_of(parse(text(*WHOLE)))
+
+
+@given(st.integers(0, len(text(*WHOLE)) - 2), st.characters())
+def test_an_altered_character_is_refused_or_changes_only_its_own_json_value(place: int, character: str) -> None:
+    whole = text(*WHOLE)
+    altered = whole[:place] + character + whole[place + 1 :]
+    try:
+        found = parse(altered)
+    except ProtocolError:
+        return
+    values: dict[int, Any] = {}
+    for number, line in enumerate(altered.removesuffix("\n").split("\n")):
+        values[number] = json.loads(line)
+    changed = [number for number, line in enumerate(WHOLE) if values[number] != json.loads(line)]
+    assert len(values) == len(WHOLE)
+    assert len(changed) <= 1
+    differing = reading_of(found) ^ reading_of(parse(text(*WHOLE)))
+    assert len(differing) == (2 if changed and "reading" in json.loads(WHOLE[changed[0]]) else 0)
+
+
+@given(st.text())
+def test_no_text_is_read_by_accident(rubbish: str) -> None:
+    with pytest.raises(ProtocolError):
+        parse(rubbish)
+
+
+def test_miscompares_outlive_the_load() -> None:
+    torn = (
+        text(HELLO, "rubbish", MISCOMPARE, '{"miscompare": {}}', '{"miscompare": {"a": 1}, "b": 2}', READING)
+        + MISCOMPARE[:-4]
+    )
+    assert salvage(torn) == ({"component": "core:0", "elements": 1},)
+    assert salvage("") == ()

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import acceptance
+from acceptance import command
+from acceptance.command import Completed
+from acceptance.deadline import Deadline
+from acceptance.loads.cores import by_group, parse_cores
+from acceptance.loads.cpu_gemm import arguments as gemm_arguments
+from acceptance.loads.memory_bandwidth import arguments as memory_arguments
+from acceptance.tools.load_output import LoadFailed, cores_argument, cpu_gemm_argv, memory_bandwidth_argv, read
+
+HELLO = '{"rigproof_load": 1, "load": "cpu_gemm", "parameters": {}}\n'
+MISCOMPARE = '{"miscompare": {"component": "core:1"}}\n'
+END = '{"end": true, "readings": 0}\n'
+
+
+def completed(
+    stdout: str, returncode: int = 0, stderr: str = "", *, timed_out: bool = False, truncated: bool = False
+) -> Completed:
+    return Completed(("load",), returncode, stdout, stderr, 1.0, timed_out=timed_out, truncated=truncated)
+
+
+def test_a_whole_run_is_read() -> None:
+    output = read(completed(HELLO + MISCOMPARE + END), "cpu_gemm")
+    assert output.load == "cpu_gemm"
+    assert output.miscompares == ({"component": "core:1"},)
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        (completed(HELLO + END, -9, timed_out=True), "did not end within its time and was stopped"),
+        (completed(HELLO + END, 0, timed_out=True), "did not end within its time"),
+        (completed(HELLO + END, 0, truncated=True), "printed more than is kept"),
+        (completed(HELLO + END, 1, "worker lost"), "ended with exit code 1 .*\nworker lost"),
+        (completed(HELLO + END, -11), "was ended by signal 11"),
+        (completed(HELLO), "ended, but the load's output ends without its end line"),
+        (completed(""), "printed nothing.*it printed nothing"),
+        (completed("rubbish\n"), "not one whole JSON object: 'rubbish'"),
+        (completed(HELLO.replace("cpu_gemm", "burn") + END), "the output is that of 'burn'"),
+    ],
+)
+def test_anything_less_is_a_failed_load(what: Completed, said: str) -> None:
+    with pytest.raises(LoadFailed, match=f"(?s)^the load cpu_gemm .*{said}") as caught:
+        read(what, "cpu_gemm")
+    assert caught.value.miscompares == ()
+
+
+@pytest.mark.parametrize("returncode", [0, 1, -9])
+def test_a_wrong_result_outlives_the_load_that_found_it(returncode: int) -> None:
+    with pytest.raises(LoadFailed) as caught:
+        read(completed(HELLO + MISCOMPARE, returncode), "cpu_gemm")
+    assert caught.value.miscompares == ({"component": "core:1"},)
+
+
+GROUPS = {"performance": [[0, 1], [2, 3]], "efficiency": [[4]]}
+
+
+def test_command_lines_are_what_the_loads_read() -> None:
+    assert by_group(parse_cores(cores_argument(GROUPS))) == GROUPS
+    argv = cpu_gemm_argv("python3", dtype="float32", seconds=60, groups=GROUPS, size=512, inject="slow:30")
+    assert argv[:3] == ("python3", "-m", "acceptance.loads.cpu_gemm")
+    options = gemm_arguments().parse_args(argv[3:])
+    assert (options.dtype, options.seconds, options.size, options.inject) == ("float32", 60.0, 512, "slow:30")
+    assert by_group(options.cores) == GROUPS
+    argv = cpu_gemm_argv("python3", dtype="float64", seconds=0.5, groups={"all": [[0]]})
+    assert argv[3:] == ("--dtype", "float64", "--seconds", "0.5", "--cores", "all=0")
+
+    argv = memory_bandwidth_argv(
+        "python3", seconds=10, groups=GROUPS, llc_bytes=33554432, megabytes_per_core=500, inject="die"
+    )
+    assert argv[:3] == ("python3", "-m", "acceptance.loads.memory_bandwidth")
+    options = memory_arguments().parse_args(argv[3:])
+    assert (options.seconds, options.llc_bytes, options.megabytes_per_core, options.inject) == (
+        10.0,
+        33554432,
+        500,
+        "die",
+    )
+    argv = memory_bandwidth_argv("python3", seconds=10, groups={"all": [[0]]}, llc_bytes=1)
+    assert argv[3:] == ("--seconds", "10.0", "--cores", "all=0", "--llc-bytes", "1")
+
+
+def test_a_long_time_is_passed_on_exactly() -> None:
+    argv = cpu_gemm_argv("python3", dtype="float64", seconds=1234567.5, groups={"all": [[0]]})
+    assert gemm_arguments().parse_args(argv[3:]).seconds == 1234567.5
+
+
+def test_a_real_load_is_run_and_read() -> None:
+    import os
+
+    cpu = min(os.sched_getaffinity(0))
+    argv = cpu_gemm_argv(sys.executable, dtype="float64", seconds=0.02, groups={"all": [[cpu]]}, size=32)
+    root = Path(acceptance.__file__).resolve().parent.parent
+    output = read(command.run(argv, deadline=Deadline.after(60), cwd=root), "cpu_gemm")
+    assert {reading.name for reading in output.readings} == {
+        "cpu_gemm_f64",
+        "cpu_gemm_core_f64",
+        "cpu_gemm_miscompares_f64",
+        "cpu_gemm_products_f64",
+    }
