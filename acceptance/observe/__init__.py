@@ -1,0 +1,1 @@
+"""The machine as it shows itself."""

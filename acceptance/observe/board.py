@@ -1,0 +1,116 @@
+"""The board, its firmware, the system on it, and how far NVIDIA's driver has got."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from acceptance.observe import sysfs
+from acceptance.observe.sysfs import SysfsError
+
+# What firmware says where its maker filled nothing in.
+_PLACEHOLDERS = frozenset(
+    {"to be filled by o.e.m.", "default string", "system product name", "system manufacturer", "system serial number"}
+    | {"not specified", "not applicable", "none", "unknown", "0123456789", "o.e.m."}
+)
+# The nodes that a GPU program opens: one per GPU, the control node, and unified memory.
+_NODE = re.compile(r"nvidia(?:\d+|ctl|-uvm)")
+_NVRM = re.compile(r"^NVRM version:.*?\s(\d+\.\d+(?:\.\d+)*)\s", re.MULTILINE)
+# UEFI specification, global variables: four bytes of attributes, then 1 when Secure Boot is on.
+_SECURE_BOOT = "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceNode:
+    """A device node, and whether this user may open it for reading and writing."""
+
+    path: str
+    openable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """The board and the system. What is not given is None.
+
+    `serial` is for root only. `nvidia_driver` is the version of the loaded kernel module, None when it is not loaded. `secure_boot` is
+    None on a machine that was not started through UEFI.
+    """
+
+    vendor: str | None
+    name: str | None
+    product: str | None
+    serial: str | None
+    bios_vendor: str | None
+    bios_version: str | None
+    bios_date: str | None
+    secure_boot: bool | None
+    kernel: str | None
+    os: str | None
+    hostname: str | None
+    machine_id: str | None
+    boot_id: str | None
+    nouveau_loaded: bool
+    nvidia_driver: str | None
+    device_nodes: tuple[DeviceNode, ...]
+
+
+def read(root: Path = Path("/")) -> Board:
+    """Read the board. Raises SysfsError when the driver names its version in an unknown way."""
+    dmi = root / "sys/class/dmi/id"
+    kernel = root / "proc/sys/kernel"
+    secure = sysfs.content(root / _SECURE_BOOT)
+    machine_id = sysfs.text(root / "etc/machine-id")
+    return Board(
+        vendor=_filled_in(dmi / "board_vendor"),
+        name=_filled_in(dmi / "board_name"),
+        product=_filled_in(dmi / "product_name"),
+        serial=_filled_in(dmi / "product_serial") or _filled_in(dmi / "board_serial"),
+        bios_vendor=_filled_in(dmi / "bios_vendor"),
+        bios_version=_filled_in(dmi / "bios_version"),
+        bios_date=_filled_in(dmi / "bios_date"),
+        secure_boot=None if secure is None else secure[-1] == 1,
+        kernel=sysfs.text(kernel / "osrelease"),
+        os=_os(root),
+        hostname=sysfs.text(kernel / "hostname"),
+        machine_id=None if machine_id == "uninitialized" else machine_id,
+        boot_id=sysfs.text(kernel / "random/boot_id"),
+        nouveau_loaded=_loaded(root, "nouveau"),
+        nvidia_driver=_nvidia_driver(root),
+        device_nodes=_device_nodes(root),
+    )
+
+
+def _filled_in(path: Path) -> str | None:
+    value = sysfs.text(path)
+    return None if value is None or value.lower() in _PLACEHOLDERS else value
+
+
+def _os(root: Path) -> str | None:
+    text = sysfs.text(root / "etc/os-release") or sysfs.text(root / "usr/lib/os-release") or ""
+    match = re.search(r"^PRETTY_NAME=(['\"]?)(.+)\1$", text, re.MULTILINE)
+    return match[2].strip() if match else None
+
+
+def _loaded(root: Path, module: str) -> bool:
+    modules = sysfs.text(root / "proc/modules") or ""
+    return (root / "sys/module" / module).exists() or re.search(rf"^{module} ", modules, re.MULTILINE) is not None
+
+
+def _nvidia_driver(root: Path) -> str | None:
+    if version := sysfs.text(root / "sys/module/nvidia/version"):
+        return version
+    path = root / "proc/driver/nvidia/version"
+    text = sysfs.text(path)
+    if text is None:
+        return None
+    match = _NVRM.search(text)
+    if match is None:
+        raise SysfsError(f"{path} holds {text[:120]!r}, which names no driver version")
+    return match[1]
+
+
+def _device_nodes(root: Path) -> tuple[DeviceNode, ...]:
+    nodes = [node for node in sysfs.entries(root / "dev") if _NODE.fullmatch(node.name)]
+    return tuple(DeviceNode(f"/dev/{node.name}", os.access(node, os.R_OK | os.W_OK)) for node in nodes)

@@ -1,0 +1,94 @@
+"""The network links: Ethernet and wireless interfaces with hardware behind them, and InfiniBand ports."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from acceptance.observe import sysfs
+from acceptance.observe.sysfs import SysfsError
+
+_ADDRESS = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+_RATE = re.compile(r"(\d+(?:\.\d+)?) Gb/sec\b.*")
+_VIRTUAL_DRIVERS = frozenset({"virtio_net", "hv_netvsc", "netvsc", "vmxnet3", "xen_netfront", "vif", "xen-netfront"})
+_NO_SPEED = frozenset({-1, 0, 0xFFFF, 0xFFFFFFFF})  # the ways in which kernels write "not known"
+_INFINIBAND_TYPE = 32  # ARPHRD_INFINIBAND, linux/if_arp.h
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One link. What the kernel does not give is None.
+
+    `kind` is "ethernet", "wireless" or "infiniband"; an InfiniBand port is named "mlx5_0/1". `speed_mbps` is given while the link is
+    up. `virtual` means that a hypervisor, not a card, is behind it.
+    """
+
+    name: str
+    kind: str
+    driver: str | None
+    speed_mbps: int | None
+    mac: str | None
+    up: bool
+    virtual: bool
+    pci_address: str | None
+
+
+def read(root: Path = Path("/")) -> tuple[Link, ...]:
+    """Every link with a device behind it, by name; loopback, bridges, bonds and tunnels are left out."""
+    interfaces = sysfs.entries(root / "sys/class/net")
+    ports = [
+        port
+        for device in sysfs.entries(root / "sys/class/infiniband")
+        for port in sysfs.entries(device / "ports")
+        if sysfs.text(port / "link_layer") == "InfiniBand"  # an Ethernet port is listed as an interface already
+    ]
+    return (*(_interface(entry) for entry in interfaces if (entry / "device").exists()), *map(_port, ports))
+
+
+def _interface(entry: Path) -> Link:
+    driver = sysfs.target(entry / "device/driver")
+    state = sysfs.text(entry / "operstate")
+    up = state == "up" or (state in (None, "unknown") and sysfs.text(entry / "carrier") == "1")
+    speed = sysfs.number(entry / "speed")
+    return Link(
+        name=entry.name,
+        kind=_kind(entry),
+        driver=driver,
+        speed_mbps=speed if up and speed is not None and speed not in _NO_SPEED else None,
+        mac=sysfs.text(entry / "address"),
+        up=up,
+        virtual=driver in _VIRTUAL_DRIVERS,
+        pci_address=_pci_address(entry / "device"),
+    )
+
+
+def _kind(entry: Path) -> str:
+    if (entry / "wireless").exists() or (entry / "phy80211").exists():
+        return "wireless"
+    return "infiniband" if sysfs.number(entry / "type") == _INFINIBAND_TYPE else "ethernet"
+
+
+def _port(port: Path) -> Link:
+    device = port.parent.parent
+    up = (sysfs.text(port / "state") or "").endswith("ACTIVE")
+    rate = sysfs.text(port / "rate")
+    match = _RATE.fullmatch(rate or "")
+    if rate is not None and match is None:
+        raise SysfsError(f"{port / 'rate'} holds {rate[:80]!r}, which is not a rate")
+    return Link(
+        name=f"{device.name}/{port.name}",
+        kind="infiniband",
+        driver=sysfs.target(device / "device/driver"),
+        speed_mbps=round(float(match[1]) * 1000) if up and match else None,
+        mac=None,
+        up=up,
+        virtual=False,
+        pci_address=_pci_address(device / "device"),
+    )
+
+
+def _pci_address(device: Path) -> str | None:
+    """The nearest PCI function above a device: a virtio or USB device has its own node below it."""
+    parts = [part for part in device.resolve().parts if _ADDRESS.fullmatch(part)]
+    return parts[-1] if parts else None

@@ -1,0 +1,155 @@
+"""The disks, from sysfs; their health, from smartctl."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from acceptance import command
+from acceptance.command import Completed
+from acceptance.deadline import Deadline
+from acceptance.observe import sysfs
+from acceptance.tools import smartctl
+
+SMARTCTL_S = 30.0
+SECTOR_BYTES = 512  # the unit of /sys/block/*/size, whatever the disk's own sector is
+
+# Block devices that are no disk of the machine: optical, floppy, firmware flash, the boot areas of an eMMC.
+_NO_DISK = re.compile(r"(?:sr|fd|mtdblock|mmcblk\d+(?:boot|rpmb))\d*")
+_VIRTUAL_NAME = re.compile(r"(?:vd|xvd)[a-z]+")
+# How emulated disks of the usual hypervisors and clouds call themselves.
+_VIRTUAL_MODEL = re.compile(
+    r"QEMU|VMware|VBOX|Virtual Disk|Amazon Elastic Block Store|nvme_card|PersistentDisk", re.IGNORECASE
+)
+_TRANSPORTS = (
+    (re.compile(r"/usb\d"), "usb"),
+    (re.compile(r"/ata\d"), "sata"),
+    (re.compile(r"/end_device-"), "sas"),
+    (re.compile(r"/virtio\d"), "virtio"),
+    (re.compile(r"/VMBUS", re.IGNORECASE), "vmbus"),
+    (re.compile(r"/mmc\d"), "mmc"),
+    (re.compile(r"/vbd-"), "xen"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """One disk. What the kernel does not give is None.
+
+    `kind` is "nvme", "ssd", "hdd" or "virtual"; `transport` "nvme" over PCIe, else as the kernel's tree shows it ("sata", "sas", "usb",
+    "virtio", ...).
+    """
+
+    name: str
+    model: str | None
+    serial: str | None
+    size_bytes: int
+    kind: str | None
+    transport: str | None
+    firmware: str | None
+
+    @property
+    def component(self) -> str:
+        """What its measurements belong to."""
+        return f"disk:{self.name}"
+
+
+def read(root: Path = Path("/")) -> tuple[Disk, ...]:
+    """The disks of the machine, by name; no partitions, no RAM disks, no loop, mapper or RAID devices built on others."""
+    return tuple(_disk(block) for block in sysfs.entries(root / "sys/block") if _is_disk(block))
+
+
+def health(
+    disk: Disk, *, deadline: Deadline, run: Callable[..., Completed] = command.run, program: str | None = None
+) -> smartctl.Health:
+    """Ask one disk for its health; needs root.
+
+    Raises smartctl.NotReadable, UnreadableOutput, or CommandError where smartctl is missing; each message says why and the cure.
+    """
+    argv = smartctl.argv(f"/dev/{disk.name}", program or command.find(smartctl.PROGRAM, smartctl.PACKAGE))
+    done = run(argv, deadline=deadline.sooner(SMARTCTL_S))
+    if done.timed_out:
+        raise smartctl.NotReadable(
+            f"{disk.component} did not answer: smartctl {done.describe()}; look at the kernel log for the disk"
+        )
+    return smartctl.parse(done.stdout, done.returncode)
+
+
+def _is_disk(block: Path) -> bool:
+    if _NO_DISK.fullmatch(block.name) or not (block / "device").exists():
+        return False
+    # A path of a multipath NVMe disk is marked hidden: the disk itself is listed beside it.
+    return (sysfs.number(block / "size") or 0) > 0 and not sysfs.number(block / "hidden")
+
+
+def _disk(block: Path) -> Disk:
+    device = block / "device"
+    ata = _ata_identity(device / "vpd_pg89")
+    model = ata[0] or sysfs.text(device / "model")
+    transport = _transport(block)
+    return Disk(
+        name=block.name,
+        model=model,
+        serial=ata[1]
+        or sysfs.text(device / "serial")
+        or sysfs.text(block / "serial")
+        or _scsi_serial(device / "vpd_pg80"),
+        size_bytes=(sysfs.number(block / "size") or 0) * SECTOR_BYTES,
+        kind=_kind(block, model, transport),
+        transport=transport,
+        firmware=ata[2] or sysfs.text(device / "firmware_rev") or sysfs.text(device / "rev"),
+    )
+
+
+def _transport(block: Path) -> str | None:
+    if block.name.startswith("nvme"):
+        # The disk of a multipath NVMe hangs below its subsystem, which lists its controllers.
+        controllers = (
+            block / "device",
+            *(entry for entry in sysfs.entries(block / "device") if entry.name.startswith("nvme")),
+        )
+        named = next((name for controller in controllers if (name := sysfs.text(controller / "transport"))), None)
+        return "nvme" if named in (None, "pcie") else f"nvme-{named}"
+    path = str(block.resolve())
+    return next((name for pattern, name in _TRANSPORTS if pattern.search(path)), None)
+
+
+def _kind(block: Path, model: str | None, transport: str | None) -> str | None:
+    if (
+        _VIRTUAL_NAME.fullmatch(block.name)
+        or transport in ("virtio", "xen", "vmbus")
+        or _VIRTUAL_MODEL.search(model or "")
+    ):
+        return "virtual"
+    if block.name.startswith("nvme"):
+        return "nvme"
+    return (
+        {0: "ssd", 1: "hdd"}.get(rotational)
+        if (rotational := sysfs.number(block / "queue/rotational")) is not None
+        else None
+    )
+
+
+def _ata_identity(page: Path) -> tuple[str | None, str | None, str | None]:
+    """Model, serial and firmware of a SATA disk, whole: the SCSI fields beside it cut the model at 16 characters.
+
+    SAT (INCITS 431) puts the IDENTIFY DEVICE data at byte 60 of VPD page 89h; ACS gives the words and swaps the bytes of each.
+    """
+    data = sysfs.content(page)
+    if data is None or len(data) < 60 + 94:  # the model ends with word 46
+        return (None, None, None)
+    words = data[60:]
+    return _swapped(words[54:94]), _swapped(words[20:40]), _swapped(words[46:54])
+
+
+def _swapped(data: bytes) -> str | None:
+    swapped = b"".join(data[at + 1 : at + 2] + data[at : at + 1] for at in range(0, len(data), 2))
+    return swapped.decode("ascii", errors="replace").strip("\0 ") or None
+
+
+def _scsi_serial(page: Path) -> str | None:
+    """The serial number of VPD page 80h: four bytes of header, then text."""
+    data = sysfs.content(page)
+    return data[4:].decode("ascii", errors="replace").strip("\0 ") or None if data else None

@@ -1,0 +1,1 @@
+"""One file per upstream program: `argv()` and a pure `parse()`."""

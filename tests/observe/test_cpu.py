@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from machine_tree import Tree
+
+from acceptance.observe import cpu
+from acceptance.observe.cpu import Cache, CoreGroup
+from acceptance.observe.sysfs import SysfsError
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    return Tree(tmp_path)
+
+
+def test_one_socket_with_two_threads_a_core(tree: Tree) -> None:
+    cores = [(core, core + 16) for core in range(16)]
+    tree.cpus(cores, model="AMD Ryzen 9 7950X  16-Core Processor")
+    seen = cpu.read(tree.root)
+    assert (seen.model, seen.vendor) == ("AMD Ryzen 9 7950X 16-Core Processor", "AuthenticAMD")
+    assert (seen.sockets, seen.cores, seen.threads) == (1, 16, 32)
+    assert seen.core_groups == (CoreGroup("all", tuple(cores)),)
+    assert seen.caches == (Cache(1, "data", 32768, 16),)
+    assert (seen.governor, seen.max_mhz, seen.virtualised) == ("performance", 5700.0, False)
+
+
+def test_two_sockets(tree: Tree) -> None:
+    tree.cpus([(core, core + 76) for core in range(76)], sockets=2)
+    seen = cpu.read(tree.root)
+    assert (seen.sockets, seen.cores, seen.threads) == (2, 76, 152)
+
+
+def test_smt_switched_off_in_the_system(tree: Tree) -> None:
+    tree.cpus([(0, 4), (1, 5), (2, 6), (3, 7)])
+    tree.write("sys/devices/system/cpu/online", "0-3\n")
+    seen = cpu.read(tree.root)
+    assert (seen.cores, seen.threads) == (4, 4)
+    assert seen.core_groups == (CoreGroup("all", ((0,), (1,), (2,), (3,))),)
+
+
+def test_hybrid_cores_are_kept_apart(tree: Tree) -> None:
+    tree.cpus([(0, 1), (2, 3), (4,), (5,), (6,), (7,), (8,)])
+    tree.write("sys/devices/cpu_core/cpus", "0-3\n")
+    tree.write("sys/devices/cpu_atom/cpus", "4-7\n")
+    assert cpu.read(tree.root).core_groups == (
+        CoreGroup("performance", ((0, 1), (2, 3))),
+        CoreGroup("efficiency", ((4,), (5,), (6,), (7,))),
+        CoreGroup("other", ((8,),)),
+    )
+
+
+def test_hybrid_with_its_small_cores_switched_off_is_of_one_kind(tree: Tree) -> None:
+    tree.cpus([(0, 1), (2, 3)])
+    tree.write("sys/devices/cpu_core/cpus", "0-3\n")
+    assert [group.name for group in cpu.read(tree.root).core_groups] == ["all"]
+
+
+def test_caches_of_several_sizes_and_sharing(tree: Tree) -> None:
+    tree.cpus([(0,), (1,)])
+    for number in (0, 1):
+        shared = f"sys/devices/system/cpu/cpu{number}/cache/index3"
+        tree.files(shared, level=3, type="Unified", size="32M", shared_cpu_list="0-1")
+        tree.files(f"sys/devices/system/cpu/cpu{number}/cache/index9", level=4, type="Unified", shared_cpu_list="0-1")
+    assert cpu.read(tree.root).caches == (
+        Cache(1, "data", 32768, 2),
+        Cache(3, "unified", 32 << 20, 1),
+        Cache(4, "unified", None, 1),
+    )
+    tree.write("sys/devices/system/cpu/cpu0/cache/index0/size", "much\n")
+    with pytest.raises(SysfsError, match="not a cache size"):
+        cpu.read(tree.root)
+
+
+def test_governors_that_differ_are_named(tree: Tree) -> None:
+    tree.cpus([(0,), (1,)])
+    tree.write("sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "powersave\n")
+    assert cpu.read(tree.root).governor == "mixed: performance, powersave"
+
+
+def test_a_virtual_machine_without_frequency_or_topology(tree: Tree) -> None:
+    tree.write("proc/cpuinfo", "processor\t: 0\nmodel name\t: Virtual\nflags\t\t: fpu hypervisor\n\nprocessor\t: 1\n")
+    seen = cpu.read(tree.root)
+    assert (seen.sockets, seen.cores, seen.core_groups, seen.caches) == (None, None, (), ())
+    assert (seen.threads, seen.governor, seen.max_mhz, seen.virtualised) == (2, None, None, True)
+
+
+def test_arm_has_numbers_instead_of_names(tree: Tree) -> None:
+    tree.write("proc/cpuinfo", "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd4f\n")
+    tree.write("sys/devices/system/cpu/cpu0/topology/thread_siblings_list", "0\n")
+    tree.write("sys/devices/system/cpu/cpu0/topology/physical_package_id", "-1\n")
+    seen = cpu.read(tree.root)
+    assert (seen.model, seen.vendor) == ("Arm implementer 0x41 part 0xd4f", "0x41")
+    assert (seen.cores, seen.sockets, seen.virtualised) == (1, None, None)
+
+
+def test_no_cpuinfo_leaves_the_model_absent(tree: Tree) -> None:
+    tree.write("sys/devices/system/cpu/online", "0\n")
+    seen = cpu.read(tree.root)
+    assert (seen.model, seen.vendor, seen.threads) == (None, None, 1)
+
+
+def test_no_cpu_at_all_and_a_torn_topology_are_refused(tree: Tree) -> None:
+    with pytest.raises(SysfsError, match="names a CPU"):
+        cpu.read(tree.root)
+    tree.cpus([(0,), (1,)])
+    (tree.root / "sys/devices/system/cpu/cpu1/topology/core_cpus_list").unlink()
+    with pytest.raises(SysfsError, match="switched off just now"):
+        cpu.read(tree.root)

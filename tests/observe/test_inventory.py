@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from machine_tree import NO_DMI, Programs, Tree, completed
+
+from acceptance.deadline import Deadline
+from acceptance.observe import nvml
+from acceptance.observe.inventory import Gpu, Inventory, gpus, observe
+from acceptance.observe.nvml import NvmlAnswer, NvmlDevice
+
+
+def known(index: int, address: str) -> NvmlDevice:
+    return NvmlDevice(index, f"GPU-{index}", "NVIDIA GeForce RTX 4090", address, None, None, 25757220864, None, None)
+
+
+def look(tree: Tree, answer: NvmlAnswer) -> Inventory:
+    programs = Programs(nvml=completed(msgspec.json.encode(answer).decode()), dmidecode=completed(*NO_DMI))
+    return observe(tree.root, deadline=Deadline.after(9), run=programs, dmidecode="dmidecode")
+
+
+@pytest.fixture
+def tower(tmp_path: Path) -> Tree:
+    """Two RTX 4090 in a tower."""
+    tree = Tree(tmp_path)
+    tree.cpus([(core, core + 16) for core in range(16)])
+    tree.memory(128)
+    for bus in (0x41, 0x01):
+        tree.gpu(bus)
+        tree.gpu(bus, function=1, class_code="0x040300", device="0x22ba", driver="snd_hda_intel")
+    tree.driver(nodes=("nvidia0", "nvidia1", "nvidiactl"))
+    tree.disk("nvme0n1", "pci0000:00/0000:04:00.0/nvme/nvme0")
+    tree.nic("enp5s0")
+    return tree
+
+
+def test_an_inventory_survives_json(tower: Tree) -> None:
+    seen = look(
+        tower, NvmlAnswer("570.86.15", "12.8", (known(0, "0000:01:00.0"), known(1, "0000:41:00.0")), None, None)
+    )
+    assert msgspec.json.decode(msgspec.json.encode(seen), type=Inventory) == seen
+    assert (seen.cpu.cores, len(seen.disks), len(seen.links), len(seen.pci)) == (16, 1, 1, 4)
+
+
+def test_gpus_are_those_on_the_bus_in_bus_order(tower: Tree) -> None:
+    # NVML may number them otherwise, and know one only: the bus says what is due.
+    seen = look(tower, NvmlAnswer("570.86.15", "12.8", (known(0, "0000:41:00.0"),), None, None))
+    assert gpus(seen) == (
+        Gpu("gpu0", "0000:01:00.0", "10de:2684", True, None, None, None, None),
+        Gpu("gpu1", "0000:41:00.0", "10de:2684", True, "GPU-0", "NVIDIA GeForce RTX 4090", None, 0),
+    )
+
+
+def test_a_lost_device_without_address_binds_to_nothing(tower: Tree) -> None:
+    lost = NvmlDevice(0, None, None, None, None, None, None, "NVML says: GPU is lost", nvml.GPU_IS_LOST)
+    seen = look(tower, NvmlAnswer("570.86.15", "12.8", (lost, known(1, "0000:41:00.0")), None, None))
+    assert [gpu.uuid for gpu in gpus(seen)] == [None, "GPU-1"]
+
+
+def test_a_virtual_machine_without_anything(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    tree.cpus([(0,), (1,)], flags="fpu hypervisor")
+    tree.memory(24)
+    seen = look(tree, nvml.failed(nvml.LIBRARY_MISSING, nvml.LIBRARY_NOT_FOUND))
+    assert (gpus(seen), seen.disks, seen.links, seen.pci) == ((), (), (), ())
+    assert seen.memory.dimms is None
+    assert msgspec.json.decode(msgspec.json.encode(seen), type=Inventory) == seen
+
+
+def test_parts_cut_out_by_sr_iov_are_not_gpus_of_their_own(tower: Tree) -> None:
+    tower.link("sys/bus/pci/devices/0000:41:00.0/physfn", "sys/bus/pci/devices/0000:01:00.0")
+    assert [gpu.pci_address for gpu in gpus(look(tower, nvml.failed("nothing")))] == ["0000:01:00.0"]
+
+
+@pytest.mark.tools
+def test_this_machine() -> None:
+    seen = observe()
+    assert seen.cpu.threads >= (seen.cpu.cores or 1) >= (seen.cpu.sockets or 1)
+    assert seen.memory.total_bytes > 0
+    assert (seen.memory.dimms is None) == (seen.memory.dimms_unread is not None)
+    assert seen.board.kernel
+    assert msgspec.json.decode(msgspec.json.encode(seen), type=Inventory) == seen

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acceptance.observe import sysfs
+from acceptance.observe.sysfs import SysfsError
+
+
+def write(path: Path, content: str) -> Path:
+    path.write_text(content)
+    return path
+
+
+def test_absent_empty_and_unreadable_are_all_none(tmp_path: Path) -> None:
+    empty = write(tmp_path / "empty", " \n")
+    for path in (tmp_path / "none", empty, tmp_path):
+        assert sysfs.text(path) is None
+        assert sysfs.number(path) is None
+        assert sysfs.cpus(path) is None
+        assert sysfs.target(path) is None
+    assert sysfs.content(tmp_path / "none") is None
+    assert sysfs.entries(tmp_path / "none") == ()
+
+
+@pytest.mark.parametrize(("content", "value"), [("12\n", 12), ("-1\n", -1), ("0x10de\n", 0x10DE), ("7\0\n", 7)])
+def test_numbers(tmp_path: Path, content: str, value: int) -> None:
+    assert sysfs.number(write(tmp_path / "file", content)) == value
+
+
+@pytest.mark.parametrize("content", ["twelve", "1.5", "0x", "1 2", "--1"])
+def test_what_is_no_number_is_quoted(tmp_path: Path, content: str) -> None:
+    with pytest.raises(SysfsError, match="not a number") as caught:
+        sysfs.number(write(tmp_path / "file", content))
+    assert repr(content) in str(caught.value)
+
+
+@given(st.sets(st.integers(0, 300), min_size=1))
+def test_cpu_lists_come_back(tmp_path_factory: pytest.TempPathFactory, members: set[int]) -> None:
+    path = tmp_path_factory.mktemp("cpus") / "online"
+    assert sysfs.cpus(write(path, ",".join(map(str, members)))) == tuple(sorted(members))
+
+
+def test_cpu_ranges(tmp_path: Path) -> None:
+    assert sysfs.cpus(write(tmp_path / "online", "0-3,8, 10-11\n")) == (0, 1, 2, 3, 8, 10, 11)
+    with pytest.raises(SysfsError, match="not a list of CPUs"):
+        sysfs.cpus(write(tmp_path / "bad", "0-3;8"))
+
+
+def test_bytes_and_link_targets(tmp_path: Path) -> None:
+    assert sysfs.content(write(tmp_path / "file", "abc")) == b"abc"
+    (tmp_path / "driver").symlink_to("../drivers/nvidia")
+    assert sysfs.target(tmp_path / "driver") == "nvidia"
