@@ -1,0 +1,157 @@
+"""The watch over the machine's sensors: what it offers is found once, then read again and again.
+
+A sensor that the machine does not offer is absent from every sample; nothing stands in for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+# Unit of every reading. Raw fields carry their unit in the name as well.
+UNITS = {
+    "cpu_temperature_c": "degC",
+    "cpu_mhz_min": "MHz",
+    "cpu_mhz_mean": "MHz",
+    "cpu_mhz_max": "MHz",
+    "cpu_throttle_count": "count",
+    "cpu_steal_s": "s",
+    "load_1m": "ratio",
+    "memory_available_gib": "GiB",
+}
+# Kernel drivers whose hwmon devices sit in the processor: Intel, AMD, AMD by the zenpower module, Arm.
+CPU_HWMON = frozenset({"coretemp", "k10temp", "zenpower", "cpu_thermal"})
+_CPU_ZONES = frozenset({"x86_pkg_temp", "cpu-thermal", "cpu_thermal"})
+
+
+def _text(path: Path) -> str | None:
+    """A small file's content, or None where it cannot be read at this moment (a CPU taken offline, a sensor in error)."""
+    with contextlib.suppress(OSError):
+        return path.read_text(encoding="ascii", errors="replace").strip()
+    return None
+
+
+def _number(path: Path) -> float | None:
+    text = _text(path)
+    try:
+        return float(text) if text else None
+    except ValueError:
+        return None
+
+
+def temperature_files(root: Path) -> tuple[Path, ...]:
+    """The files that hold the processor's temperatures in millidegrees Celsius: hwmon first, thermal zones where there is none."""
+    inputs = [
+        path
+        for device in sorted((root / "sys/class/hwmon").glob("hwmon*"))
+        if _text(device / "name") in CPU_HWMON
+        for path in sorted(device.glob("temp*_input"))
+    ]
+    if inputs:
+        return tuple(inputs)
+    zones = sorted((root / "sys/class/thermal").glob("thermal_zone*"))
+    return tuple(zone / "temp" for zone in zones if _text(zone / "type") in _CPU_ZONES)
+
+
+def throttle_files(root: Path) -> tuple[Path, ...]:
+    """Intel's counters of thermal throttling: each core's, and each package's once.
+
+    Siblings show the same counter, so only one thread of each (package, core) and one of each package is read.
+    """
+    found: dict[tuple[str, ...], Path] = {}
+    for cpu in sorted((root / "sys/devices/system/cpu").glob("cpu[0-9]*")):
+        package, core = _text(cpu / "topology/physical_package_id"), _text(cpu / "topology/core_id")
+        if package is None or core is None:
+            continue
+        found.setdefault(("core", package, core), cpu / "thermal_throttle/core_throttle_count")
+        found.setdefault(("package", package), cpu / "thermal_throttle/package_throttle_count")
+    return tuple(path for path in found.values() if path.exists())
+
+
+@dataclass(frozen=True, slots=True)
+class Sensors:
+    """The sensors of one machine, found once; `read` gives what they show now."""
+
+    root: Path
+    temperatures: tuple[Path, ...]
+    throttles: tuple[Path, ...]
+    frequencies: tuple[Path, ...]
+
+    @classmethod
+    def find(cls, root: Path = Path("/")) -> Sensors:
+        """Look once for what this machine offers."""
+        frequencies = sorted((root / "sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_cur_freq"))
+        return cls(root, temperature_files(root), throttle_files(root), tuple(frequencies))
+
+    def offered(self) -> frozenset[str]:
+        """The readings that this machine gives."""
+        return frozenset(self.read())
+
+    def read(self) -> dict[str, float]:
+        """Every reading at this moment, by its name in UNITS."""
+        return dict(self._readings())
+
+    def _readings(self) -> Iterator[tuple[str, float]]:
+        temperatures = [value / 1000.0 for path in self.temperatures if (value := _number(path)) is not None]
+        if temperatures:
+            yield "cpu_temperature_c", max(temperatures)
+        throttles = [value for path in self.throttles if (value := _number(path)) is not None]
+        if throttles and len(throttles) == len(self.throttles):
+            yield "cpu_throttle_count", sum(throttles)
+        clocks = [value / 1000.0 for path in self.frequencies if (value := _number(path)) is not None]
+        if clocks:
+            yield "cpu_mhz_min", min(clocks)
+            yield "cpu_mhz_mean", sum(clocks) / len(clocks)
+            yield "cpu_mhz_max", max(clocks)
+        stat = (_text(self.root / "proc/stat") or "").split("\n", 1)[0].split()
+        if stat[:1] == ["cpu"] and len(stat) > 8:  # proc(5): steal is the eighth figure after the name
+            yield "cpu_steal_s", float(stat[8]) / os.sysconf("SC_CLK_TCK")
+        load = (_text(self.root / "proc/loadavg") or "").split()
+        if load:
+            yield "load_1m", float(load[0])
+        for line in (_text(self.root / "proc/meminfo") or "").splitlines():
+            if line.startswith("MemAvailable:"):
+                yield "memory_available_gib", float(line.split()[1]) / 1048576.0
+
+
+@dataclass(slots=True)
+class Thinning:
+    """Keeps a journal of days small: every sample in the first hour, after it one of each 10 s with mean, minimum and maximum.
+
+    `put` calls `keep(values, span_s, low, high)` for what is to be written.
+    """
+
+    keep: Callable[[dict[str, float], float, dict[str, float] | None, dict[str, float] | None], None]
+    began_s: float
+    whole_s: float = 3600.0
+    span_s: float = 10.0
+    _group: list[dict[str, float]] = field(default_factory=list)
+    _group_began_s: float = 0.0
+
+    def put(self, now_s: float, values: dict[str, float]) -> None:
+        """Take one sample."""
+        if now_s - self.began_s < self.whole_s:
+            self.keep(values, 0.0, None, None)
+            return
+        if not self._group:
+            self._group_began_s = now_s
+        self._group.append(values)
+        if now_s - self._group_began_s >= self.span_s:
+            self.flush(now_s)
+
+    def flush(self, now_s: float) -> None:
+        """Write what is still held back."""
+        if not self._group:
+            return
+        columns: dict[str, list[float]] = {}
+        for sample in self._group:
+            for name, value in sample.items():
+                columns.setdefault(name, []).append(value)
+        self._group = []
+        mean = {name: sum(column) / len(column) for name, column in columns.items()}
+        low = {name: min(column) for name, column in columns.items()}
+        high = {name: max(column) for name, column in columns.items()}
+        self.keep(mean, now_s - self._group_began_s, low, high)

@@ -1,0 +1,62 @@
+"""The files of a run that are views of its journal: verdict.json, junit.xml, report.html. Any of them can be written again at any time."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+import msgspec
+
+from acceptance import journal
+from acceptance.judge.record import Observed
+from acceptance.judge.verdict import Verdict, fold
+from acceptance.reports import html, junit, verdict_json
+
+VERDICT = "verdict.json"
+JUNIT = "junit.xml"
+PAGE = "report.html"
+
+
+def put(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all. Raises JournalError when the disk does not take it."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        draft.write_bytes(content)
+        draft.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+        raise journal.JournalError(
+            f"{path}: cannot be written ({error.strerror}): make room, then run `rigproof report {path.parent}`"
+        ) from error
+
+
+def judge(run_dir: Path) -> Verdict:
+    """Fold a run. Raises JournalError or UnreadableRun."""
+    return fold(journal.read(run_dir).entries)
+
+
+def write(run_dir: Path) -> Verdict:
+    """Fold a run and write its files; the verdict goes last, because a run with a verdict counts as closed."""
+    found = journal.read(run_dir)
+    verdict = fold(found.entries)
+    inventory = next((entry.body.inventory for entry in found.entries if isinstance(entry.body, Observed)), {})
+    put(run_dir / JUNIT, junit.render(verdict, found))
+    put(run_dir / PAGE, html.render(verdict, found, inventory).encode("utf-8"))
+    put(run_dir / VERDICT, verdict_json.render(verdict, found))
+    return verdict
+
+
+def write_unreadable(run_dir: Path, reason: str) -> None:
+    """The verdict of a run whose journal holds no plan."""
+    content = {"verdict": "UNJUDGED", "run_id": run_dir.name, "unjudged": [{"check": "run", "text": reason}]}
+    put(run_dir / VERDICT, msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n")
+
+
+def link_latest(run_dir: Path) -> None:
+    """Point `latest` in the output folder to this run; a file system without links simply has none."""
+    draft = run_dir.parent / f".latest.{os.getpid()}"
+    with contextlib.suppress(OSError):
+        draft.symlink_to(run_dir.name)
+        draft.replace(run_dir.parent / "latest")

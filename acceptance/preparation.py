@@ -1,0 +1,116 @@
+"""Everything before a run: machine file, inventory, limits, and the plan. Nothing is heated and nothing is written here."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from acceptance import command, components, fixtures, profile, session
+from acceptance.deadline import Deadline
+from acceptance.judge import expectation, limits, machine, plan
+from acceptance.judge.limits import LimitBook, Override
+from acceptance.judge.machine import Machine
+from acceptance.judge.plan import Plan
+from acceptance.observe.inventory import Inventory, observe
+from acceptance.observe.telemetry import Sensors
+
+# What the memory test fills of the free RAM where the machine file does not say: room stays for the system and for our own logs.
+TEST_SHARE = 0.8
+
+
+class PreparationError(Exception):
+    """rigproof itself could not make the plan; the message is one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line asks of a run."""
+
+    machine_file: Path | None = None
+    profile: str = "accept"
+    station: str = "auto"
+    out: Path = Path("reports")
+    only: tuple[str, ...] = ()
+    burn_s: float | None = None
+    root: Path = Path("/")
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A run that is ready to start."""
+
+    options: Options
+    machine: Machine | None
+    inventory: Inventory
+    plan: Plan
+    profile_summary: str
+
+
+def collect(root: Path) -> session.Answer:
+    """Every check there is, as the package's own pytest collects it. Raises PreparationError."""
+    with tempfile.TemporaryDirectory(prefix="rigproof-") as folder:
+        context, answer = Path(folder) / "context.json", Path(folder) / "answer.json"
+        session.write(session.Context(mode="collect", root=str(root), answer=str(answer)), context)
+        done = command.run(
+            session.argv(context), deadline=Deadline.after(120.0), env=session.environment(None), cwd=Path(folder)
+        )
+        if done.returncode != 0 or not answer.is_file():
+            told = done.last_lines()
+            raise PreparationError(
+                f"rigproof's own checks could not be collected ({done.describe()}): {told or 'install it again'}"
+            )
+        return msgspec.json.decode(answer.read_bytes(), type=session.Answer)
+
+
+def overrides(declared: Machine, file: str, inventory: Inventory) -> Iterator[Override]:
+    """Every limit that the machine file brings, strongest first."""
+    yield from expectation.own_limits(declared, file)
+    yield from expectation.declared_limits(declared, file)
+    named = [dimm.configured_mts or dimm.rated_mts for dimm in declared.memory.dimm]
+    found = [dimm.configured_mts or dimm.rated_mts for dimm in inventory.memory.dimms or ()]
+    rates = tuple(rate for rate in named or found if rate is not None)
+    yield from expectation.bandwidth_limits(declared, rates, file)
+
+
+def book(declared: Machine | None, file: str | None, inventory: Inventory) -> LimitBook:
+    """The limits of this machine in order of precedence."""
+    defaults = limits.read_defaults(fixtures.locate("models") / "host.toml")
+    if declared is None or file is None:
+        return defaults
+    return defaults.after(overrides(declared, file, inventory))
+
+
+def memory_gib(declared: Machine | None, chosen: profile.Profile, inventory: Inventory) -> float:
+    """How much RAM the memory test fills: the declared share of what is free, at most what the profile allows."""
+    share = declared.memory.test_share if declared and declared.memory.test_share is not None else TEST_SHARE
+    free = inventory.memory.available_bytes or inventory.memory.total_bytes // 2
+    return min(share * free / (1 << 30), chosen.memory_gib_max or float("inf"))
+
+
+def prepare(options: Options) -> Prepared:
+    """Make the plan. Raises what the parts raise: each is one sentence for the user."""
+    declared = machine.read(options.machine_file) if options.machine_file else None
+    chosen = profile.choose(profile.read(fixtures.locate("profiles.toml")), options.profile)
+    inventory = observe(options.root)
+    answer = collect(options.root)
+    file = options.machine_file.name if options.machine_file else None
+    classes = components.resolve(declared, inventory, Sensors.find(options.root).offered())
+    made = plan.build(
+        answer.checks,
+        profile=options.profile,
+        loads_s=profile.seconds(chosen, options.burn_s),
+        memory_gib=memory_gib(declared, chosen, inventory),
+        cannot_detect=chosen.cannot_detect,
+        components=classes,
+        not_offered=components.not_offered(classes),
+        book=book(declared, file, inventory),
+        waivers=declared.waiver if declared else (),
+        declared_in=file,
+        only=options.only,
+        digest=answer.digest,
+    )
+    return Prepared(options, declared, inventory, made, chosen.summary)

@@ -1,0 +1,49 @@
+"""Profiles: named selections of loads with their seconds, read from `fixtures/profiles.toml`."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+
+class ProfileError(Exception):
+    """No such profile, or the file of profiles is wrong; the message is one sentence."""
+
+
+class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`seconds` by load; a load that is not named is not run. `cannot_detect` is told before anything is heated.
+
+    `memory_gib_max` caps what the memory test fills, where filling a large machine would take longer than the profile lasts.
+    """
+
+    summary: str
+    cannot_detect: tuple[str, ...]
+    seconds: dict[str, Annotated[float, msgspec.Meta(gt=0)]]
+    memory_gib_max: Annotated[float, msgspec.Meta(gt=0)] | None = None
+
+
+# A burn is a load that `--burn` (or BURN= in make) stretches, as builders do; the others measure and have their own time.
+BURNS = ("stress_ng", "cpuburn", "stressapptest")
+
+
+def read(path: Path) -> dict[str, Profile]:
+    """Every profile by name. Raises ProfileError."""
+    try:
+        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), dict[str, Profile])
+    except (OSError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise ProfileError(f"{path}: {error}") from error
+
+
+def choose(profiles: dict[str, Profile], name: str) -> Profile:
+    """The profile of that name. Raises ProfileError, naming those there are."""
+    if name not in profiles:
+        raise ProfileError(f"there is no profile {name!r}: choose one of {', '.join(profiles)}")
+    return profiles[name]
+
+
+def seconds(profile: Profile, burn_s: float | None) -> dict[str, float]:
+    """Seconds of each load; `burn_s` replaces those of the burns."""
+    return {load: burn_s if burn_s is not None and load in BURNS else time for load, time in profile.seconds.items()}

@@ -1,0 +1,32 @@
+"""Text from outside, made harmless: what a tool, a card's name or a machine file says is untrusted in every report."""
+
+from __future__ import annotations
+
+import re
+
+# XML 1.0 knows no other control characters than tab, line feed and carriage return, and no surrogates or non-characters.
+_FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+_ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]")
+# Characters that turn the reading direction around would let a name rewrite the line it stands in.
+_DIRECTION = re.compile("[\u202a-\u202e\u2066-\u2069]")
+
+
+def clean(text: str, limit: int = 20_000) -> str:
+    """The text without terminal sequences, control characters and direction marks; what is cut is said."""
+    shown = _DIRECTION.sub(
+        "\ufffd", _FORBIDDEN.sub("\ufffd", _ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n"))
+    )
+    return shown if len(shown) <= limit else f"{shown[:limit]}... ({len(shown) - limit} more characters)"
+
+
+def one_line(text: str, limit: int = 2_000) -> str:
+    """The same, on one line."""
+    return " ".join(clean(text, limit).split())
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them: `42 s`, `12 min`, `2 h 5 min`."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"

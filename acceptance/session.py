@@ -1,0 +1,81 @@
+"""One pytest session of the product: its context, and the command line that starts it.
+
+The product's own sessions run on the packaged configuration, with plugin autoload off and the environment cleared of what steers
+pytest: a stray `-k` in PYTEST_ADDOPTS must not turn a failing machine green.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from acceptance.judge.machine import Machine
+from acceptance.judge.plan import Collected, Plan, Session
+from acceptance.observe.inventory import Inventory
+
+SUITES = Path(__file__).resolve().parent / "suites"
+# Exit codes of a session, outside those of pytest itself (0 to 5).
+REFUSED = 64  # another package digest or collection than the plan's: nothing was heated
+NO_JOURNAL = 65  # the journal could not be written
+
+
+class Context(msgspec.Struct, frozen=True):
+    """What a session is told, as a JSON file. In mode `collect` it only lists its checks into `answer`."""
+
+    mode: Literal["collect", "run"]
+    root: str
+    answer: str | None = None
+    session: Session | None = None
+    run_dir: str | None = None
+    kernel_log_after: int | None = (
+        None  # sequence number of the last kernel message before the run, where it can be read
+    )
+    plan: Plan | None = None
+    machine: Machine | None = None
+    inventory: Inventory | None = None
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What a collecting session found."""
+
+    digest: str
+    checks: tuple[Collected, ...]
+
+
+def write(context: Context, path: Path) -> None:
+    """Write a session's context."""
+    path.write_bytes(msgspec.json.encode(context))
+
+
+def read(path: Path) -> Context:
+    """Read a session's context."""
+    return msgspec.json.decode(path.read_bytes(), type=Context)
+
+
+def argv(context: Path) -> list[str]:
+    """The command line of a session. Pure: it depends on nothing but its argument and where the package is."""
+    return [
+        sys.executable,
+        "-P",  # the working directory is no place to import from
+        "-m",
+        "pytest",
+        "-c",
+        str(SUITES / "pytest.ini"),
+        f"--rootdir={SUITES}",
+        f"--confcutdir={SUITES}",
+        "-p",
+        "pytest_timeout",
+        "-p",
+        "acceptance.plugin",
+        f"--rigproof-context={context}",
+        str(SUITES),
+    ]
+
+
+def environment(run_id: str | None) -> dict[str, str]:
+    """What a session's environment gets beside the cleaned one. Every descendant carries the run id, so that strays can be found."""
+    own = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    return {**own, "RIGPROOF_RUN": run_id} if run_id else own

@@ -1,0 +1,133 @@
+"""The fixtures that run the tools. Judgement is left to the checks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from acceptance.check import Check
+from acceptance.command import Completed
+from acceptance.deadline import Deadline
+from acceptance.judge.machine import Machine
+from acceptance.observe.inventory import Inventory
+from acceptance.program import Programs
+from acceptance.tools import cpuburn, load_output, stress_ng, stressapptest
+from acceptance.tools.load_output import Groups, LoadFailed, LoadOutput
+from acceptance.tools.reading import ToolOutput, UnreadableOutput
+
+
+class ToolTrouble(Exception):
+    """A tool ran and proves nothing: the hardware stays unjudged."""
+
+
+def proven(tool: str, done: Completed, parse: Callable[[str], ToolOutput]) -> ToolOutput:
+    """What a tool's run proves.
+
+    A fault in the text stays a fault, however the run ended. Anything else counts only when the text is whole, can be read, and the
+    program ended well: a healthy text from a program that failed proves nothing.
+    """
+    trouble = f"{tool} {done.describe()}" if done.timed_out or done.returncode != 0 else None
+    if done.truncated:
+        trouble = f"{tool} printed more than is kept, or its output was not read to the end"
+    try:
+        output = parse(done.stdout + done.stderr)
+    except UnreadableOutput as error:
+        raise ToolTrouble(f"{trouble}; {error}" if trouble else str(error)) from error
+    if output.outcome == "fail":
+        return output
+    if trouble or output.outcome == "error":
+        raise ToolTrouble(
+            "; ".join(part for part in (trouble, output.reason if output.outcome == "error" else None) if part)
+        )
+    return output
+
+
+@pytest.fixture
+def groups(inventory: Inventory) -> Groups:
+    """The physical cores by kind, each with its logical CPUs."""
+    return {group.name: group.cores for group in inventory.cpu.core_groups}
+
+
+@pytest.fixture
+def stress_ng_run(programs: Programs, load_s: Mapping[str, float]) -> ToolOutput:
+    """Every logical CPU under stress-ng's verified CPU methods, for the profile's time."""
+    binary = programs.find("stress-ng", "stress-ng")
+    done = programs.run(stress_ng.argv(binary, seconds=round(load_s["stress_ng"])))
+    return proven(stress_ng.TOOL, done, stress_ng.parse)
+
+
+@pytest.fixture
+def stressapptest_run(
+    programs: Programs, load_s: Mapping[str, float], memory_gib: float, inventory: Inventory
+) -> ToolOutput:
+    """The planned part of the RAM under stressapptest, one thread a logical CPU."""
+    binary = programs.find("stressapptest", "stressapptest")
+    seconds, threads = round(load_s["stressapptest"]), inventory.cpu.threads
+    done = programs.run(stressapptest.argv(binary, megabytes=int(memory_gib * 1024), seconds=seconds, threads=threads))
+    return proven(stressapptest.TOOL, done, stressapptest.parse)
+
+
+@pytest.fixture
+def cpuburn_run(programs: Programs, load_s: Mapping[str, float], machine: Machine, inventory: Inventory) -> ToolOutput:
+    """The burn program that the machine file names: on every CPU until its time is over."""
+    assert machine.cpu.cpuburn is not None
+    binary = programs.find(machine.cpu.cpuburn)
+    copies = inventory.cpu.threads if cpuburn.is_classic(binary) else 1
+    ended = programs.run_together([cpuburn.argv(binary)] * copies, deadline=Deadline.after(load_s["cpuburn"]))
+    judged = [
+        cpuburn.judge(binary, returncode=done.returncode, timed_out=done.timed_out, seconds=done.seconds)
+        for done in ended
+    ]
+    order = ("fail", "error", "pass")
+    found = min(judged, key=lambda output: order.index(output.outcome))
+    if found.outcome == "error":
+        raise ToolTrouble(f"{found.tool}: {found.reason}")
+    return found
+
+
+@pytest.fixture
+def cpu_gemm(programs: Programs, load_s: Mapping[str, float], groups: Groups) -> Callable[[str], LoadOutput]:
+    """Runs the verified matrix load on every core at once, for one dtype."""
+
+    def run(dtype: str) -> LoadOutput:
+        argv = load_output.cpu_gemm_argv(sys.executable, dtype=dtype, seconds=load_s["cpu_gemm"], groups=groups)
+        return load_output.read(programs.run(argv), "cpu_gemm")
+
+    return run
+
+
+@pytest.fixture
+def memory_bandwidth(
+    programs: Programs, load_s: Mapping[str, float], groups: Groups, inventory: Inventory
+) -> Callable[[], LoadOutput]:
+    """Runs copy and triad on every core at once, over arrays several times the last-level caches."""
+
+    def run() -> LoadOutput:
+        caches = inventory.cpu.caches
+        last = max((cache.level for cache in caches), default=0)
+        llc = sum((cache.size_bytes or 0) * cache.instances for cache in caches if cache.level == last)
+        if not llc:
+            raise ToolTrouble("the kernel shows no cache sizes, so arrays that leave the caches cannot be chosen")
+        argv = load_output.memory_bandwidth_argv(
+            sys.executable, seconds=load_s["memory_bandwidth"], groups=groups, llc_bytes=llc
+        )
+        return load_output.read(programs.run(argv), "memory_bandwidth")
+
+    return run
+
+
+@pytest.fixture
+def record_miscompares(check: Check) -> Callable[[LoadFailed, str, str], None]:
+    """What a load had found wrong before it died stays evidence against the machine."""
+
+    def record(failed: LoadFailed, measurement: str, component: str) -> None:
+        if failed.miscompares:
+            check(
+                measurement,
+                {component: float(len(failed.miscompares))},
+                notes={component: str(failed.miscompares[0])[:300]},
+            )
+
+    return record

@@ -1,0 +1,82 @@
+"""The processors under load: every result verified, every core held against its equals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from acceptance.check import Check
+from acceptance.judge.measurement import Series
+from acceptance.tools.load_output import LoadFailed, LoadOutput
+from acceptance.tools.reading import ToolOutput
+
+DTYPES = {"f64": "float64", "f32": "float32"}
+
+
+@pytest.mark.session("load")
+@pytest.mark.costs(2.0, load="stress_ng")
+@pytest.mark.measures("stress_ng_failures", unit="count", per="cpu", waivable=False)
+def test_stress_ng(stress_ng_run: ToolOutput, check: Check) -> None:
+    """Every logical CPU under all of stress-ng's CPU methods, each result verified by stress-ng itself.
+
+    Measured: whether any method reported a wrong result. Not measured: speed; stress-ng's bogo operations are no figure to judge by.
+    """
+    check("stress_ng_failures", {"cpu": float(stress_ng_run.outcome == "fail")}, notes={"cpu": stress_ng_run.reason})
+
+
+@pytest.mark.session("load")
+@pytest.mark.costs(3.0, load="cpu_gemm")
+@pytest.mark.parametrize("dtype", list(DTYPES))
+@pytest.mark.measures("cpu_gemm_miscompares_{dtype}", unit="count", per="cpu", waivable=False)
+@pytest.mark.measures("cpu_gemm_products_{dtype}", unit="count", per="cpu")
+@pytest.mark.measures("cpu_gemm_{dtype}", unit="GFLOP/s", per="cpu")
+@pytest.mark.measures("cpu_gemm_core_{dtype}", unit="GFLOP/s", per="core")
+@pytest.mark.measures("cpu_gemm_core_ratio_{dtype}", unit="ratio", per="core-with-peers")
+def test_gemm(
+    dtype: str,
+    cpu_gemm: Callable[[str], LoadOutput],
+    check: Check,
+    record_miscompares: Callable[[LoadFailed, str, str], None],
+) -> None:
+    """Matrix products on every physical core at once, one pinned process a core, every result compared bit for bit.
+
+    Measured: wrong results, the rate of the whole machine and of each core, and each core's rate over the median of the others of its
+    kind. Not measured: the second hardware thread of a core, which stress-ng loads.
+    """
+    try:
+        output = cpu_gemm(DTYPES[dtype])
+    except LoadFailed as failed:
+        record_miscompares(failed, f"cpu_gemm_miscompares_{dtype}", "cpu")
+        raise
+    first = str(output.miscompares[0])[:300] if output.miscompares else None
+    for name in ("miscompares", "products", "", "core", "core_ratio"):
+        measurement = "_".join(part for part in ("cpu_gemm", name, dtype) if part)
+        readings = {reading.component: reading.value for reading in output.readings if reading.name == measurement}
+        check(measurement, readings, notes={"cpu": first} if name == "miscompares" else None)
+
+
+@pytest.mark.session("load")
+@pytest.mark.costs(1.0, load="cpuburn")
+@pytest.mark.measures("cpuburn_failures", unit="count", per="cpuburn", waivable=False)
+def test_cpuburn(cpuburn_run: ToolOutput, check: Check) -> None:
+    """The burn program that the machine file names (`cpu.cpuburn`), on every CPU.
+
+    Measured: whether it found an error or died of a fault signal. Only the classic programs (burnP6 and its kin) check their results.
+    """
+    check("cpuburn_failures", {"cpu": float(cpuburn_run.outcome == "fail")}, notes={"cpu": cpuburn_run.reason})
+
+
+@pytest.mark.session("host-after")
+@pytest.mark.costs(0.1)
+@pytest.mark.measures("cpu_temperature", unit="degC", per="cpu-thermometer")
+@pytest.mark.measures("cpu_throttle_events", unit="count", per="cpu-throttle-counter")
+def test_cooling(telemetry: Mapping[str, Series], check: Check) -> None:
+    """The processors' highest temperature of the run, and whether any of them throttled for heat.
+
+    Measured: the hottest sensor at one sample a second, and the growth of the processors' own throttle counters over the whole run.
+    """
+    if "cpu_temperature_c" in telemetry:
+        check("cpu_temperature", {"cpu": telemetry["cpu_temperature_c"].maximum()})
+    if "cpu_throttle_count" in telemetry:
+        check("cpu_throttle_events", {"cpu": telemetry["cpu_throttle_count"].growth()})

@@ -1,0 +1,84 @@
+"""The GPUs: are they there at all? Before anything else, and within seconds."""
+
+from __future__ import annotations
+
+import pytest
+
+from acceptance.check import Check, same
+from acceptance.judge.machine import Machine
+from acceptance.observe.inventory import Gpu, Inventory, gpus
+from acceptance.observe.pci import PciFunction
+from acceptance.observe.presence import presence
+
+# PCI Express base specification: gigatransfers a second of each generation.
+GENERATION = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
+
+
+def looked(inventory: Inventory) -> str:
+    """What was looked at, what each showed, and what to do about it."""
+    return "; ".join(
+        f"{look.what}: {look.found}{f' -> {look.cure}' if look.cure else ''}" for look in presence(inventory)
+    )
+
+
+@pytest.mark.gate
+@pytest.mark.session("host-before")
+@pytest.mark.costs(0.1)
+@pytest.mark.measures("gpu_count", unit="count", per="machine", waivable=False)
+@pytest.mark.measures("gpu_answers", unit="count", per="gpu", waivable=False)
+@pytest.mark.measures("gpu_driver_bound", unit="count", per="gpu", waivable=False)
+@pytest.mark.measures("gpu_in_nvml", unit="count", per="gpu", waivable=False)
+def test_present(inventory: Inventory, check: Check) -> None:
+    """Every GPU that is due is on the PCI bus, answers, has NVIDIA's driver, and is known to NVML.
+
+    Measured: presence only. What the cards can do is measured later, and only if this check passes.
+    """
+    found = gpus(inventory)
+    told = looked(inventory)
+    drivers = {function.address: function.driver for function in inventory.pci}
+    serials = {gpu.name: gpu.uuid for gpu in found}
+    check("gpu_count", {"machine": float(len(found))}, notes={"machine": told})
+    answers = {gpu.name: float(gpu.answers) for gpu in found if gpu.answers is not None}
+    check("gpu_answers", answers, serials=serials, notes={gpu.name: told for gpu in found if gpu.answers is False})
+    bound = {gpu.name: float(drivers[gpu.pci_address] == "nvidia") for gpu in found}
+    check("gpu_driver_bound", bound, serials=serials, notes={name: told for name, value in bound.items() if not value})
+    known = {gpu.name: float(gpu.nvml_index is not None) for gpu in found}
+    check("gpu_in_nvml", known, serials=serials, notes={name: told for name, value in known.items() if not value})
+
+
+@pytest.mark.session("host-before")
+@pytest.mark.costs(0.1)
+@pytest.mark.measures("gpu_model_differs", unit="count", per="gpu", fact=True)
+@pytest.mark.measures("gpu_pci_id_differs", unit="count", per="gpu", fact=True)
+@pytest.mark.measures("gpu_address_differs", unit="count", per="gpu", fact=True)
+@pytest.mark.measures("gpu_link_width_max", unit="count", per="gpu", fact=True)
+@pytest.mark.measures("gpu_link_gen_max", unit="count", per="gpu", fact=True)
+def test_identity(inventory: Inventory, machine: Machine | None, check: Check) -> None:
+    """Each GPU's model, PCI id, slot, and the widest and fastest link it and its slot can have, against the machine file.
+
+    Measured: what card and slot offer. Not measured: the link under load, which is another check.
+    """
+    if machine is None:
+        return
+    wanted = [gpu for gpu in machine.gpu for _ in range(gpu.count)]
+    functions = {function.address: function for function in inventory.pci}
+    for gpu, declared in zip(gpus(inventory), wanted, strict=False):
+        for name, text, found in (
+            ("model", declared.model, gpu.model),
+            ("pci_id", declared.pci_id, gpu.device_id),
+            ("address", declared.address, gpu.pci_address),
+        ):
+            if text is not None:
+                check(
+                    f"gpu_{name}_differs", {gpu.name: float(not same(text, found))}, notes={gpu.name: f"found {found}"}
+                )
+        _links(gpu, functions[gpu.pci_address], check)
+
+
+def _links(gpu: Gpu, function: PciFunction, check: Check) -> None:
+    """A link can be no better than the lesser of card and slot; what neither shows is not read, and says so."""
+    widths = [width for width in (function.max_link_width, function.slot_max_link_width) if width is not None]
+    speeds = [speed for speed in (function.max_link_speed_gts, function.slot_max_link_speed_gts) if speed is not None]
+    unread = {gpu.name: "the kernel shows no link maximum for this card (a VM may withhold it)"}
+    check("gpu_link_width_max", {gpu.name: float(min(widths))} if widths else {}, skipped=unread)
+    check("gpu_link_gen_max", {gpu.name: float(GENERATION[min(speeds)])} if speeds else {}, skipped=unread)

@@ -1,0 +1,171 @@
+"""What is in the machine, against what its machine file declares. A fact that nothing declares is not due."""
+
+from __future__ import annotations
+
+import pytest
+
+from acceptance.check import Check, same
+from acceptance.judge.machine import DeclaredDisk, Machine
+from acceptance.observe.inventory import Inventory
+from acceptance.observe.storage import Disk
+
+GIB = 1 << 30
+DISK_SHARE = 0.98  # makers round: 2 % less is another model
+
+
+@pytest.mark.session("host-before")
+@pytest.mark.costs(0.1)
+@pytest.mark.measures("cpu_sockets", unit="count", per="cpu", fact=True)
+@pytest.mark.measures("cpu_cores", unit="count", per="cpu", fact=True)
+@pytest.mark.measures("cpu_threads", unit="count", per="cpu", fact=True)
+@pytest.mark.measures("cpu_model_differs", unit="count", per="cpu", fact=True)
+@pytest.mark.measures("cpu_governor_differs", unit="count", per="cpu", fact=True)
+def test_cpu(inventory: Inventory, machine: Machine | None, check: Check) -> None:
+    """Processor model, sockets, cores, threads and governor.
+
+    Measured: what the kernel has online. A core that the firmware switched off is missing here.
+    """
+    cpu = inventory.cpu
+    unread = {"cpu": "the kernel shows no processor topology"}
+    for name, value in (("cpu_sockets", cpu.sockets), ("cpu_cores", cpu.cores), ("cpu_threads", cpu.threads)):
+        check(name, {} if value is None else {"cpu": float(value)}, skipped=unread)
+    if machine is not None and machine.cpu.model is not None:
+        check(
+            "cpu_model_differs",
+            {"cpu": float(not same(machine.cpu.model, cpu.model))},
+            notes={"cpu": f"found {cpu.model}"},
+        )
+    if machine is not None and machine.cpu.governor is not None:
+        differs = {"cpu": float(not same(machine.cpu.governor, cpu.governor))} if cpu.governor is not None else {}
+        unread = {"cpu": "the machine offers no frequency governor (a VM leaves it to its host)"}
+        check("cpu_governor_differs", differs, skipped=unread, notes={"cpu": f"found {cpu.governor}"})
+
+
+@pytest.mark.session("host-before")
+@pytest.mark.costs(0.1)
+@pytest.mark.measures("memory_total", unit="GiB", per="memory", fact=True)
+@pytest.mark.measures("dimm_count", unit="count", per="memory", fact=True)
+def test_memory(inventory: Inventory, check: Check) -> None:
+    """RAM in all, and how many modules are plugged in.
+
+    Measured: what the kernel manages, and what the firmware's tables list (root only).
+    """
+    memory = inventory.memory
+    check("memory_total", {"memory": memory.total_bytes / GIB})
+    if memory.dimms is None:
+        check("dimm_count", {}, skipped={"memory": str(memory.dimms_unread)})
+    else:
+        check("dimm_count", {"memory": float(len(memory.dimms))})
+
+
+@pytest.mark.session("host-before")
+@pytest.mark.costs(0.1)
+@pytest.mark.measures("dimm_present", unit="count", per="dimm", fact=True)
+@pytest.mark.measures("dimm_size", unit="GiB", per="dimm", fact=True)
+@pytest.mark.measures("dimm_rated_speed", unit="MT/s", per="dimm", fact=True)
+@pytest.mark.measures("dimm_configured_speed", unit="MT/s", per="dimm", fact=True)
+@pytest.mark.measures("dimm_part_number_differs", unit="count", per="dimm", fact=True)
+def test_dimms(inventory: Inventory, machine: Machine | None, check: Check) -> None:
+    """Each declared memory module: there, of its size, rated and running at its speed, of its part number.
+
+    Measured: the firmware's tables, read by dmidecode (root only).
+    """
+    declared = machine.memory.dimm if machine else ()
+    found = {dimm.slot: dimm for dimm in inventory.memory.dimms or ()}
+    slots = ", ".join(found) or "none"
+    for wanted in declared:
+        component = f"dimm:{wanted.slot}"
+        dimm = found.get(wanted.slot)
+        why = {component: f"no module is in {wanted.slot}" if dimm is None else "the firmware's tables do not say"}
+        if inventory.memory.dimms is None:
+            why = {component: str(inventory.memory.dimms_unread)}
+            check("dimm_present", {}, skipped=why)
+        else:
+            check("dimm_present", {component: float(dimm is not None)}, notes={component: f"modules are in: {slots}"})
+        size = dimm.size_bytes / GIB if dimm and dimm.size_bytes is not None else None
+        for name, value in (
+            ("dimm_size", size),
+            ("dimm_rated_speed", dimm.rated_mts if dimm else None),
+            ("dimm_configured_speed", dimm.configured_mts if dimm else None),
+        ):
+            check(name, {} if value is None else {component: float(value)}, skipped=why)
+        part = dimm.part_number if dimm else None
+        if wanted.part_number is not None:
+            differs = {} if part is None else {component: float(not same(wanted.part_number, part))}
+            check("dimm_part_number_differs", differs, skipped=why, notes={component: f"found {part}"})
+
+
+def matching(declared: DeclaredDisk, disks: tuple[Disk, ...]) -> list[Disk]:
+    """The disks that a declared one describes."""
+    return [
+        disk
+        for disk in disks
+        if same(declared.model, disk.model)
+        and (declared.serial is None or same(declared.serial, disk.serial))
+        and (declared.size_gb is None or disk.size_bytes >= DISK_SHARE * declared.size_gb * 1e9)
+    ]
+
+
+@pytest.mark.session("host-before")
+@pytest.mark.costs(0.1)
+@pytest.mark.measures("disk_count", unit="count", per="declared-disk", fact=True)
+def test_disks(inventory: Inventory, machine: Machine | None, check: Check) -> None:
+    """Each declared disk model, as often as declared, with its serial and at least its size.
+
+    Measured: what the kernel lists. Disks beyond those declared are no fault.
+    """
+    declared = machine.disk if machine else ()
+    there = ", ".join(f"{disk.name} {disk.model} {disk.size_bytes / 1e9:.0f} GB" for disk in inventory.disks) or "none"
+    counts = {
+        f"declared-disk:{n}": float(len(matching(disk, inventory.disks))) for n, disk in enumerate(declared, start=1)
+    }
+    check("disk_count", counts, notes={component: f"disks found: {there}" for component in counts})
+
+
+@pytest.mark.session("host-before")
+@pytest.mark.costs(0.1)
+@pytest.mark.measures("link_up", unit="count", per="declared-link", fact=True)
+@pytest.mark.measures("link_speed", unit="Mbit/s", per="declared-link", fact=True)
+def test_network(inventory: Inventory, machine: Machine | None, check: Check) -> None:
+    """Each declared network link: there, up, and at its speed.
+
+    Measured: what the kernel says of the link now; no traffic is sent.
+    """
+    found = {link.name: link for link in inventory.links}
+    for declared in machine.network if machine else ():
+        component, link = f"net:{declared.name}", found.get(declared.name)
+        there = f"links found: {', '.join(found) or 'none'}"
+        check("link_up", {component: float(link is not None and link.up)}, notes={component: there})
+        speed = link.speed_mbps if link else None
+        why = {
+            component: "the link is down or missing"
+            if not link or not link.up
+            else "the driver does not tell the speed"
+        }
+        check("link_speed", {} if speed is None else {component: float(speed)}, skipped=why)
+
+
+@pytest.mark.session("host-before")
+@pytest.mark.costs(0.1)
+@pytest.mark.measures("board_differs", unit="count", per="system", fact=True)
+@pytest.mark.measures("bios_version_differs", unit="count", per="system", fact=True)
+@pytest.mark.measures("kernel_differs", unit="count", per="system", fact=True)
+@pytest.mark.measures("driver_differs", unit="count", per="system", fact=True)
+def test_system(inventory: Inventory, machine: Machine | None, check: Check) -> None:
+    """Board, BIOS version, kernel and NVIDIA driver, each as text.
+
+    Measured: the firmware's and the kernel's own words.
+    """
+    if machine is None:
+        return
+    board, system = inventory.board, machine.system
+    for name, text, found in (
+        ("board", system.board, board.name),
+        ("bios_version", system.bios_version, board.bios_version),
+        ("kernel", system.kernel, board.kernel),
+        ("driver", system.driver, board.nvidia_driver),
+    ):
+        if text is not None:
+            differs = {} if found is None else {"system": float(not same(text, found))}
+            why = {"system": f"the machine does not show its {name.replace('_', ' ')} (a VM may withhold it)"}
+            check(f"{name}_differs", differs, skipped=why, notes={"system": f"found {found}"})

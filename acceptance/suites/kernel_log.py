@@ -1,0 +1,71 @@
+"""What the kernel itself has to say of the hardware: before the run, and during it.
+
+The supervisor follows the log as well and ties each event to the check that was running; these checks read it independently.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from acceptance.check import Check
+from acceptance.judge.record import HARMFUL
+from acceptance.observe import kernel_log, kmsg
+
+
+class LogLost(Exception):
+    """Messages were overwritten before they could be read, so their absence proves nothing."""
+
+
+def records(root: Path) -> list[kmsg.Record]:
+    """Every message that the kernel still holds; the check is skipped, with the cure, where they may not be read."""
+    try:
+        with kmsg.Kmsg(root, since="boot") as log:
+            found: list[kmsg.Record] = []
+            while fresh := log.read_new():
+                found += fresh
+            return found
+    except kmsg.KernelLogUnreadable as error:
+        pytest.skip(str(error))
+
+
+def faults(found: list[kmsg.Record]) -> list[str]:
+    """One line for each event that proves a fault of the hardware."""
+    events = kernel_log.events_of(kmsg.as_lines(found))
+    return [
+        f"{event.kind} {event.code}: {event.text}" for event in events if event.hardware and event.severity in HARMFUL
+    ]
+
+
+@pytest.mark.session("host-before")
+@pytest.mark.costs(0.2)
+@pytest.mark.measures("kernel_faults_before", unit="count", per="system")
+def test_since_boot(root: Path, check: Check) -> None:
+    """Hardware faults that the kernel logged before the run: Xid, AER, MCE, EDAC and their kin.
+
+    Measured: the messages that the kernel still holds. Older ones that were overwritten are not seen, and the note says from when.
+    """
+    found = records(root)
+    seen = faults(found)
+    since = f"messages since {found[0].seconds_since_boot:.0f} s after boot" if found else "the log is empty"
+    check("kernel_faults_before", {"system": float(len(seen))}, notes={"system": "; ".join([since, *seen[:3]])})
+
+
+@pytest.mark.session("host-after")
+@pytest.mark.costs(0.2)
+@pytest.mark.measures("kernel_faults_during", unit="count", per="system")
+def test_during_run(root: Path, kernel_log_after: int | None, check: Check) -> None:
+    """Hardware faults that the kernel logged while this run loaded the machine.
+
+    Measured: every message since the run began; when some were overwritten the check proves nothing, and says so.
+    """
+    found = records(root)
+    if kernel_log_after is None:
+        pytest.skip("the kernel log could not be read when the run began")
+    if found and found[0].sequence > kernel_log_after + 1:
+        raise LogLost(
+            "the kernel overwrote messages of this run: enlarge its buffer with the boot option log_buf_len=4M"
+        )
+    seen = faults([record for record in found if record.sequence > kernel_log_after])
+    check("kernel_faults_during", {"system": float(len(seen))}, notes={"system": "; ".join(seen[:3]) or None})

@@ -1,0 +1,52 @@
+"""The RAM under load."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from acceptance.check import Check
+from acceptance.tools.load_output import LoadFailed, LoadOutput
+from acceptance.tools.reading import ToolOutput
+
+
+@pytest.mark.session("load")
+@pytest.mark.costs(4.0, load="memory_bandwidth")
+@pytest.mark.measures("memory_copy", unit="GB/s", per="memory")
+@pytest.mark.measures("memory_triad", unit="GB/s", per="memory")
+@pytest.mark.measures("memory_copy_miscompares", unit="count", per="memory", waivable=False)
+@pytest.mark.measures("memory_triad_miscompares", unit="count", per="memory", waivable=False)
+def test_bandwidth(
+    memory_bandwidth: Callable[[], LoadOutput],
+    check: Check,
+    record_miscompares: Callable[[LoadFailed, str, str], None],
+) -> None:
+    """Copy and triad over arrays several times the caches, all cores at once, the result read back and compared.
+
+    Measured: bytes that the program moves (copy two arrays, triad three) over wall time. Not measured: the lines a processor fetches
+    before it overwrites them.
+    """
+    try:
+        output = memory_bandwidth()
+    except LoadFailed as failed:
+        record_miscompares(failed, "memory_copy_miscompares", "memory")
+        raise
+    for name in ("memory_copy", "memory_triad", "memory_copy_miscompares", "memory_triad_miscompares"):
+        check(name, {reading.component: reading.value for reading in output.readings if reading.name == name})
+
+
+@pytest.mark.session("load")
+@pytest.mark.costs(3.0, load="stressapptest", per_gib=1.0)  # a GiB takes 0.3 s to fill, in a VM up to 2
+@pytest.mark.measures("stressapptest_errors", unit="count", per="memory", waivable=False)
+@pytest.mark.measures("stressapptest_copy", unit="GB/s", per="memory")
+def test_stressapptest(stressapptest_run: ToolOutput, check: Check) -> None:
+    """A declared share of the free RAM filled with patterns, moved about, and compared, by stressapptest.
+
+    Measured: blocks that came back changed. Not measured: the RAM that the system itself occupies.
+    """
+    incidents = stressapptest_run.reading("stressapptest_incidents")["memory"]
+    errors = stressapptest_run.reading("stressapptest_errors")["memory"] + incidents
+    found = max(errors, float(stressapptest_run.outcome == "fail"))
+    check("stressapptest_errors", {"memory": found}, notes={"memory": stressapptest_run.reason})
+    check("stressapptest_copy", dict(stressapptest_run.reading("stressapptest_copy")))

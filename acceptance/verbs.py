@@ -1,0 +1,148 @@
+"""What each verb of the command line does."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+
+from acceptance import fixtures, journal, lock, outputs, preparation, profile, station, supervisor, unfinished
+from acceptance.judge import limits, machine, plan, verdict
+from acceptance.judge.verdict import Verdict
+from acceptance.observe import draft, kernel_log, sysfs
+from acceptance.observe import inventory as observed
+from acceptance.preparation import Options
+from acceptance.reports import terminal
+from acceptance.tools import stress_ng, stressapptest
+from acceptance.tools.reading import ToolOutput, UnreadableOutput
+
+# A mistake in what the user gave: exit code 2.
+USER_ERRORS = (
+    machine.MachineFileError,
+    plan.PlanError,
+    profile.ProfileError,
+    station.StationError,
+    supervisor.OutputError,
+    lock.Busy,
+    lock.LockError,
+    draft.DraftError,
+    journal.NoRun,
+)
+# rigproof or the machine got in the way: exit code 3, and the machine stays unjudged.
+TROUBLE = (
+    journal.JournalError,
+    verdict.UnreadableRun,
+    preparation.PreparationError,
+    limits.LimitFileError,
+    fixtures.FixtureMissing,
+    sysfs.SysfsError,
+)
+READERS: dict[str, Callable[[str], ToolOutput]] = {
+    "kernel-log": kernel_log.read,
+    "stress-ng": stress_ng.parse,
+    "stressapptest": stressapptest.parse,
+}
+_EXIT = {"pass": 0, "fail": 1, "error": 3}
+
+
+def _options(given: argparse.Namespace) -> Options:
+    return Options(given.machine, given.profile, given.station, given.out, given.only, given.burn)
+
+
+def accept(given: argparse.Namespace) -> int:
+    """Test the machine: from the lock to the verdict."""
+    options = _options(given)
+    screen = terminal.Terminal(Console())
+    where, remark = station.choose(options.station)
+    prepared = preparation.prepare(options)
+    with lock.MachineLock(options.root) as held:
+        for sentence in unfinished.close_all(options.out, held.last_run(), options.root):
+            screen.say(sentence, "yellow")
+        screen.plan(prepared.plan, prepared.profile_summary, details=False)
+        if remark:
+            screen.say(remark, "bold yellow")
+        run_dir = supervisor.new_run_dir(options.out)
+        held.claim(run_dir)
+        outputs.link_latest(run_dir)
+        screen.start(prepared.plan)
+        try:
+            found = supervisor.Supervisor(prepared, where, run_dir, screen.entry).run()
+        finally:
+            screen.stop()
+    if prepared.machine is None:
+        drafted = run_dir / "machine.toml"
+        outputs.put(drafted, draft.render(prepared.inventory).encode("utf-8"))
+        screen.say(
+            f"no machine file was given: one was drafted from what was found, to be corrected by hand: {drafted}"
+        )
+    return _close(screen, found, run_dir)
+
+
+def _close(screen: terminal.Terminal, found: Verdict, run_dir: Path) -> int:
+    names = (outputs.PAGE, outputs.JUNIT, outputs.VERDICT)
+    screen.verdict(found, [str(run_dir / name) for name in names if (run_dir / name).is_file()])
+    return found.exit_code()
+
+
+def plan_(given: argparse.Namespace) -> int:
+    """Show the plan; nothing is run."""
+    options = _options(given)
+    _, remark = station.choose(options.station)
+    prepared = preparation.prepare(options)
+    screen = terminal.Terminal(Console())
+    screen.plan(prepared.plan, prepared.profile_summary, details=True)
+    if remark:
+        screen.say(remark, "bold yellow")
+    return 0
+
+
+def inventory(given: argparse.Namespace) -> int:
+    """Show the observed machine, or draft a machine file from it."""
+    found = observed.observe()
+    if given.write is None:
+        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n")
+    else:
+        draft.write(found, given.write)
+        sys.stdout.write(
+            f"{given.write}: drafted from what was found; correct it by hand, then run `rigproof accept --machine {given.write}`\n"
+        )
+    return 0
+
+
+def judge(given: argparse.Namespace) -> int:
+    """Fold a recorded run again."""
+    return _close(terminal.Terminal(Console()), outputs.judge(given.run_dir), given.run_dir)
+
+
+def report(given: argparse.Namespace) -> int:
+    """Write a recorded run's files again."""
+    return _close(terminal.Terminal(Console()), outputs.write(given.run_dir), given.run_dir)
+
+
+def read(given: argparse.Namespace) -> int:
+    """Say what one recorded output is worth."""
+    try:
+        data = sys.stdin.buffer.read() if str(given.file) == "-" else given.file.read_bytes()
+    except OSError as error:
+        sys.stderr.write(f"rigproof: {given.file}: cannot be read ({error.strerror})\n")
+        return 2
+    try:
+        output = READERS[given.tool](data.decode("utf-8", errors="replace"))
+    except UnreadableOutput as error:
+        output = ToolOutput(given.tool, "error", str(error))
+    sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(output.to_json_object()), indent=2) + b"\n")
+    return _EXIT[output.outcome]
+
+
+VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "accept": accept,
+    "plan": plan_,
+    "inventory": inventory,
+    "judge": judge,
+    "report": report,
+    "read": read,
+}

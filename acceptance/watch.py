@@ -1,0 +1,119 @@
+"""The supervisor's watch: telemetry once a second and the kernel log, for as long as a run lasts, whatever happens to its sessions."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+from acceptance import clock, journal
+from acceptance.judge.record import Event, Note, Sample
+from acceptance.observe import event, kernel_log, kmsg
+from acceptance.observe.telemetry import Sensors, Thinning
+
+PERIOD_S = 1.0
+SEGMENT = "journal-watch.jsonl"
+
+
+def to_record(found: event.Event, read_s: float, offset_s: float) -> Event:
+    """A kernel event as a record of the journal.
+
+    `read_s` is when it was read, in seconds since boot. The kernel stamps its messages with a clock that stands still while the machine
+    sleeps (`offset_s` behind ours), and that a paused VM may leave behind altogether: a stamp that does not fit the moment of reading is
+    replaced by it.
+    """
+    stamp = found.time + offset_s if isinstance(found.time, float) else read_s
+    fits = read_s - 3 * PERIOD_S <= stamp <= read_s + 0.1
+    return Event(
+        kind=found.kind,
+        severity=found.severity,
+        text=found.text,
+        meaning=found.meaning,
+        action=found.action,
+        code=found.code,
+        component=found.component,
+        boot_s=stamp if fits else read_s,
+        hardware=found.hardware,
+    )
+
+
+class Watch:
+    """A thread with two segments of its own: `telemetry.jsonl` and `journal-watch.jsonl`.
+
+    It never raises into the run. What went wrong with it is in `failure` after `stop`. `kernel_log_after` is the sequence number of the
+    last kernel message before it began; None where the log cannot be read.
+    """
+
+    def __init__(self, run_dir: Path, root: Path = Path("/")) -> None:
+        self.failure: str | None = None
+        self.kernel_log_after: int | None = None
+        self._sensors = Sensors.find(root)
+        self._samples = journal.Writer(run_dir / journal.TELEMETRY, root)
+        self._events = journal.Writer(run_dir / SEGMENT, root)
+        self._thinning = Thinning(self._keep, clock.boot_s())
+        self._over = threading.Event()
+        self._log: kmsg.Kmsg | None = None
+        self._held: list[kmsg.Record] = []
+        try:
+            self._log = kmsg.Kmsg(root, since="boot")
+            # What was lost before the run is no loss of the run.
+            self.kernel_log_after, self._log.lost = self._newest(self._log), False
+        except kmsg.KernelLogUnreadable as error:
+            self._events.write(Note(f"the kernel log was not followed: {error}"))
+        self._thinning.put(clock.boot_s(), self._sensors.read())
+        self._thread = threading.Thread(target=self._run, name="rigproof-watch", daemon=True)
+        self._thread.start()
+
+    @staticmethod
+    def _newest(log: kmsg.Kmsg) -> int:
+        """Read all there is; the number of the last message, -1 when there is none."""
+        last = -1
+        while records := log.read_new():
+            last = records[-1].sequence
+        return last
+
+    def _keep(
+        self, values: dict[str, float], span_s: float, low: dict[str, float] | None, high: dict[str, float] | None
+    ) -> None:
+        self._samples.write(Sample(values, span_s, low, high))
+        self._samples.sync()
+
+    def _run(self) -> None:
+        try:
+            while not self._over.wait(PERIOD_S):
+                self._look(last=False)
+            self._look(last=True)
+            self._thinning.flush(clock.boot_s())
+        except (journal.JournalError, kmsg.KernelLogUnreadable, OSError, ValueError) as error:
+            self.failure = f"the watch over sensors and kernel log stopped: {error}"
+
+    def _look(self, *, last: bool) -> None:
+        self._thinning.put(clock.boot_s(), self._sensors.read())
+        if self._log is None:
+            return
+        fresh = self._log.read_new()
+        # A report that spreads over several messages is read whole: while messages come, what came before waits for the next look.
+        if fresh and not last:
+            self._held += fresh
+            return
+        offset = clock.boot_s() - time.monotonic()
+        for found in kernel_log.events_of(kmsg.as_lines([*self._held, *fresh])):
+            self._events.write(to_record(found, clock.boot_s(), offset))
+        self._held = []
+        if self._log.lost:
+            self._log.lost = False
+            self._events.write(
+                Note("the kernel overwrote messages before they were read: events may be missing", trouble=True)
+            )
+
+    def stop(self) -> None:
+        """Take a last look and close the segments."""
+        self._over.set()
+        self._thread.join(10.0)
+        if self._thread.is_alive():
+            self.failure = "the watch over sensors and kernel log hangs: a sensor or the kernel log does not answer"
+            return
+        self._samples.close()
+        self._events.close()
+        if self._log is not None:
+            self._log.close()
