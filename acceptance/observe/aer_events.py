@@ -1,0 +1,92 @@
+"""PCIe Advanced Error Reporting: one event for each report, which the kernel spreads over several messages.
+
+Linux 4 to 6 (drivers/pci/pcie/aer.c) prints a header (`AER: Corrected error received: id=0010`), then `PCIe Bus Error:
+severity=...`, then the device's status and the names of its bits (`[12] Replay Timer Timeout`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from acceptance.observe.event import Event, Severity, clean, pci_address
+from acceptance.observe.kernel_line import KernelLine
+
+_ADDRESS = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
+_CLASS = r"(?P<cls>Corrected|Correctable|Uncorrected|Uncorrectable)(?: \((?P<fatality>Fatal|Non-Fatal)\))?"
+_HEADER = re.compile(
+    rf"^\S+ (?P<pci>{_ADDRESS}): AER: (?:Multiple )?{_CLASS} error (?:message )?received", re.IGNORECASE
+)
+_BUS = re.compile(
+    rf"^\S+ (?P<pci>{_ADDRESS}): (?:AER: )?PCIe Bus Error: severity={_CLASS}(?:, type=(?P<type>[\w ]+))?", re.IGNORECASE
+)
+_BIT = re.compile(rf"^\S+ (?P<pci>{_ADDRESS}):(?: AER:)? +\[ *\d+\] (?P<name>\S.*?)(?: +\(First\))?\s*$", re.IGNORECASE)
+# Anything of AER that is none of the known messages, but speaks of an error.
+_OTHER = re.compile(
+    rf"^\S+ (?P<pci>{_ADDRESS}): (?:AER: )?(?:PCIe Bus Error|aer_(?:un)?cor_status|aer_status)", re.IGNORECASE
+)
+
+_DETAIL_LINES = 12
+_MEANING = {
+    "corrected": "The link lost or repeated packets and recovered.",
+    "non-fatal": "A packet was lost or damaged and could not be recovered; the link itself still works.",
+    "fatal": "The link failed.",
+    "unknown": "An error of the link that the message does not class.",
+}
+_ACTION = {
+    "corrected": "If it repeats: reseat the card and its riser, shorten or replace the cable, try the slot at a lower PCIe generation.",
+    "non-fatal": "Reseat the card and its riser; try another slot.",
+    "fatal": "Reseat the card, its riser and its power cables; try another slot.",
+    "unknown": "Look at the line itself.",
+}
+_SEVERITY: dict[str, Severity] = {"corrected": "warning", "non-fatal": "error", "fatal": "fatal", "unknown": "error"}
+
+
+def _code(match: re.Match[str]) -> str:
+    if match["cls"].lower().startswith("correct"):
+        return "corrected"
+    return "fatal" if (match["fatality"] or "").lower() == "fatal" else "non-fatal"
+
+
+def _event(line: KernelLine, code: str, address: str, text: str) -> Event:
+    return Event(
+        "aer", code, pci_address(address), _SEVERITY[code], line.time, clean(text), _MEANING[code], _ACTION[code]
+    )
+
+
+def _bits(lines: Sequence[KernelLine], index: int, address: str) -> list[str]:
+    """Names of the error bits that belong to the bus error at `index`."""
+    names = []
+    for line in lines[index + 1 : index + 1 + _DETAIL_LINES]:
+        if _BUS.match(line.text) or _HEADER.match(line.text):
+            break
+        if (match := _BIT.match(line.text)) and match["pci"].lower() == address.lower():
+            names.append(match["name"])
+    return names
+
+
+def _told_below(lines: Sequence[KernelLine], index: int, code: str) -> bool:
+    """Whether the header at `index` has its bus error below it, before the next header."""
+    for line in lines[index + 1 : index + 1 + _DETAIL_LINES]:
+        if _HEADER.match(line.text):
+            return False
+        if (match := _BUS.match(line.text)) and _code(match) == code:
+            return True
+    return False
+
+
+def read(lines: Sequence[KernelLine], index: int) -> list[Event]:
+    """The event that the message at `index` tells: at most one."""
+    line = lines[index]
+    if line.foreign:
+        return []
+    if match := _BUS.match(line.text):
+        bits = _bits(lines, index, match["pci"])
+        text = f"{line.text.strip()}; {', '.join(bits)}" if bits else line.text
+        return [_event(line, _code(match), match["pci"], text)]
+    if match := _HEADER.match(line.text):
+        code = _code(match)
+        return [] if _told_below(lines, index, code) else [_event(line, code, match["pci"], line.text)]
+    if match := _OTHER.match(line.text):
+        return [_event(line, "unknown", match["pci"], line.text)]
+    return []

@@ -1,0 +1,75 @@
+"""Event: one thing the kernel said that bears on the machine's health; and the tables that give it a meaning."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import asdict, dataclass
+from functools import cache
+from typing import Any, Literal
+
+from acceptance import fixtures
+
+Severity = Literal["fatal", "error", "warning", "info"]
+RANK: dict[str, int] = {"info": 0, "warning": 1, "error": 2, "fatal": 3}
+
+_TEXT_LIMIT = 400
+_PCI = re.compile(
+    r"^(?:(?P<domain>[0-9A-Fa-f]{1,8}):)?(?P<bus>[0-9A-Fa-f]{2,4}):(?P<device>[0-9A-Fa-f]{2})(?:\.(?P<function>[0-7]))?$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event.
+
+    `kind`: xid, sxid, gpu-lost, rm-init, driver, aer, pcie, mce, apei, edac, memory-failure, thermal, disk, oom, hung-task, kernel, lost.
+    `code`: the Xid or SXid number, else a word. `component`: a PCI address with its function (`0000:01:00.0`), `cpu3`, `dimm:LABEL`,
+    `mc0`, a disk; None where the text names none. `time`: seconds since boot (float) where the log gives them, else the wall time as
+    written (str), else None. `text` is the message, cleaned and cut to 400 characters. `hardware`: whether an error of this kind proves a
+    fault of the machine. `count`: how many errors the message itself speaks of.
+    """
+
+    kind: str
+    code: int | str | None
+    component: str | None
+    severity: Severity
+    time: float | str | None
+    text: str
+    meaning: str
+    action: str
+    hardware: bool = True
+    count: int = 1
+
+    def to_json_object(self) -> dict[str, object]:
+        """All fields but `hardware`, by name."""
+        fields = asdict(self)
+        del fields["hardware"]
+        return fields
+
+
+def clean(text: str) -> str:
+    """A message as it may stand in a report: one line, control characters escaped, cut."""
+    cut = " ".join(text.split())[:_TEXT_LIMIT]
+    return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in cut)
+
+
+def pci_address(text: str) -> str | None:
+    """`0000:01:00.0` for every way in which drivers write it: no function, no domain, a domain of eight digits, `0001:00`."""
+    match = _PCI.match(text)
+    if match is None:
+        return None
+    domain, bus = int(match["domain"] or "0", 16), int(match["bus"], 16)
+    return f"{domain:04x}:{bus:02x}:{match['device'].lower()}.{match['function'] or '0'}"
+
+
+def worse(first: Severity, second: Severity) -> Severity:
+    """The worse of two severities."""
+    return max(first, second, key=RANK.__getitem__)
+
+
+@cache
+def table(name: str) -> dict[str, Any]:
+    """One of the tables of fixtures/events. Raises FixtureMissing."""
+    with fixtures.locate(f"events/{name}.toml").open("rb") as file:
+        return tomllib.load(file)

@@ -1,0 +1,145 @@
+"""/dev/kmsg: the kernel's messages as they come. Read only; one record a read(2) (Documentation/ABI/testing/dev-kmsg)."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self
+
+from acceptance.observe.kernel_line import KernelLine, unescape
+
+# The kernel refuses (EINVAL) a buffer smaller than the record; PRINTK_MESSAGE_MAX is 2048 and escaping may quadruple it.
+_BUFFER = 16384
+# A kernel that talks faster than we read must not keep the caller here; the rest comes with the next call.
+_BATCH = 10_000
+_RECORD = re.compile(r"^(?P<priority>\d{1,5}),(?P<sequence>\d{1,19}),(?P<usec>\d{1,18}),[^;]*;(?P<text>.*)$")
+
+
+class KernelLogUnreadable(Exception):
+    """/dev/kmsg cannot be read; the message is one sentence with the cure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One message: its sequence number, seconds since boot, syslog level (0 emergency to 7 debug), and text (unescaped)."""
+
+    sequence: int
+    seconds_since_boot: float
+    level: int
+    text: str
+
+
+def parse_records(text: str) -> tuple[Record, ...]:
+    """The records of raw kmsg text. The ` KEY=value` lines that follow a record describe its device and are left out.
+
+    Raises ValueError, quoting the line, for what is neither.
+    """
+    found = []
+    for line in text.split("\n"):
+        if line == "" or line.startswith(" "):
+            continue
+        match = _RECORD.match(line)
+        if match is None:
+            raise ValueError(f"not a kmsg record: {line[:160]!r}")
+        found.append(
+            Record(
+                int(match["sequence"]), int(match["usec"]) / 1e6, int(match["priority"]) & 7, unescape(match["text"])
+            )
+        )
+    return tuple(found)
+
+
+def as_lines(records: Iterable[Record]) -> tuple[KernelLine, ...]:
+    """The records as `kernel_log.events_of` takes them."""
+    return tuple(
+        KernelLine(piece, record.seconds_since_boot, stamped=True)
+        for record in records
+        for piece in record.text.split("\n")
+        if piece.strip()
+    )
+
+
+def gap(sequences: Sequence[int], after: int | None) -> bool:
+    """Whether records are missing before or between these: the kernel numbers them without a gap. `after` is the last one seen."""
+    expected = after
+    for sequence in sequences:
+        if expected is not None and sequence != expected + 1:
+            return True
+        expected = sequence
+    return False
+
+
+class Kmsg:
+    """The kernel's log, read without waiting. A context manager.
+
+    `since` is "boot" (all that the kernel still holds) or "now" (what comes from here on). `lost` turns True and stays True when
+    records were overwritten before they were read, those before the oldest that is left included: then silence proves nothing.
+    Raises KernelLogUnreadable when it cannot be opened or read.
+    """
+
+    def __init__(self, root: Path = Path("/"), *, since: Literal["boot", "now"] = "boot") -> None:
+        self.lost = False
+        self._path = root / "dev/kmsg"
+        self._rest = b""
+        # The first record of a boot has number 0.
+        self._last: int | None = -1 if since == "boot" else None
+        try:
+            self._descriptor = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            raise self._unreadable(error) from error
+        if since == "now":
+            os.lseek(self._descriptor, 0, os.SEEK_END)
+
+    def read_new(self) -> list[Record]:
+        """Every record that came since the last call, oldest first. Does not wait, and takes at most 10,000."""
+        data = self._rest
+        for _ in range(_BATCH):
+            try:
+                chunk = os.read(self._descriptor, _BUFFER)
+            except OSError as error:
+                if error.errno == errno.EAGAIN:
+                    break
+                if error.errno != errno.EPIPE:  # EPIPE: overwritten; the next read gives the oldest that is left
+                    raise self._unreadable(error) from error
+                self.lost = True
+                continue
+            if chunk == b"":
+                break
+            data += chunk
+        whole, _, self._rest = data.rpartition(b"\n")
+        try:
+            records = parse_records(whole.decode("utf-8", errors="replace"))
+        except ValueError as error:
+            raise KernelLogUnreadable(
+                f"{self._path} holds what rigproof cannot read ({error}): please report it"
+            ) from error
+        self.lost = self.lost or gap([record.sequence for record in records], self._last)
+        if records:
+            self._last = records[-1].sequence
+        return list(records)
+
+    def close(self) -> None:
+        """Close the device."""
+        os.close(self._descriptor)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _unreadable(self, error: OSError) -> KernelLogUnreadable:
+        if error.errno in (errno.EACCES, errno.EPERM):
+            cure = "run rigproof as root, or let everyone read it with `sudo sysctl kernel.dmesg_restrict=0`"
+        elif error.errno == errno.ENOENT:
+            cure = "in a container, read it on the host"
+        else:
+            cure = "read it with `dmesg` to see what is wrong"
+        return KernelLogUnreadable(f"{self._path} cannot be read ({error.strerror}): {cure}")

@@ -1,0 +1,196 @@
+"""Machine checks, firmware-reported errors (APEI) and memory errors (EDAC) in a kernel log."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from acceptance.observe.event import Event, Severity, clean
+from acceptance.observe.kernel_line import KernelLine
+
+_HW = "[Hardware Error]"
+# arch/x86/kernel/cpu/mce/core.c prints the bank's status; its bits are the architecture's (Intel SDM 3B 17.3.2.2, AMD APM 2 9.3.2).
+_BANK = re.compile(
+    r"CPU:? ?(?P<cpu>\d+):? Machine Check(?P<exception> Exception)?(?: Event)?: [0-9a-f]+ Bank (?P<bank>\d+): (?P<status>[0-9a-f]{6,16})\b"
+)
+_UNCORRECTED, _CONTEXT_CORRUPT = 1 << 61, 1 << 57
+# drivers/edac/mce_amd.c
+_AMD = re.compile(
+    r"\[Hardware Error\]: (?P<what>Corrected error|Uncorrected|Deferred error|System Fatal error|Fatal error)"
+)
+_AMD_STATUS = re.compile(r"CPU:(?P<cpu>\d+) .*MC(?P<bank>\d+)_STATUS\[[^\]]*\]: 0x(?P<status>[0-9a-f]{6,16})\b")
+_UNRECOVERED = re.compile(r"mce: Uncorrected hardware memory error|Machine check: (?!events logged)(?P<what>\S.*)")
+_LOGGED = re.compile(r"(?:mce|MCE): .*[Mm]achine check events logged|Hardware Error\]: Machine check events logged")
+# drivers/acpi/apei/ghes.c, bert.c
+_APEI = re.compile(r"(?P<id>\{\d+\})?\[Hardware Error\]: (?:Hardware error from APEI|event severity: )")
+_APEI_SEVERITY = re.compile(r"event severity: (?P<severity>\w+)")
+_APEI_TYPE = re.compile(r"section_type: (?P<type>.+)$")
+_APEI_DEVICE = re.compile(r"device_id: (?P<pci>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])")
+# `EDAC MC0: 1 CE memory read error on LABEL (...`; older kernels print no count, amd64_edac puts its name before MC0.
+_EDAC = re.compile(
+    r"^EDAC (?:\w+ )?MC(?P<mc>\d+): (?:(?P<count>\d{1,9}) )?(?P<kind>CE|UE)\b(?:.*? on (?P<label>\S+) \()?"
+)
+
+_ACTION_MCE = "Read it with rasdaemon or in the BMC's log: it names the CPU, the cache or the memory module."
+_ACTION_DIMM = "Reseat or replace the memory module; test again."
+_APEI_GRADES: dict[str, Severity] = {"fatal": "fatal", "recoverable": "error", "corrected": "warning", "info": "info"}
+_AMD_GRADES: dict[str, Severity] = {"Corrected error": "warning", "Deferred error": "error", "Uncorrected": "error"}
+_EXPLAINS = frozenset({"mce", "apei", "edac", "memory-failure", "thermal"})
+_NEAR_LINES = 20
+_NEAR_S = 5.0
+
+
+def _status(status: int) -> tuple[Severity, str]:
+    """Severity and meaning of a machine check bank's status register."""
+    if not status & _UNCORRECTED:
+        return "warning", "The CPU found an error and corrected it."
+    if status & _CONTEXT_CORRUPT:
+        return "fatal", "The CPU found an error that it could not correct, and its own state was damaged."
+    return "error", "The CPU found an error that it could not correct."
+
+
+def edac(line: KernelLine) -> Event | None:
+    """A memory error that EDAC counted, with the module's label where the message gives it."""
+    match = _EDAC.match(line.text)
+    if match is None:
+        return None
+    component = f"dimm:{match['label']}" if match["label"] else f"mc{match['mc']}"
+    severity: Severity = "fatal" if match["kind"] == "UE" else "warning"
+    meaning = "Memory data was lost." if match["kind"] == "UE" else "A memory error was corrected."
+    count = int(match["count"] or 1)
+    return Event(
+        "edac", match["kind"], component, severity, line.time, clean(line.text), meaning, _ACTION_DIMM, count=count
+    )
+
+
+@dataclass(slots=True)
+class HardwareErrorReader:
+    """Reads the `[Hardware Error]` records of a log one by one. A record has many lines; `_until` is the first line after it."""
+
+    lines: Sequence[KernelLine]
+    notices: list[tuple[int, Event]] = field(default_factory=list)
+    _until: int = 0
+
+    def read(self, index: int) -> list[Event]:
+        """The event that begins at `index`: at most one."""
+        line = self.lines[index]
+        if line.foreign:
+            return []
+        text = line.text
+        if _LOGGED.search(text):
+            self.notices.append((index, self._notice(line)))
+            return []
+        if match := _BANK.search(text):
+            self._until = index + 6
+            severity, meaning = _status(int(match["status"], 16))
+            if match["exception"] and severity == "warning":
+                severity, meaning = "error", "The CPU stopped on a machine check."
+            return [self._event("mce", f"bank{match['bank']}", f"cpu{match['cpu']}", severity, line, meaning)]
+        if match := _UNRECOVERED.search(text):
+            return [
+                self._event(
+                    "mce", "uncorrected", None, "fatal", line, "The CPU met an error that could not be corrected."
+                )
+            ]
+        if _HW not in text:
+            return []
+        if match := _AMD.search(text):
+            return [self._amd(index, line, match)]
+        if index >= self._until and (match := _APEI.search(text)):
+            return [self._apei(index, line, match["id"] or "")]
+        if index >= self._until and (match := _AMD_STATUS.search(text)):
+            self._until = index + 8
+            severity, meaning = _status(int(match["status"], 16))
+            return [self._event("mce", f"bank{match['bank']}", f"cpu{match['cpu']}", severity, line, meaning)]
+        if index >= self._until:
+            self._until = index + 12
+            return [
+                self._event(
+                    "mce", "unknown", None, "error", line, "A hardware error of a form that rigproof does not know."
+                )
+            ]
+        return []
+
+    def unexplained(self, events: Sequence[tuple[int, Event]]) -> list[tuple[int, Event]]:
+        """The notices `Machine check events logged` beside which nothing says what was logged.
+
+        Such a notice alone is an error: a machine check happened, and the text does not say that it was corrected.
+        """
+        return [
+            (index, notice)
+            for index, notice in self.notices
+            if not any(
+                event.kind in _EXPLAINS and abs(where - index) <= _NEAR_LINES and _near(event, notice)
+                for where, event in events
+            )
+        ]
+
+    def _amd(self, index: int, line: KernelLine, match: re.Match[str]) -> Event:
+        self._until = index + 10
+        severity = _AMD_GRADES.get(match["what"], "fatal")
+        meaning = {"warning": "The CPU found an error and corrected it."}.get(
+            severity, "The CPU found an error that it could not correct."
+        )
+        for below in self.lines[index + 1 : index + 5]:
+            if where := _AMD_STATUS.search(below.text):
+                return self._event(
+                    "mce", f"bank{where['bank']}", f"cpu{where['cpu']}", severity, line, meaning, below.text
+                )
+        return self._event("mce", match["what"], None, severity, line, meaning)
+
+    def _apei(self, index: int, line: KernelLine, mark: str) -> Event:
+        end = index
+        while (
+            end < len(self.lines)
+            and f"{mark}{_HW}" in self.lines[end].text
+            and not _LOGGED.search(self.lines[end].text)
+        ):
+            if end > index and "Hardware error from APEI" in self.lines[end].text:
+                break
+            end += 1
+        self._until = end
+        body = "\n".join(each.text.rstrip() for each in self.lines[index:end])
+        grade, kind, device = (
+            _APEI_SEVERITY.search(body),
+            re.search(_APEI_TYPE.pattern, body, re.MULTILINE),
+            _APEI_DEVICE.search(body),
+        )
+        severity: Severity = _APEI_GRADES.get(grade["severity"], "error") if grade else "error"
+        meaning = (
+            "The firmware reported an error and corrected it."
+            if severity in {"warning", "info"}
+            else "The firmware reported an error."
+        )
+        code = kind["type"].strip() if kind else None
+        more = "; ".join(found[0] for found in (grade, kind, device) if found)
+        return self._event("apei", code, device["pci"] if device else None, severity, line, meaning, more)
+
+    def _notice(self, line: KernelLine) -> Event:
+        return self._event(
+            "mce",
+            "logged",
+            None,
+            "error",
+            line,
+            "A machine check was logged; the text does not say that it was corrected.",
+        )
+
+    def _event(
+        self,
+        kind: str,
+        code: str | None,
+        component: str | None,
+        severity: Severity,
+        line: KernelLine,
+        meaning: str,
+        more: str = "",
+    ) -> Event:
+        text = f"{line.text.strip()}; {more.strip()}" if more else line.text
+        return Event(kind, code, component, severity, line.time, clean(text), meaning, _ACTION_MCE)
+
+
+def _near(first: Event, second: Event) -> bool:
+    if isinstance(first.time, float) and isinstance(second.time, float):
+        return abs(first.time - second.time) <= _NEAR_S
+    return True

@@ -1,0 +1,240 @@
+"""stress-ng: its command line, and what its text is worth (written to the text of versions 0.11 to 0.20).
+
+Readings, each with the stressor's name (`cpu`, `matrix`, `vm`) as component:
+
+- `stress_ng_bogo_ops`, count: the work of all workers of that stressor together. A sign of life, not a speed: upstream says so, and it
+  changes from version to version.
+- `stress_ng_time`, s: wall time of that stressor ("real time").
+- `stress_ng_workers`, count: processes that were started, from the line `dispatching hogs`; absent when the text lacks it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from acceptance.tools import reading, stress_ng_trouble
+from acceptance.tools.reading import Reading, ToolOutput, UnreadableOutput
+
+TOOL = "stress-ng"
+# The time a stressor ran for may fall short of the time asked by the alarm's rounding, never by a twentieth.
+_SHORTFALL = 0.95
+
+# Anything may stand before `stress-ng:` (syslog, a CI time stamp); `--timestamp` puts a time before the level.
+_LINE = re.compile(r"^.*?stress-ng: (?:[\d:.]+ )?(?P<level>debug|error|fail|info|metrc|warn): +\[\d+\] (?P<text>.*)$")
+_SETTING = re.compile(r"^(?:setting to|defaulting to) an? (?P<time>.+?) run per stressor$")
+_DISPATCH = re.compile(r"^dispatching hogs:(?P<hogs>.*)$")
+_HOG = re.compile(r"^(?P<count>\d+) (?P<name>[a-z][\w-]*)$")
+_HEADER = re.compile(r"^stressor +bogo ops +real time")
+_UNITS = re.compile(r"^ *\(secs\)")
+# Name, bogo ops, real, user and system seconds, two rates; 0.14 added CPU used, 0.15 RSS, 0.18 a note such as `<--- (1)`.
+_ROW = re.compile(
+    r"^(?P<name>[a-z][\w-]*) +(?P<ops>\d+) +(?P<real>\d+\.\d+)(?: +\d+\.\d+){4}(?: +\d+(?:\.\d+)?)*(?: *<---.*)?$"
+)
+_COUNT = re.compile(r"^(?P<what>skipped|passed|failed|metrics untrustworthy): (?P<count>\d+)(?:: (?P<items>.*))?$")
+_END = re.compile(r"^(?P<un>un)?successful run completed in (?P<time>.+)$")
+_TIMES = re.compile(r"^for a (?P<time>\d+\.\d+)s run time:$")
+_DURATION_PART = re.compile(r"^(?P<number>\d+(?:\.\d+)?) ?(?P<unit>s|sec|second|min|minute|hour|day|week)s?$")
+_SECONDS = {"s": 1, "sec": 1, "second": 1, "min": 60, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
+_NAME = re.compile(r"^[a-z][a-z0-9-]*$")
+
+
+def argv(
+    binary: str,
+    *,
+    seconds: int,
+    stressor: str = "cpu",
+    workers: int = 0,
+    options: Mapping[str, str] | None = None,
+    temp_path: str | None = None,
+) -> tuple[str, ...]:
+    """The command line of one verified stressor. `workers` 0 means one for each logical CPU.
+
+    `options` are long options without their dashes; without any, the `cpu` stressor runs all of its methods. `temp_path` is a
+    writable directory: stress-ng refuses to start where it cannot write, even for a stressor that writes nothing.
+    Raises ValueError for what would not run: a time below a second, a negative number of workers, a name that is none.
+    """
+    if seconds < 1 or workers < 0:
+        raise ValueError(
+            f"stress-ng needs at least 1 second and no negative number of workers, not {seconds} and {workers}"
+        )
+    chosen = {"cpu-method": "all"} if options is None and stressor == "cpu" else dict(options or {})
+    for name in (stressor, *chosen):
+        if not _NAME.match(name):
+            raise ValueError(f"'{reading.quote(name)}' is no name of a stress-ng option")
+    words = [binary, f"--{stressor}", str(workers)]
+    for name, value in chosen.items():
+        words += [f"--{name}", value]
+    words += ["--verify", "--metrics-brief", "--timeout", f"{seconds}s"]
+    if temp_path is not None:
+        words += ["--temp-path", temp_path]
+    return tuple(words)
+
+
+@dataclass(slots=True)
+class _Text:
+    """What the lines said, before it is judged."""
+
+    asked_s: float | None = None
+    ended_s: float | None = None
+    unsuccessful: bool = False
+    hogs: dict[str, int] = field(default_factory=dict)
+    dispatched: bool = False
+    bogo_ops: dict[str, float] = field(default_factory=dict)
+    real_s: dict[str, float] = field(default_factory=dict)
+    counts: dict[str, tuple[int, str]] = field(default_factory=dict)
+    trouble: stress_ng_trouble.Trouble = field(default_factory=stress_ng_trouble.Trouble)
+
+
+def duration(line: str, text: str) -> float:
+    """Seconds of `3.00s`, `8.65 secs`, `1 min, 2.50 secs`, `6352.60s (1 hour, ...)`. Raises UnreadableOutput, quoting `line`."""
+    total = 0.0
+    for part in text.partition(" (")[0].split(", "):
+        match = _DURATION_PART.match(part)
+        if match is None:
+            raise UnreadableOutput(TOOL, line, "a time of unknown form")
+        total += reading.number(TOOL, line, match["number"]) * _SECONDS[match["unit"]]
+    return total
+
+
+def _hogs(found: _Text, line: str, text: str) -> None:
+    found.dispatched = True
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        match = _HOG.match(part)
+        if match is None or match["name"] in found.hogs:
+            raise UnreadableOutput(TOOL, line, "the list of stressors has an unknown form or names one twice")
+        found.hogs[match["name"]] = int(reading.number(TOOL, line, match["count"]))
+
+
+def _statement(found: _Text, line: str, text: str) -> None:
+    """One `info` line. Most are talk; these say how the run went."""
+    if match := _SETTING.match(text):
+        found.asked_s = None if match["time"] in {"infinite", "n infinite"} else duration(line, match["time"])
+    elif match := _DISPATCH.match(text):
+        _hogs(found, line, match["hogs"])
+    elif match := _COUNT.match(text):
+        if match["what"] in found.counts:
+            raise UnreadableOutput(TOOL, line, "a count is given twice: give one run at a time")
+        found.counts[match["what"]] = int(reading.number(TOOL, line, match["count"])), match["items"] or ""
+    elif match := _END.match(text):
+        if found.ended_s is not None and found.unsuccessful is not bool(match["un"]):
+            raise UnreadableOutput(TOOL, line, "the run ends twice and not alike: give one run at a time")
+        found.ended_s, found.unsuccessful = duration(line, match["time"]), bool(match["un"])
+    elif match := _TIMES.match(text):
+        # `--times` prints it when every stressor has ended: as good an end as the line above, which may come after it.
+        found.ended_s = found.ended_s or duration(line, match["time"] + "s")
+
+
+def _row(found: _Text, line: str, text: str) -> bool:
+    """Take a row of the metrics table; False when the line is none."""
+    match = _ROW.match(text)
+    if match is None:
+        return False
+    if match["name"] in found.bogo_ops:
+        raise UnreadableOutput(TOOL, line, "a stressor has two rows: give one run at a time")
+    found.bogo_ops[match["name"]] = reading.number(TOOL, line, match["ops"])
+    found.real_s[match["name"]] = reading.number(TOOL, line, match["real"])
+    return True
+
+
+def _collect(text: str) -> _Text:
+    found = _Text()
+    in_table = False
+    ours = 0
+    for line in reading.lines(text):
+        match = _LINE.match(line)
+        if match is None:
+            if "stress-ng: " in line:
+                raise UnreadableOutput(TOOL, line, "a line of unknown form")
+            continue  # the echoed command line, a shell's remark, another program's output
+        ours += 1
+        level, said = match["level"], match["text"]
+        if level in {"metrc", "info"} and _HEADER.match(said):
+            in_table = True
+        elif in_table and level in {"metrc", "info"} and (_UNITS.match(said) or _row(found, line, said)):
+            pass
+        elif level == "metrc":
+            # After the table come "miscellaneous metrics", whose rows have other columns.
+            if said.startswith("miscellaneous metrics") or (in_table and not _ROW.match(said) and said.startswith(" ")):
+                in_table = False
+            elif in_table or _ROW.match(said):
+                raise UnreadableOutput(
+                    TOOL, line, "a row of the metrics table has an unknown form or stands outside it"
+                )
+        elif level == "info":
+            in_table = False
+            _statement(found, line, said)
+            found.trouble.info(said)
+        else:
+            found.trouble.note(level, said)
+    if ours == 0:
+        raise UnreadableOutput(TOOL, reading.first_line(text), "the text holds no line of stress-ng")
+    return found
+
+
+def _worthless(found: _Text) -> str | None:
+    """Why a run without any complaint still proves nothing, or None."""
+    counts = {what: count for what, (count, _) in found.counts.items()}
+    if found.ended_s is None:
+        return "the text ends before the run did"
+    if found.unsuccessful:
+        return "stress-ng calls the run unsuccessful and does not say why"
+    if counts.get("metrics untrustworthy"):
+        return "stress-ng calls its own metrics untrustworthy"
+    if counts.get("skipped"):
+        return f"stress-ng skipped {counts['skipped']} of its workers{found.trouble.because()}"
+    if found.dispatched and not found.hogs:
+        return f"no stressor was started{found.trouble.because()}"
+    if not found.bogo_ops:
+        return f"no metrics: run it with --metrics-brief{found.trouble.because()}"
+    missing = sorted(set(found.hogs) - set(found.bogo_ops)) if found.dispatched else []
+    if missing:
+        return f"{missing[0]} was started and has no metrics{found.trouble.because()}"
+    idle = sorted(name for name, count in found.bogo_ops.items() if count == 0)
+    if idle:
+        return f"{idle[0]} did no work: 0 bogo ops{found.trouble.because()}"
+    if "passed" in counts and found.dispatched and counts["passed"] != sum(found.hogs.values()):
+        return f"{counts['passed']} of {sum(found.hogs.values())} workers passed"
+    if found.asked_s is not None and found.ended_s < found.asked_s * _SHORTFALL:
+        return f"it was stopped after {found.ended_s:.4g} of {found.asked_s:.4g} s"
+    # The column is the mean over a stressor's workers: one that died early shortens it.
+    short = sorted(name for name, real_s in found.real_s.items() if real_s < (found.asked_s or 0.0) * _SHORTFALL)
+    if short:
+        return f"the workers of {short[0]} ran for {found.real_s[short[0]]:.4g} of {found.asked_s:.4g} s on average"
+    return None
+
+
+def parse(text: str) -> ToolOutput:
+    """Read stress-ng's text, standard output and error together, in any order of lines that it prints them in.
+
+    *fail*: a verification failed, or a stressor died of a signal that wrong arithmetic causes. *error*: a permission, a resource or a
+    missing system call stopped it, it was stopped early, it did no work, or the text is cut. The exit code plays no part: versions
+    differ (stress-ng issue 272: `fail:` lines with exit code 0). Whether `--verify` was on the text does not say; argv() asks for it.
+    Raises UnreadableOutput.
+    """
+    found = _collect(text)
+    faults, hindrances = found.trouble.faults, found.trouble.hindrances
+    failed, names = found.counts.get("failed", (0, ""))
+    if faults:
+        more = f" (and {len(faults) - 1} more like it)" if len(faults) > 1 else ""
+        return ToolOutput(TOOL, "fail", f"stress-ng found a fault: '{reading.quote(faults[0])}'{more}")
+    if hindrances:
+        return ToolOutput(
+            TOOL,
+            "error",
+            f"stress-ng was hindered, which says nothing about the hardware: '{reading.quote(hindrances[0])}'",
+        )
+    if failed or found.trouble.stressor_failed:
+        which = f": {reading.quote(names)}" if names else ""
+        return ToolOutput(TOOL, "fail", f"stress-ng counts {failed or 'at least one'} of its workers as failed{which}")
+    why = _worthless(found)
+    if why is not None:
+        return ToolOutput(TOOL, "error", why)
+    readings = [Reading("stress_ng_bogo_ops", "count", found.bogo_ops), Reading("stress_ng_time", "s", found.real_s)]
+    if found.hogs:
+        readings.append(Reading("stress_ng_workers", "count", {name: float(n) for name, n in found.hogs.items()}))
+    ran = ", ".join(
+        f"{name} {count:.0f} bogo ops in {found.real_s[name]:.4g} s" for name, count in found.bogo_ops.items()
+    )
+    return ToolOutput(TOOL, "pass", f"completed without a failure: {ran}", tuple(readings))

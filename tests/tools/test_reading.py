@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from acceptance.tools import reading
+from acceptance.tools.reading import Reading, ToolOutput, UnreadableOutput
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a\r\nb\rc\nd", ("a", "b", "c", "d")),
+        ("\ufeffa  \nb\t", ("a", "b")),
+        ("\x1b[31mred\x1b[0m\x1b]0;title\x07 x\x1bM", ("red x",)),
+        ("    a\n      b\n\n    c\n", ("a", "  b", "", "c", "")),
+        ("> a\n> \n>   b", ("a", "", "  b")),
+        ("> a\nb", ("> a", "b")),
+        ("a\n**b c**\n**d\n", ("a", "b c", "**d", "")),
+        ("a\x0cb\u2028c", ("a\x0cb\u2028c",)),
+        ("", ("",)),
+    ],
+)
+def test_lines(text: str, expected: tuple[str, ...]) -> None:
+    assert reading.lines(text) == expected
+
+
+@settings(deadline=None)
+@given(st.text())
+def test_lines_holds_no_line_end(text: str) -> None:
+    assert all("\n" not in line and "\r" not in line for line in reading.lines(text))
+
+
+def test_unreadable_quotes_the_line_escaped_and_capped() -> None:
+    error = UnreadableOutput("tool", "  a\x1b\tb" + "x" * 500, "a row is torn")
+    assert str(error).startswith("tool: a row is torn: 'a\\x1b\\tbxxx")
+    assert str(error).endswith("x...'")
+    assert len(str(error)) < 250
+    assert str(UnreadableOutput("tool", "", "the text is empty")) == "tool: the text is empty"
+
+
+@settings(deadline=None)
+@given(st.text())
+def test_a_quote_is_one_printable_line(text: str) -> None:
+    assert reading.quote(text).isprintable()
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_reading_is_finite(value: float) -> None:
+    with pytest.raises(ValueError, match="rate of gpu0 is not a finite number"):
+        Reading("rate", "GB/s", {"gpu0": value})
+
+
+@pytest.mark.parametrize("digits", ["9" * 400, "nan", "1,5", "x"])
+def test_number_refuses(digits: str) -> None:
+    with pytest.raises(UnreadableOutput, match="a number cannot be read"):
+        reading.number("tool", "the line", digits)
+
+
+def test_first_line() -> None:
+    assert reading.first_line("\n \n b\n") == " b".strip()
+    assert reading.first_line("\n") == ""
+
+
+def test_json_object_has_designs_shape() -> None:
+    output = ToolOutput("tool", "pass", "fine", (Reading("rate", "GB/s", {"gpu0": 1.5}),), ({"kind": "xid"},))
+    assert output.to_json_object() == {
+        "tool": "tool",
+        "outcome": "pass",
+        "reason": "fine",
+        "readings": {"rate": {"unit": "GB/s", "values": {"gpu0": 1.5}}},
+        "events": [{"kind": "xid"}],
+    }
+    assert output.reading("rate") == {"gpu0": 1.5}
+    with pytest.raises(KeyError, match="speed"):
+        output.reading("speed")

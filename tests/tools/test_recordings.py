@@ -1,0 +1,55 @@
+"""Every recording of these tools is read as the index says."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acceptance.observe import kernel_log
+from acceptance.tools import reading, stress_ng, stressapptest
+
+RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings"
+PARSERS = {"stress-ng": stress_ng.parse, "stressapptest": stressapptest.parse, "kernel-log": kernel_log.read}
+ENTRIES = [e for e in tomllib.loads((RECORDINGS / "INDEX.toml").read_text())["recording"] if e["tool"] in PARSERS]
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry["path"])
+def test_recording_is_read_as_indexed(entry: dict[str, Any]) -> None:
+    text = (RECORDINGS / entry["path"]).read_text()
+    parse = PARSERS[entry["tool"]]
+    if entry["outcome"] == "unreadable":
+        with pytest.raises(reading.UnreadableOutput):
+            parse(text)
+        return
+    output = parse(text)
+    assert (output.tool, output.outcome) == (entry["tool"], entry["outcome"]), output.reason
+    for name, values in entry.get("readings", {}).items():
+        assert dict(output.reading(name)) == pytest.approx(values)
+    if "events" in entry:
+        assert [f"{e['kind']} {e['code']} {e['component']} {e['severity']}" for e in output.events] == entry["events"]
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry["path"])
+@pytest.mark.parametrize("weather", ["crlf", "indent", "quoted", "ansi"])
+def test_weather_changes_nothing(entry: dict[str, Any], weather: str) -> None:
+    text = (RECORDINGS / entry["path"]).read_text()
+    if entry["outcome"] == "unreadable":
+        return
+    rough = {
+        "crlf": text.replace("\n", "\r\n"),
+        "indent": "".join(f"    {line}\n" for line in text.splitlines()),
+        "quoted": "".join(f"> {line}\n" for line in text.splitlines()),
+        "ansi": "".join(f"\x1b[1;31m{line}\x1b[0m\n" for line in text.splitlines()),
+    }[weather]
+    if weather == "ansi" and "raw_kmsg" in entry["path"]:
+        return
+    parse = PARSERS[entry["tool"]]
+    assert parse(rough) == parse(text)
+
+
+def test_every_file_is_indexed() -> None:
+    files = {str(path.relative_to(RECORDINGS)) for tool in PARSERS for path in (RECORDINGS / tool).iterdir()}
+    assert files == {entry["path"] for entry in ENTRIES}

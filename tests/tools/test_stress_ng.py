@@ -1,0 +1,246 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from acceptance import command
+from acceptance.deadline import Deadline
+from acceptance.tools import stress_ng
+from acceptance.tools.reading import UnreadableOutput
+
+RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings/stress-ng"
+HEALTHY = [
+    (RECORDINGS / name).read_text()
+    for name in (
+        "cpu_0.15.06.txt",
+        "matrix_vm_0.15.06.txt",
+        "cpu_timestamps_times_0.15.06.txt",
+        "cpu_footer_0.18.txt",
+        "cpu_info_table_0.13.txt",
+    )
+]
+CPU = HEALTHY[0]
+FOOTER = HEALTHY[3]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"seconds": 30}, "stress-ng --cpu 0 --cpu-method all --verify --metrics-brief --timeout 30s"),
+        ({"seconds": 1, "workers": 4, "options": {}}, "stress-ng --cpu 4 --verify --metrics-brief --timeout 1s"),
+        (
+            {"seconds": 5, "stressor": "vm", "options": {"vm-bytes": "64M"}, "temp_path": "/run/x"},
+            "stress-ng --vm 0 --vm-bytes 64M --verify --metrics-brief --timeout 5s --temp-path /run/x",
+        ),
+        ({"seconds": 5, "stressor": "matrix"}, "stress-ng --matrix 0 --verify --metrics-brief --timeout 5s"),
+    ],
+)
+def test_argv(arguments: dict[str, object], expected: str) -> None:
+    assert stress_ng.argv("stress-ng", **arguments) == tuple(expected.split())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"seconds": 0},
+        {"seconds": 5, "workers": -1},
+        {"seconds": 5, "stressor": "-x"},
+        {"seconds": 5, "options": {"a b": "1"}},
+    ],
+)
+def test_argv_refuses(arguments: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match="stress-ng"):
+        stress_ng.argv("stress-ng", **arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("3.00s", 3.0),
+        ("8.65 secs", 8.65),
+        ("1 min", 60.0),
+        ("1 min, 2.50 secs", 62.5),
+        ("86400 second (1 day, 0.00 secs)", 86400.0),
+        ("6352.60s (1 hour, 45 mins, 52.60 secs)", 6352.6),
+        ("2 hours, 1 sec", 7201.0),
+        ("0 secs", 0.0),
+    ],
+)
+def test_duration(text: str, seconds: float) -> None:
+    assert stress_ng.duration(text, text) == pytest.approx(seconds)
+
+
+def line(level: str, text: str) -> str:
+    return f"stress-ng: {level + ':':6} [4543] {text}\n"
+
+
+@pytest.mark.parametrize(
+    ("level", "text", "outcome"),
+    [
+        ("fail", "cpu: sqrt error detected on sqrt(2)", "fail"),
+        ("fail", "shm-sysv: shmctl IPC_SET failed, errno=22 (Invalid argument)", "fail"),
+        ("fail", "hdd: read failed, errno=5 (Input/output error)", "fail"),
+        ("fail", "numa: get_mempolicy failed, errno=1 (Operation not permitted)", "error"),
+        ("fail", "vm: mmap failed, errno=12 (Cannot allocate memory)", "error"),
+        ("fail", "x: the system call is not implemented", "error"),
+        ("fail", "metrics-check: stressor metrics corrupted, data is compromised", "error"),
+        ("error", "process [7] (cpu) terminated with an error, exit status=2 (stressor failed)", "fail"),
+        ("error", "process [7] (cpu) terminated with an error, exit status=1 (stress-ng core failure)", "error"),
+        ("error", "process [7] (cpu) terminated on signal: 11 (SIGSEGV)", "fail"),
+        ("error", "process [7] (cpu) terminated on signal: 9 (SIGKILL)", "error"),
+        ("info", "cpu: info:  [9] stressor terminated with unexpected signal SIGILL", "fail"),
+        ("warn", "cpu: WARNING: finished prematurely after just 0.54 secs", "error"),
+        ("warn", "metrics-check: all bogo-op counters are zero, data may be incorrect", "error"),
+        ("warn", "cpu: cannot set the scheduler", "pass"),
+        ("info", "note: a setting may reduce performance", "pass"),
+        ("debug", "cpu: error words in debug lines are talk", "pass"),
+        ("metrc", "miscellaneous metrics:", "pass"),
+        ("info", "skipped: 1: cpu (1)", "error"),
+        ("info", "metrics untrustworthy: 1", "error"),
+        ("info", "failed: 2: cpu (2)", "fail"),
+        ("info", "passed: 1: cpu (1)", "error"),
+        ("info", "passed: 2: cpu (2)", "pass"),
+    ],
+)
+def test_one_more_line(level: str, text: str, outcome: str) -> None:
+    output = stress_ng.parse(CPU + line(level, text))
+    assert output.outcome == outcome, output.reason
+    assert (output.readings != ()) == (outcome == "pass")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "outcome", "reason"),
+    [
+        ("10611 ", "    0 ", "error", "0 bogo ops"),
+        ("successful run", "unsuccessful run", "error", "does not say why"),
+        ("2 cpu", "2 cpu, 1 vm", "error", "vm was started and has no metrics"),
+        ("dispatching hogs: 2 cpu", "dispatching hogs:", "error", "no stressor was started"),
+        ("a 3 second", "a 20 second", "error", "stopped after 3 of 20 s"),
+        ("a 3 second", "an infinite", "pass", "completed"),
+        ("cpu               10611      3.00", "cpu               10611      1.50", "error", "ran for 1.5 of 3 s"),
+    ],
+)
+def test_one_change(old: str, new: str, outcome: str, reason: str) -> None:
+    assert old in CPU
+    output = stress_ng.parse(CPU.replace(old, new))
+    assert (output.outcome, reason in output.reason) == (outcome, True), output.reason
+
+
+def test_a_reason_names_the_skipped_stressor() -> None:
+    text = line("info", "mincore: this stressor is not implemented on this system") + line(
+        "info", "successful run completed in 1.00s"
+    )
+    text = line("info", "skipped: 0") + text
+    assert stress_ng.parse(text).reason == (
+        "no metrics: run it with --metrics-brief ('mincore: this stressor is not implemented on this system')"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "hello\n",
+        "bash: stress-ng: command not found\n",
+        CPU + line("info", "successful run completed in a while"),
+        CPU + line("info", "unsuccessful run completed in 3.00s"),
+        CPU + line("info", "dispatching hogs: 2 cpu"),
+        CPU + line("info", "dispatching hogs: many"),
+        CPU + line("metrc", "cpu  1 2.00 3.00 4.00 5.00 6.00"),
+        CPU.replace("10611      3.00", "10611       nan"),
+        CPU.replace("10611 ", "9" * 400 + " "),
+        FOOTER + FOOTER,
+        FOOTER + line("info", "failed: 0"),
+        "\n".join(each for each in CPU.splitlines() if "bogo ops real time" not in each),
+        CPU.replace(
+            "cpu               10611", "cpu  1 1.0 1.0 1.0 1.0 1.0\nstress-ng: metrc: [4543] cpu               10611"
+        ),
+    ],
+)
+def test_unreadable(text: str) -> None:
+    with pytest.raises(UnreadableOutput):
+        stress_ng.parse(text)
+
+
+def test_a_doubled_row_is_unreadable() -> None:
+    row = next(each for each in CPU.splitlines(keepends=True) if "10611" in each)
+    with pytest.raises(UnreadableOutput, match="two rows"):
+        stress_ng.parse(CPU.replace(row, row + row))
+
+
+@pytest.mark.parametrize("text", HEALTHY)
+def test_no_line_cut_or_doubled_changes_a_number_of_a_pass(text: str) -> None:
+    whole = stress_ng.parse(text)
+    kept = text.splitlines(keepends=True)
+    for index in range(len(kept)):
+        for changed in (
+            "".join(kept[:index] + kept[index + 1 :]),
+            "".join(kept[: index + 1] + kept[index:]),
+            "".join(kept[:index]),
+        ):
+            try:
+                output = stress_ng.parse(changed)
+            except UnreadableOutput:
+                continue
+            if output.outcome == "pass":
+                assert output.reading("stress_ng_bogo_ops") == whole.reading("stress_ng_bogo_ops")
+                assert output.reading("stress_ng_time") == whole.reading("stress_ng_time")
+
+
+@settings(deadline=None)
+@given(st.permutations(FOOTER.splitlines()))
+def test_reordering_never_changes_a_number_of_a_pass(order: list[str]) -> None:
+    try:
+        output = stress_ng.parse("\n".join(order))
+    except UnreadableOutput:
+        return
+    assert output.outcome == "error" or output.reading("stress_ng_bogo_ops") == {"cpu": 5120384.0}
+
+
+PIECES = st.sampled_from(
+    [
+        "stress-ng: ",
+        "info:  [1] ",
+        "fail:  [1] ",
+        "metrc: [1] ",
+        "dispatching hogs: ",
+        "2 cpu",
+        "cpu ",
+        "1 ",
+        "2.00 ",
+        "stressor bogo ops real time",
+        "successful run completed in ",
+        "s",
+        "setting to a ",
+        " run per stressor",
+        "\n",
+        "\r",
+        "passed: ",
+        "9" * 400,
+        "terminated on signal",
+        "errno=1",
+    ]
+)
+
+
+@settings(deadline=None)
+@given(st.one_of(st.text(), st.lists(PIECES).map("".join)))
+def test_nothing_makes_it_crash(text: str) -> None:
+    try:
+        output = stress_ng.parse(text)
+    except UnreadableOutput:
+        return
+    assert output.outcome in {"pass", "fail", "error"}
+
+
+@pytest.mark.tools
+def test_the_real_one(tmp_path: Path) -> None:
+    binary = command.find("stress-ng", "stress-ng")
+    arguments = stress_ng.argv(binary, seconds=1, workers=1, temp_path=str(tmp_path))
+    completed = command.run(arguments, deadline=Deadline.after(30.0))
+    output = stress_ng.parse(completed.stdout + completed.stderr)
+    assert output.outcome == "pass", output.reason
+    assert output.reading("stress_ng_bogo_ops")["cpu"] > 0
