@@ -1,0 +1,68 @@
+# rigproof: `make accept` tests this machine, `make test` tests rigproof. `make help` lists the rest.
+MACHINE ?=
+PROFILE ?= accept
+STATION ?= auto
+OUT     ?= reports
+ONLY    ?=
+BURN    ?=
+RUN     ?= $(OUT)/latest
+
+RIGPROOF := .venv/bin/rigproof
+ARGS = --profile "$(PROFILE)" --station "$(STATION)" --out "$(OUT)" \
+       $(if $(MACHINE),--machine "$(MACHINE)") $(if $(ONLY),--only "$(ONLY)") $(if $(BURN),--burn "$(BURN)")
+
+.DEFAULT_GOAL := help
+.PHONY: help accept smoke nightly soak plan inventory judge report tools test test-e2e lint bench clean
+
+help: ## list these targets
+	@echo 'rigproof: the acceptance test for a newly built NVIDIA GPU machine'
+	@echo
+	@awk -F ':.*## ' '/^[a-z0-9 -]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo
+	@echo 'settings: MACHINE=FILE PROFILE=smoke|accept|nightly|soak STATION=auto|docker|host OUT=DIR ONLY=EXPR BURN=SECONDS RUN=DIR PYTHON=python3'
+
+# Both stamps are files of .venv, so that removing it is enough to start afresh.
+.venv/.run: pyproject.toml scripts/venv
+	@scripts/venv
+	@touch $@
+
+.venv/.test: pyproject.toml scripts/venv
+	@scripts/venv test
+	@touch .venv/.run $@
+
+accept: .venv/.run ## test this machine and say whether it is fit (PROFILE=accept)
+	@$(RIGPROOF) accept $(ARGS)
+
+smoke nightly soak: .venv/.run ## the same with that profile: a minute, ten minutes, hours
+	@$(MAKE) --no-print-directory accept PROFILE=$@
+
+plan: .venv/.run ## what accept would do, with every limit; runs nothing
+	@$(RIGPROOF) plan $(ARGS)
+
+inventory: .venv/.run ## the machine as it is found (MACHINE=FILE drafts a machine file)
+	@$(RIGPROOF) inventory $(if $(MACHINE),--write "$(MACHINE)")
+
+judge: .venv/.run ## judge a recorded run again (RUN=DIR, the newest if not given)
+	@$(RIGPROOF) judge "$(RUN)"
+
+report: .venv/.run ## write the reports of a recorded run again (RUN=DIR)
+	@$(RIGPROOF) report "$(RUN)"
+
+tools: ## install the distribution's test tools (as root)
+	@scripts/tools
+
+test: .venv/.test ## the harness's own tests: no GPU, no engine, under a minute
+	@.venv/bin/python -m pytest -q
+
+test-e2e: .venv/.test ## the whole harness driven with faults; needs `make tools`; minutes
+	@.venv/bin/python -m pytest -q -m 'e2e or tools'
+
+lint: .venv/.test ## layout, habits, import rule and types, through tox
+	@.venv/bin/tox run -q -e lint,type
+
+bench: .venv/.test ## what the harness itself costs
+	@.venv/bin/python benchmarks/harness.py
+	@.venv/bin/python benchmarks/cpu_gemm.py
+
+clean: ## remove what make has built (not the reports)
+	@rm -rf .venv .tox build dist
