@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from acceptance.judge.declared import DeclaredDimm
 from acceptance.judge.limits import Override, at_least, exactly, memory_floor, none_of
-from acceptance.judge.machine import DeclaredDimm, Machine
+from acceptance.judge.machine import Machine
 from acceptance.judge.measurement import Limit
 
 # Firmware and kernel keep a part of the installed RAM: 1.5 to 4 % on the machines looked at (24 GiB VM: 23.54 seen). One module of
@@ -37,7 +38,10 @@ def declared_limits(machine: Machine, file: str) -> Iterator[Override]:
         yield fact("memory_total", "memory", at_least(RAM_SHARE_SEEN * memory.total_gib, "GiB", basis))
     if memory.dimms is not None or memory.dimm:
         count = memory.dimms if memory.dimms is not None else len(memory.dimm)
-        yield fact("dimm_count", "memory", exactly(count, "count", says("memory.dimms", count)))
+        basis = (
+            says("memory.dimms", count) if memory.dimms is not None else f"{file} lists the modules in {count} slots"
+        )
+        yield fact("dimm_count", "memory", exactly(count, "count", basis))
     for dimm in memory.dimm:
         yield from _dimm(dimm, file)
     for key, text in _system(machine):
@@ -107,10 +111,10 @@ def _gpus(machine: Machine, file: str) -> Iterator[Override]:
 def own_limits(machine: Machine, file: str) -> Iterator[Override]:
     """The limits that the machine file sets itself, stamped as overrides."""
     for row in machine.limit:
-        yield Override(row.measurement, f"override in {file}", row.limit(), row.component)
+        yield Override(row.measurement, f"override in {file}", row.limit(), row.component, own=True)
 
 
-def bandwidth_limits(machine: Machine, rates_mts: tuple[int, ...], file: str | None) -> Iterator[Override]:
+def bandwidth_limits(machine: Machine, rates_mts: tuple[int, ...], file: str) -> Iterator[Override]:
     """Floors for copy and triad, where the DIMMs' rate is known and the machine file says how many channels they fill."""
     if rates_mts and machine.memory.channels is not None:
         floor, basis = memory_floor(rates_mts, machine.memory.channels, BANDWIDTH_SHARE)

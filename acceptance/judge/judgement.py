@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from acceptance.judge.machine import Waiver
-from acceptance.judge.measurement import quantity
+from acceptance.judge.measurement import number, quantity
 from acceptance.judge.plan import Due, selected
 from acceptance.judge.record import Measured, Skipped
 
@@ -31,14 +31,17 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """A due measurement after judgement. `value` is the worst of what was measured, None when nothing finite was."""
+    """A due measurement after judgement. `value` is the worst of what was measured, None when nothing finite was.
+
+    `waived` says that a waiver was needed; `skipped`, that it was needed because nothing was measured.
+    """
 
     due: Due
     value: float | None
     serial: str | None
     note: str | None
     findings: tuple[Finding, ...]
-    skipped: bool = False  # not measured, and a waiver says that this is known
+    skipped: bool = False
     waived: bool = False
 
 
@@ -47,17 +50,12 @@ def _finding(kind: Kind, check: str, due: Due, text: str, *, unmeasured: bool = 
 
 
 def judge_due(
-    due: Due,
-    check: str,
-    measured: Sequence[Measured],
-    skips: Sequence[Skipped],
-    waivers: Sequence[Waiver],
-    used: set[int],
+    due: Due, check: str, measured: Sequence[Measured], skips: Sequence[Skipped], waivers: Sequence[Waiver]
 ) -> Judged:
-    """Judge one due measurement. `used` collects the index of every waiver that was needed."""
+    """Judge one due measurement of a check by all that the check measured and skipped."""
     values = [body for body in measured if (body.measurement, body.component) == (due.measurement, due.component)]
     if not values:
-        return _unmeasured(due, check, skips, waivers, used)
+        return _unmeasured(due, check, skips, waivers)
     findings: list[Finding] = []
     finite: list[Measured] = []
     for body in values:
@@ -70,11 +68,9 @@ def judge_due(
             )
         else:
             finite.append(body)
-    waived = False
     for body in finite:
         assert body.value is not None
-        finding, by_waiver = _against_limit(due, check, body.value, body.note, waivers, used)
-        waived = waived or by_waiver
+        finding = _against_limit(due, check, body.value, body.note, waivers)
         findings += [finding] if finding else []
     worst = _worst_of(due, finite)
     return Judged(
@@ -83,74 +79,67 @@ def judge_due(
         worst.serial if worst else None,
         worst.note if worst else None,
         tuple(findings),
-        waived=waived,
+        waived=any(finding.kind == "waived" for finding in findings),
     )
 
 
 def _worst_of(due: Due, finite: Sequence[Measured]) -> Measured | None:
-    """The value furthest into trouble: the lowest where there is a floor, else the highest."""
+    """The value furthest out of its limit, or nearest to leaving it; without a limit the lowest."""
 
-    def value(body: Measured) -> float:
-        return body.value if body.value is not None else math.nan
+    def trouble(body: Measured) -> float:
+        assert body.value is not None
+        low = due.limit.low if due.limit else 0.0
+        high = due.limit.high if due.limit else None
+        below = low - body.value if low is not None else -math.inf
+        return max(below, body.value - high if high is not None else -math.inf)
 
-    floor = due.limit is None or due.limit.low is not None
-    return (min if floor else max)(finite, key=value, default=None)
+    return max(finite, key=trouble, default=None)
 
 
-def _against_limit(
-    due: Due, check: str, value: float, note: str | None, waivers: Sequence[Waiver], used: set[int]
-) -> tuple[Finding | None, bool]:
+def _against_limit(due: Due, check: str, value: float, note: str | None, waivers: Sequence[Waiver]) -> Finding | None:
     if due.limit is None:
-        return None, False
+        return None
     grade = due.limit.grade(value)
     if grade == "pass":
-        return None, False
+        return None
     about = f" ({note})" if note else ""
-    measured = f"{due.measurement} on {due.component}: measured {quantity(value, due.unit)}{about}, limit {due.limit}"
+    shown = quantity(value, due.unit)
+    if due.limit.grade(float(number(value))) != grade:  # rounded, it would look as if it were within
+        shown = shown.replace(number(value), repr(value))
+    measured = f"{due.measurement} on {due.component}: measured {shown}{about}, limit {due.limit}"
     text = f"{measured}; basis: {due.limit.basis}"
     if grade == "warn":
-        return _finding("warn", check, due, f"{text} (within the limit, outside what is usual)"), False
-    for index, waiver in enumerate(waivers):
-        if waiver.measurement == due.measurement and due.waivable and _covers(waiver, due.component):
-            used.add(index)
-            if waiver.worst is not None and _within(due, value, waiver.worst):
-                return _finding(
-                    "waived",
-                    check,
-                    due,
-                    f"{text}; waived: {waiver.reason} (worst accepted {quantity(waiver.worst, due.unit)})",
-                ), True
-            return _finding(
-                "fail", check, due, f"{text}; worse than the waiver accepts ({quantity(waiver.worst or 0.0, due.unit)})"
-            ), False
-    return _finding("fail", check, due, text), False
+        return _finding("warn", check, due, f"{text} (within the limit, outside what is usual)")
+    exceeded = ""
+    for waiver in waivers:
+        if waiver.measurement is None or waiver.worst is None or not due.waivable or not covers(waiver, check, due):
+            continue
+        bound = quantity(waiver.worst, due.unit)
+        below = due.limit.low is not None and value < due.limit.low
+        if value >= waiver.worst if below else value <= waiver.worst:
+            return _finding("waived", check, due, f"{text}; waived: {waiver.reason} (worst accepted {bound})")
+        exceeded = f"; worse than the waiver accepts ({bound})"
+    return _finding("fail", check, due, f"{text}{exceeded}")
 
 
-def _covers(waiver: Waiver, component: str) -> bool:
-    return waiver.component is None or fnmatch.fnmatchcase(component, waiver.component)
+def covers(waiver: Waiver, check: str, due: Due) -> bool:
+    """Whether a waiver speaks of this measurement, or of a skip of this check, on this component."""
+    pattern = waiver.component
+    if pattern is not None and pattern != due.component and not fnmatch.fnmatchcase(due.component, pattern):
+        return False
+    if waiver.skip is not None:
+        return selected(check, [waiver.skip])
+    return waiver.measurement == due.measurement
 
 
-def _within(due: Due, value: float, worst: float) -> bool:
-    """Whether a value outside its limit is no worse than what a waiver accepts, on the side on which it fails."""
-    assert due.limit is not None
-    if due.limit.low is not None and value < due.limit.low:
-        return value >= worst
-    return value <= worst
-
-
-def _unmeasured(due: Due, check: str, skips: Sequence[Skipped], waivers: Sequence[Waiver], used: set[int]) -> Judged:
+def _unmeasured(due: Due, check: str, skips: Sequence[Skipped], waivers: Sequence[Waiver]) -> Judged:
     for body in skips:
         if body.measurement in (None, due.measurement) and body.component in (None, due.component):
-            for index, waiver in enumerate(waivers):
-                if waiver.skip is not None and selected(check, [waiver.skip]) and _covers(waiver, due.component):
-                    used.add(index)
-                    text = (
-                        f"{due.measurement} on {due.component} was not measured: {body.reason}; waived: {waiver.reason}"
-                    )
-                    return Judged(
-                        due, None, None, None, (_finding("waived", check, due, text),), skipped=True, waived=True
-                    )
             text = f"{due.measurement} on {due.component} was not measured: {body.reason}"
+            for waiver in waivers:
+                if waiver.skip is not None and covers(waiver, check, due):
+                    known = _finding("waived", check, due, f"{text}; waived: {waiver.reason}")
+                    return Judged(due, None, None, None, (known,), skipped=True, waived=True)
             return Judged(due, None, None, None, (_finding("skip", check, due, text),))
     text = f"{due.measurement} on {due.component} was not measured"
     return Judged(due, None, None, None, (_finding("error", check, due, text, unmeasured=True),))

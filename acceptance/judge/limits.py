@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -18,20 +18,24 @@ class LimitFileError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """One limit for one measurement, on every component or on one. With `limit` absent, `unlimited` says why none can be."""
+    """One limit for one measurement, on every component or on one. With `limit` absent, `unlimited` says why none can be.
+
+    `own` marks what the machine file's `[[limit]]` tables set.
+    """
 
     measurement: str
     origin: str
     limit: Limit | None = None
     component: str | None = None
     unlimited: str | None = None
+    own: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class LimitBook:
     """Limits in order of precedence: the first that names the measurement, and the component if it names one, holds."""
 
-    entries: tuple[Override, ...] = field(default_factory=tuple)
+    entries: tuple[Override, ...] = ()
 
     def find(self, measurement: str, component: str) -> Override | None:
         """The entry that holds for this measurement of this component, or None."""
@@ -43,12 +47,6 @@ class LimitBook:
     def knows(self, measurement: str) -> bool:
         """Whether any entry names the measurement, be it to say that no limit can exist."""
         return any(entry.measurement == measurement for entry in self.entries)
-
-    def all_limits(self) -> Iterator[tuple[str, str, Limit]]:
-        """(origin, measurement, limit) of every entry that has a limit."""
-        for entry in self.entries:
-            if entry.limit is not None:
-                yield entry.origin, entry.measurement, entry.limit
 
     def after(self, first: Iterable[Override]) -> LimitBook:
         """This book with other entries taking precedence over it."""
@@ -82,7 +80,7 @@ def read_defaults(path: Path) -> LimitBook:
     """
     try:
         sheet = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _Sheet)
-    except (msgspec.ValidationError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, msgspec.ValidationError, tomllib.TOMLDecodeError) as error:
         raise LimitFileError(f"{path.name}: {error}") from error
     entries: list[Override] = []
     for row in sheet.limit:

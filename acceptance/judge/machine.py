@@ -3,96 +3,37 @@
 from __future__ import annotations
 
 import math
+import re
 import tomllib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
 
+from acceptance.judge.declared import (
+    FORMS,
+    MOST_GPUS,
+    DeclaredCpu,
+    DeclaredGpu,
+    DeclaredLink,
+    DeclaredMemory,
+    DeclaredSystem,
+    Strict,
+    Text,
+)
+from acceptance.judge.declared import DeclaredDisk as DeclaredDisk
 from acceptance.judge.measurement import Limit
 from acceptance.judge.toml_place import explain, line_of, spell
 
 SCHEMA = 1
-Positive = Annotated[int, msgspec.Meta(ge=1)]
-Text = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class MachineFileError(Exception):
     """The machine file is wrong; the message is one sentence with file, line, key and cure."""
 
 
-class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    pass
-
-
-class DeclaredCpu(_Strict, frozen=True):
-    """`[cpu]`: `sockets`, `cores` and `threads` count the whole machine; `cpuburn` names a burn program to drive beside ours."""
-
-    model: Text | None = None
-    sockets: Positive | None = None
-    cores: Positive | None = None
-    threads: Positive | None = None
-    governor: Text | None = None
-    cpuburn: Text | None = None
-
-
-class DeclaredDimm(_Strict, frozen=True):
-    """`[[memory.dimm]]`: one module by its slot, as dmidecode names it."""
-
-    slot: Text
-    size_gib: Positive | None = None
-    rated_mts: Positive | None = None
-    configured_mts: Positive | None = None
-    part_number: Text | None = None
-
-
-class DeclaredMemory(_Strict, frozen=True):
-    """`[memory]`: `total_gib` is what is installed; `test_share` is the share of free RAM that stressapptest fills."""
-
-    total_gib: Positive | None = None
-    dimms: Positive | None = None
-    channels: Positive | None = None
-    test_share: Annotated[float, msgspec.Meta(gt=0, le=0.95)] | None = None
-    dimm: tuple[DeclaredDimm, ...] = ()
-
-
-class DeclaredDisk(_Strict, frozen=True):
-    """`[[disk]]`: disks are matched by model and, where given, by serial, never by a kernel name that changes."""
-
-    model: Text
-    count: Positive = 1
-    size_gb: Positive | None = None
-    serial: Text | None = None
-
-
-class DeclaredLink(_Strict, frozen=True):
-    """`[[network]]`: one network link by name, with its speed in Mbit/s."""
-
-    name: Text
-    speed_mbps: Positive | None = None
-
-
-class DeclaredGpu(_Strict, frozen=True):
-    """`[[gpu]]`: one card (or `count` equal ones), matched by PCI address where given, else by position on the bus."""
-
-    model: Text | None = None
-    count: Positive = 1
-    pci_id: Annotated[str, msgspec.Meta(pattern="^10de:[0-9a-f]{4}$")] | None = None
-    address: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}[.][0-7]$")] | None = None
-    link_width: Literal[1, 2, 4, 8, 16] | None = None
-    link_gen: Literal[1, 2, 3, 4, 5, 6] | None = None
-
-
-class DeclaredSystem(_Strict, frozen=True):
-    """`[system]`: board, firmware and software, each compared as text with what is found."""
-
-    board: Text | None = None
-    bios_version: Text | None = None
-    kernel: Text | None = None
-    driver: Text | None = None
-
-
-class DeclaredLimit(_Strict, frozen=True):
+class DeclaredLimit(Strict, frozen=True):
     """`[[limit]]`: a limit of this machine's own; it replaces the shipped one and is stamped as such."""
 
     measurement: Text
@@ -109,7 +50,7 @@ class DeclaredLimit(_Strict, frozen=True):
         return Limit(self.unit, self.basis, self.low, self.high, self.warn_low, self.warn_high)
 
 
-class Waiver(_Strict, frozen=True):
+class Waiver(Strict, frozen=True):
     """`[[waiver]]`: a known shortfall, bounded: a measurement and the worst value accepted, or the name of a check that may be skipped.
 
     `component` may be a shell pattern (`disk:*`). `worst` is in the unit of the measurement's limit.
@@ -126,13 +67,13 @@ class Waiver(_Strict, frozen=True):
         return f"{what} on {self.component}" if self.component else what
 
 
-class Machine(_Strict, frozen=True):
+class Machine(Strict, frozen=True):
     """A machine file. `gpus` is how many NVIDIA GPUs the machine has; 0 declares a machine without."""
 
     schema: Literal[1]
     name: Text
     description: str = ""
-    gpus: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    gpus: Annotated[int, msgspec.Meta(ge=0, le=MOST_GPUS)] | None = None
     cpu: DeclaredCpu = DeclaredCpu()
     memory: DeclaredMemory = DeclaredMemory()
     system: DeclaredSystem = DeclaredSystem()
@@ -153,27 +94,64 @@ def _error(file: Path, line: int | None, sentence: str) -> MachineFileError:
     return MachineFileError(f"{file}{f', line {line}' if line else ''}: {sentence}")
 
 
-def _check(machine: Machine, text: str, file: Path) -> None:
-    """What types cannot say. Raises MachineFileError."""
+Key = list[str | int]
+Problem = tuple[Key, str]  # the key that it concerns, and the sentence about it
+
+
+def _problems(machine: Machine) -> Iterator[Problem]:
+    """What types cannot say."""
     for index, row in enumerate(machine.limit):
+        key: Key = ["limit", index]
         try:
             row.limit()
         except ValueError as error:
-            raise _error(file, line_of(text, ["limit", index]), f"limit for {row.measurement}: {error}") from error
+            yield [*key, str(error).split()[0]], f"{spell(key)} for {row.measurement}: {error}"
+        for first, other in enumerate(machine.limit[:index]):
+            if other.measurement == row.measurement and other.component in (None, row.component):
+                told = (
+                    f"{spell(key)} for {row.measurement} never holds, because {spell(['limit', first])} goes before it"
+                )
+                yield key, f"{told}: remove one of them, or put the one that names a component first"
     for index, waiver in enumerate(machine.waiver):
-        problem = _waiver_problem(waiver)
-        if problem:
-            raise _error(file, line_of(text, ["waiver", index]), f"waiver{spell([index])}: {problem}")
-    slots = [dimm.slot for dimm in machine.memory.dimm]
-    if len(set(slots)) != len(slots):
-        raise _error(
-            file, line_of(text, ["memory", "dimm", 0]), "two memory.dimm tables name the same slot: name each once"
-        )
-    if machine.gpus is not None and machine.gpu and machine.gpus != sum(gpu.count for gpu in machine.gpu):
-        listed = sum(gpu.count for gpu in machine.gpu)
-        raise _error(
-            file, line_of(text, ["gpus"]), f"gpus is {machine.gpus} but the gpu tables list {listed}: make them agree"
-        )
+        if problem := _waiver_problem(waiver):
+            yield ["waiver", index], f"{spell(['waiver', index])}: {problem}"
+    named: tuple[tuple[Key, list[str | None]], ...] = (
+        (["memory", "dimm"], [dimm.slot for dimm in machine.memory.dimm]),
+        (["gpu"], [gpu.address for gpu in machine.gpu]),
+        (["disk"], [disk.serial for disk in machine.disk]),
+        (["network"], [link.name for link in machine.network]),
+    )
+    for keys, names in named:
+        for index, name in _repeated(names):
+            yield [*keys, index], f"{spell([*keys, index])} names {name} again: name each once"
+    for index, gpu in enumerate(machine.gpu):
+        if gpu.address is not None and gpu.count > 1:
+            yield (
+                ["gpu", index, "count"],
+                f"{spell(['gpu', index])} has one address, so its count cannot be {gpu.count}: remove one",
+            )
+    for index, disk in enumerate(machine.disk):
+        if disk.serial is not None and disk.count > 1:
+            yield (
+                ["disk", index, "count"],
+                f"{spell(['disk', index])} has one serial, so its count cannot be {disk.count}: remove one",
+            )
+    listed = sum(gpu.count for gpu in machine.gpu)
+    if listed and machine.gpus not in (None, listed):
+        yield ["gpus"], f"gpus is {machine.gpus} but the gpu tables list {listed}: make them agree"
+    memory = machine.memory
+    if memory.dimms is not None and memory.dimms < len(memory.dimm):
+        told = f"memory.dimms is {memory.dimms} but there are {len(memory.dimm)} memory.dimm tables"
+        yield ["memory", "dimms"], f"{told}: make them agree"
+
+
+def _repeated(names: Iterable[str | None]) -> Iterator[tuple[int, str]]:
+    seen: set[str] = set()
+    for index, name in enumerate(names):
+        if name in seen:
+            yield index, name
+        elif name is not None:
+            seen.add(name)
 
 
 def _waiver_problem(waiver: Waiver) -> str | None:
@@ -181,15 +159,29 @@ def _waiver_problem(waiver: Waiver) -> str | None:
         return "reason is empty: say why the shortfall is accepted"
     if (waiver.measurement is None) == (waiver.skip is None):
         return "give either measurement (with worst) or skip, the name of a check"
-    if waiver.measurement is not None and waiver.worst is None:
+    if waiver.skip is not None:
+        return None if waiver.worst is None else "a skip has no value, so worst means nothing here: remove it"
+    if waiver.worst is None:
         return "a waiver without a bound would excuse anything: add worst, the worst value accepted"
-    if waiver.measurement is not None and waiver.component is None:
-        return "add component, the one (or a pattern such as gpu*) whose shortfall is known"
-    if waiver.skip is not None and waiver.worst is not None:
-        return "a skip has no value, so worst means nothing here: remove it"
-    if waiver.worst is not None and not math.isfinite(waiver.worst):
+    if not math.isfinite(waiver.worst):
         return f"worst is {waiver.worst}: it must be a finite number"
+    if waiver.component is None:
+        return "add component, the one (or a pattern such as gpu*) whose shortfall is known"
     return None
+
+
+def _parse(text: str, file: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        at = re.fullmatch(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", str(error))
+        line = int(at[2]) if at and at[2] else text.count("\n") + 1
+        what = f"{at[1]}, column {at[3]}" if at and at[3] else str(error)
+        raise _error(file, line, f"is not valid TOML ({what}): correct it there, or before") from error
+    except RecursionError as error:
+        raise _error(file, None, "is nested too deeply: a machine file has tables in tables, no more") from error
+    except ValueError as error:  # a number of thousands of digits
+        raise _error(file, None, f"holds a value that cannot be read ({error}): correct it") from error
 
 
 def read(file: Path) -> Machine:
@@ -198,17 +190,14 @@ def read(file: Path) -> Machine:
     Raises MachineFileError, with file, line and key, for anything that is not exactly right.
     """
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")  # editors on Windows put a byte order mark before the text
     except OSError as error:
-        raise MachineFileError(
-            f"{file}: cannot be read ({error.strerror}): give the path of a machine file with --machine"
-        ) from error
+        cure = "give the path of a machine file with --machine"
+        raise _error(file, None, f"cannot be read ({error.strerror}): {cure}") from error
     except UnicodeDecodeError as error:
-        raise MachineFileError(f"{file}: is not UTF-8 text (byte {error.start}): save it as UTF-8") from error
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise MachineFileError(f"{file}: is not valid TOML: {error}") from error
+        line = error.object[: error.start].count(b"\n") + 1
+        raise _error(file, line, f"is not UTF-8 text (byte {error.start}): save it as UTF-8") from error
+    table = _parse(text, file)
     schema = table.get("schema")
     if isinstance(schema, int) and schema > SCHEMA:
         sentence = f"schema {schema} is newer than this rigproof reads ({SCHEMA}): install a newer rigproof"
@@ -216,7 +205,8 @@ def read(file: Path) -> Machine:
     try:
         machine = msgspec.convert(table, Machine)
     except msgspec.ValidationError as error:
-        sentence, line = explain(str(error), text)
-        raise _error(file, line, sentence) from error
-    _check(machine, text, file)
+        sentence, place = explain(str(error), text, {**FORMS, "schema": str(SCHEMA)})
+        raise _error(file, place, sentence) from error
+    for path, sentence in _problems(machine):
+        raise _error(file, line_of(text, path), sentence)
     return machine

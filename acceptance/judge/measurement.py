@@ -32,12 +32,12 @@ Grade = Literal["pass", "warn", "fail"]
 
 
 def number(value: float) -> str:
-    """A value as people read it: four significant digits, no trailing zeros, whole numbers whole."""
+    """A value as people read it: at least four significant digits, no trailing zeros, whole numbers whole."""
     if not math.isfinite(value):
         return str(value)
     if value == int(value) and abs(value) < 1e12:
         return str(int(value))
-    return f"{value:.4g}" if abs(value) < 1000 else f"{value:.1f}"
+    return f"{value:.1f}".removesuffix(".0") if 1000 <= abs(value) < 1e12 else f"{value:.4g}"
 
 
 def quantity(value: float, unit: str) -> str:
@@ -93,7 +93,8 @@ class Limit:
             return f"{number(self.low)} .. {quantity(self.high, self.unit)}"
         if self.low is not None:
             return f">= {quantity(self.low, self.unit)}"
-        return f"<= {quantity(self.high or 0.0, self.unit)}"
+        assert self.high is not None
+        return f"<= {quantity(self.high, self.unit)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ class Measurement:
 class Series:
     """Values over time: `points` are (seconds since boot, value) pairs in the series' unit, in the order they were taken.
 
-    Reductions raise ValueError on an empty series: nothing measured is not zero.
+    Reductions raise ValueError on an empty series, because nothing measured is not zero, and on a value that is no finite number.
     """
 
     name: str
@@ -126,7 +127,10 @@ class Series:
     def _values(self) -> list[float]:
         if not self.points:
             raise ValueError(f"{self.name} on {self.component} has no samples")
-        return [value for _, value in self.points]
+        values = [value for _, value in self.points]
+        if not all(map(math.isfinite, values)):
+            raise ValueError(f"{self.name} on {self.component} has a sample that is no finite number")
+        return values
 
     def maximum(self) -> float:
         """The largest value."""
@@ -141,6 +145,10 @@ class Series:
         return statistics.median(self._values())
 
     def growth(self) -> float:
-        """Last value less the first: for counters that only grow."""
+        """Last value less the first, for counters that only grow. Raises ValueError for one sample alone, and for a counter that fell."""
         values = self._values()
+        if len(values) < 2:
+            raise ValueError(f"{self.name} on {self.component} has one sample: growth needs two")
+        if values != sorted(values):
+            raise ValueError(f"{self.name} on {self.component} fell: the counter was reset, so its growth is not known")
         return values[-1] - values[0]

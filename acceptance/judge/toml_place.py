@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
+
+Path = tuple[str | int, ...]
 
 _TYPES = {
     "int": "a whole number",
@@ -12,66 +16,163 @@ _TYPES = {
     "array": "a list",
     "object": "a table",
     "bool": "true or false",
+    "date": "a date",
+    "datetime": "a date",
+    "time": "a time",
 }
-_HEADER = re.compile(r"^\s*\[\[?\s*([^\]]+?)\s*\]\]?\s*(#.*)?$")
+_BOUNDS = {">=": "at least", ">": "more than", "<=": "at most"}
+_TOKEN = re.compile(
+    r"""
+    (?P<blank>[ \t]+|\#[^\n]*)
+    |(?P<newline>\r?\n)
+    |(?P<text>\"{3}(?:\\.|[^\\])*?\"{3,5}|'{3}.*?'{3,5}|"(?:\\.|[^"\\])*"|'[^']*')
+    |(?P<other>[\[\]{},=.]|[^\s\[\]{},=.#"']+)
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+
+
+class _Places:
+    """Walks a TOML text that the standard parser has accepted, and notes the line of every table, key and list element."""
+
+    def __init__(self, text: str) -> None:
+        self.lines: dict[Path, int] = {}
+        self._members: dict[Path, int] = {}  # how many `[[header]]` each list of tables has had
+        self._tokens: list[tuple[str, int]] = []
+        self._next = 0
+        line = 1
+        for match in _TOKEN.finditer(text):
+            if match.lastgroup != "blank":
+                self._tokens.append(("\n" if match.lastgroup == "newline" else match[0], line))
+            line += match[0].count("\n")
+        table: Path = ()
+        while self._peek():
+            if self._peek() == "\n":
+                self._take()
+            elif self._peek() == "[":
+                table = self._header()
+            else:
+                self._pair(table)
+
+    def _peek(self) -> str:
+        return self._tokens[self._next][0] if self._next < len(self._tokens) else ""
+
+    def _take(self) -> str:
+        self._next += 1
+        return self._tokens[self._next - 1][0]
+
+    def _within(self, closing: str) -> bool:
+        """Whether more comes before the closing bracket, which is taken with the line ends and commas before it."""
+        while self._peek() in ("\n", ","):
+            self._take()
+        if self._peek() != closing:
+            return True
+        self._take()
+        return False
+
+    def _key(self) -> list[str]:
+        names = []
+        while True:
+            name = self._take()
+            names.append(tomllib.loads(f"name = {name}")["name"] if name[0] in "\"'" else name)
+            if self._peek() != ".":
+                return names
+            self._take()
+
+    def _header(self) -> Path:
+        line = self._tokens[self._next][1]
+        brackets = 0
+        while self._peek() == "[":
+            self._take()
+            brackets += 1
+        path: Path = ()
+        for name in self._key():
+            if path in self._members:  # a key below a list of tables belongs to its last member
+                path = (*path, self._members[path] - 1)
+            path = (*path, name)
+            self.lines.setdefault(path, line)
+        self.lines[path] = line if brackets == 1 else self.lines[path]
+        if brackets == 2:
+            self._members[path] = self._members.get(path, 0) + 1
+            path = (*path, self._members[path] - 1)
+            self.lines[path] = line
+        for _ in range(brackets):
+            self._take()
+        return path
+
+    def _pair(self, table: Path) -> None:
+        line, path = self._tokens[self._next][1], table
+        for name in self._key():
+            path = (*path, name)
+            self.lines.setdefault(path, line)
+        self._take()
+        self._value(path)
+
+    def _value(self, path: Path) -> None:
+        self.lines.setdefault(path, self._tokens[self._next][1])
+        opening = self._take()
+        if opening == "[":
+            index = 0
+            while self._within("]"):
+                self._value((*path, index))
+                index += 1
+        elif opening == "{":
+            while self._within("}"):
+                self._pair(path)
+        else:
+            while self._peek() not in ("\n", ",", "]", "}", ""):
+                self._take()
+
+
+def places(text: str) -> dict[Path, int]:
+    """The line of every table, key and list element of a valid TOML text, by path: `("limit", 1, "unit")`."""
+    return _Places(text).lines
 
 
 def line_of(text: str, path: Sequence[str | int]) -> int | None:
-    """The line on which the key at `path` (("limit", 1, "unit")) stands, or the line of its table; None when neither is found."""
-    table: list[str | int] = []
-    seen: dict[str, int] = {}
-    best: int | None = None
-    for number, line in enumerate(text.splitlines(), start=1):
-        header = _HEADER.match(line)
-        if header:
-            names = [part.strip().strip("\"'") for part in header[1].split(".")]
-            table = list(names)
-            if line.lstrip().startswith("[["):
-                key = ".".join(names)
-                seen[key] = seen.get(key, -1) + 1
-                table.append(seen[key])
-            if table == list(path)[: len(table)]:
-                best = number
-        elif "=" in line and not line.lstrip().startswith("#"):
-            key_path = [*table, *(part.strip().strip("\"'") for part in line.partition("=")[0].strip().split("."))]
-            if key_path == list(path)[: len(key_path)]:
-                best = number
-                if key_path == list(path):
-                    return number
-    return best
-
-
-def _path(pointer: str) -> list[str | int]:
-    """The keys of one of msgspec's paths, `$.limit[1].unit`."""
-    return [int(index) if index else name for name, index in re.findall(r"\.([^.\[\]]+)|\[(\d+)\]", pointer)]
+    """The line on which the key at `path` stands in a valid TOML text, or that of the innermost table around it; else None."""
+    lines = places(text)
+    return next((lines[tuple(path[:end])] for end in range(len(path), 0, -1) if tuple(path[:end]) in lines), None)
 
 
 def spell(path: Sequence[str | int]) -> str:
-    """A key as people count: `limit 2, unit` reads better than `limit[1].unit`, and the file's own order is what they see."""
-    return "".join(f" (number {part + 1})" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+    """A key as people count: `limit (number 2).unit` reads better than `limit[1].unit`."""
+    plain = re.compile(r"[A-Za-z0-9_-]+")
+    return "".join(
+        f" (number {part + 1})" if isinstance(part, int) else f".{part if plain.fullmatch(part) else json.dumps(part)}"
+        for part in path
+    ).lstrip(".")
 
 
-def explain(message: str, text: str) -> tuple[str, int | None]:
+def explain(message: str, text: str, forms: Mapping[str, str]) -> tuple[str, int | None]:
     """What is wrong with a table that msgspec refused, as one sentence for the user, and the line it concerns.
 
-    `message` is msgspec's own; `text` is the TOML text.
+    `message` is msgspec's own, `text` the valid TOML text, `forms` says of keys with a form of their own what they must be.
     """
-    what, _, pointer = message.partition(" - at `")
-    path = _path(pointer.rstrip("`"))
-    unknown = re.fullmatch(r"Object contains unknown field `(.*)`", what)
+    what, _, pointer = (
+        message.rpartition(" - at `$") if re.search(r" - at `\$[\w.\[\]]*`$", message) else (message, "", "")
+    )
+    path: list[str | int] = [int(i) if i else name for name, i in re.findall(r"(\w+)|\[(\d+)\]", pointer)]
+    unknown = re.fullmatch(r"Object contains unknown field `(.*)`", what, re.DOTALL)
     missing = re.fullmatch(r"Object missing required field `(.*)`", what)
     expected = re.fullmatch(r"Expected `(.*)`, got `(.*)`", what)
+    bound = re.fullmatch(r"Expected `\w+` (>=|>|<=) (.*)", what)
+    if absent := unknown or missing:
+        path.append(absent[1])
+    key = spell(path)
     if unknown:
-        path.append(unknown[1])
-        sentence = (
-            f"{spell(path)} is no key that rigproof knows: correct its spelling or remove it (README, “Machine files”)"
-        )
+        sentence = f"{key} is no key that rigproof knows: correct its spelling or remove it (README, “Machine files”)"
     elif missing:
-        path.append(missing[1])
-        sentence = f"{spell(path)} is missing: add it"
+        sentence = f"{key} is missing: add it"
+    elif path and path[-1] in forms:
+        sentence = f"{key} must be {forms[str(path[-1])]}"
     elif expected:
         wanted = " or ".join(_TYPES.get(kind, kind) for kind in expected[1].split(" | ") if kind != "null")
-        sentence = f"{spell(path)} must be {wanted}, not {_TYPES.get(expected[2], expected[2])}"
+        sentence = f"{key} must be {wanted}, not {_TYPES.get(expected[2], expected[2])}"
+    elif bound:
+        sentence = f"{key} must be {_BOUNDS[bound[1]]} {float(bound[2]):g}"
+    elif what == "Expected `str` of length >= 1":
+        sentence = f"{key} is empty: fill it in or remove it"
     else:
-        sentence = f"{spell(path) or 'the file'}: {what[0].lower()}{what[1:]}"
+        sentence = f"{key}: {what[0].lower()}{what[1:]}"
     return sentence, line_of(text, path)

@@ -6,15 +6,17 @@ the journal does not hold is not a pass.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 import msgspec
 
-from acceptance.judge.judgement import Finding, Judged, judge_due
-from acceptance.judge.plan import Plan, PlannedCheck, Session
+from acceptance.judge.judgement import Finding, Judged, covers, judge_due
+from acceptance.judge.machine import Waiver
+from acceptance.judge.plan import SESSIONS, Plan, PlannedCheck, Session
 from acceptance.judge.record import (
     HARMFUL,
+    Body,
     CheckEnded,
     CheckStarted,
     Entry,
@@ -121,17 +123,15 @@ def fold(entries: Sequence[Entry]) -> Verdict:
         if isinstance(entry.body, Event):
             moment = entry.body.boot_s if entry.body.boot_s is not None else entry.boot_s
             events.setdefault(spans.at(entry.boot, moment), []).append(entry.body)
-    used: set[int] = set()
     stopped = next(
         (entry.body.detail for entry in entries if isinstance(entry.body, RunEnded) and not entry.body.complete), None
     )
     ids = {check.id for check in plan.checks}
-    checks = tuple(_check(check, plan, entries, events.get(check.id, []), stopped, used) for check in plan.checks)
+    checks = tuple(_check(check, plan, entries, events.get(check.id, []), stopped) for check in plan.checks)
     homeless = [event for name, found in events.items() if name not in ids for event in found]
-    findings = (*_run_findings(plan, start, entries, ids), *_event_findings(homeless, "run", plan))
-    stale = tuple(f"{waiver}: {waiver.reason}" for index, waiver in enumerate(plan.waivers) if index not in used)
+    findings = (*_run_findings(start, entries, stopped), *_event_findings(homeless, "run"))
     kinds = {finding.kind for finding in findings} | {finding.kind for check in checks for finding in check.findings}
-    word: Word = "FAIL" if "fail" in kinds else "UNJUDGED" if kinds & {"error", "skip"} or not checks else "PASS"
+    word: Word = "FAIL" if "fail" in kinds else "UNJUDGED" if kinds & {"error", "skip"} else "PASS"
     return Verdict(
         verdict=word,
         scope=plan.scope,
@@ -140,47 +140,53 @@ def fold(entries: Sequence[Entry]) -> Verdict:
         inventory_declared=plan.inventory_declared,
         checks=checks,
         findings=findings,
-        stale_waivers=stale if plan.scope == "full" else (),
+        stale_waivers=tuple(f"{waiver}: {waiver.reason}" for waiver in plan.waivers if _is_stale(waiver, checks)),
         notes=tuple(entry.body.text for entry in entries if isinstance(entry.body, Note) and not entry.body.trouble),
         provenance=start.provenance,
     )
 
 
+def _is_stale(waiver: Waiver, checks: Sequence[CheckResult]) -> bool:
+    """Whether all that a waiver speaks of was measured and passed without it; what was not measured says nothing of a waiver."""
+    spoken_of = [one for check in checks for one in check.judged if covers(waiver, check.id, one.due)]
+    passed = (one.value is not None and all(finding.kind == "warn" for finding in one.findings) for one in spoken_of)
+    return bool(spoken_of) and all(passed)
+
+
 def _check(
-    check: PlannedCheck, plan: Plan, entries: Sequence[Entry], events: list[Event], stopped: str | None, used: set[int]
+    check: PlannedCheck, plan: Plan, entries: Sequence[Entry], events: list[Event], stopped: str | None
 ) -> CheckResult:
     own = [entry.body for entry in entries if getattr(entry.body, "check", None) == check.id]
+    began = [body for body in own if isinstance(body, CheckStarted)]
     ended = [body for body in own if isinstance(body, CheckEnded)]
     measured = [body for body in own if isinstance(body, Measured)]
     skips = [body for body in own if isinstance(body, Skipped)]
-    judged = tuple(judge_due(due, check.id, measured, skips, plan.waivers, used) for due in check.due)
+    judged = tuple(judge_due(due, check.id, measured, skips, plan.waivers) for due in check.due)
     findings = [finding for one in judged for finding in one.findings]
     due = {(one.measurement, one.component) for one in check.due}
     for extra in measured:
         if (extra.measurement, extra.component) not in due:
             text = f"measured {extra.measurement} on {extra.component}, which the plan does not hold"
             findings.append(Finding("error", check.id, text))
-    if not ended:
-        started = any(isinstance(body, CheckStarted) for body in own)
-        text = "did not finish" if started else "never ran"
-        reason = f": {stopped}" if stopped else ""
+    if not ended or any(body.outcome == "error" for body in ended):
         # One sentence instead of one for every measurement that is missing for the same cause.
-        findings = [finding for finding in findings if finding.kind != "error"]
-        findings.append(Finding("error", check.id, f"{text}{reason}"))
+        findings = [finding for finding in findings if not finding.unmeasured]
+    if not ended:
+        text = "did not finish" if began else "never ran"
+        findings.append(Finding("error", check.id, f"{text}{f': {stopped}' if stopped else ''}"))
+    elif len(began) != 1 or len(ended) != 1:
+        text = f"began {len(began)} and ended {len(ended)} times, not once: a check that has run is never run again"
+        findings.append(Finding("error", check.id, text))
     for body in ended:
-        if body.outcome == "error":
-            findings = [finding for finding in findings if not finding.unmeasured]
-        waived = body.outcome == "skip" and all(one.skipped or one.value is not None for one in judged)
-        told = any(finding.kind == body.outcome for finding in findings)
-        if body.outcome != "pass" and not waived and not told:
-            findings.append(
-                Finding(body.outcome, check.id, body.message or f"ended as {body.outcome} without saying why")
-            )
-    if len(ended) > 1:
-        findings.append(
-            Finding("error", check.id, f"ended {len(ended)} times: a check that has run is never run again")
+        waived = body.outcome == "skip" and any(one.skipped for one in judged)
+        told = any(
+            finding.kind == body.outcome and (finding.text in body.message or body.message in finding.text)
+            for finding in findings
         )
-    findings += _event_findings(events, check.id, plan)
+        if body.outcome != "pass" and not waived and not told:
+            text = body.message or f"ended as {body.outcome} without saying why"
+            findings.append(Finding(body.outcome, check.id, text))
+    findings += _event_findings(events, check.id)
     outcome = worst([finding.kind for finding in findings if finding.kind in _RANK])
     if outcome == "pass" and judged and all(one.skipped for one in judged):
         outcome = "skip"  # waived, so the run may pass; the check itself did not
@@ -188,7 +194,7 @@ def _check(
     return CheckResult(check.id, check.title, check.session, outcome, seconds, judged, tuple(findings), tuple(events))
 
 
-def _event_findings(events: Sequence[Event], check: str, plan: Plan) -> list[Finding]:
+def _event_findings(events: Sequence[Event], check: str) -> list[Finding]:
     found = []
     for event in events:
         where = f" on {event.component}" if event.component else ""
@@ -201,38 +207,37 @@ def _event_findings(events: Sequence[Event], check: str, plan: Plan) -> list[Fin
     return found
 
 
-def _run_findings(plan: Plan, start: RunStarted, entries: Sequence[Entry], ids: set[str]) -> list[Finding]:
+def _run_findings(start: RunStarted, entries: Sequence[Entry], stopped: str | None) -> list[Finding]:
     """What keeps the whole run from passing, whatever its checks say."""
-    bodies = [entry.body for entry in entries]
-    stopped = any(isinstance(body, RunEnded) and not body.complete for body in bodies)
-    found = [Finding("error", "run", gap) for gap in plan.gaps]
+    plan, bodies = start.plan, [entry.body for entry in entries]
+    told = list(plan.gaps)
+    if not any(check.due for check in plan.checks):
+        told.append("the plan holds no measurement, so nothing can pass")
     if start.injected is not None:
-        found.append(
-            Finding("error", "run", f"a fault was injected on purpose ({start.injected}): such a run never passes")
-        )
-    for session in dict.fromkeys(check.session for check in plan.checks):
-        begun = [body for body in bodies if isinstance(body, SessionStarted) and body.session == session]
-        done = [body for body in bodies if isinstance(body, SessionEnded) and body.session == session]
-        if any(body.digest != plan.digest for body in begun):
-            found.append(
-                Finding(
-                    "error", "run", f"session {session} ran another version of rigproof than the one that made the plan"
-                )
-            )
-        found += [Finding("error", "run", f"session {session} {body.detail}") for body in done if not body.complete]
-        if not begun and not done and stopped:
-            continue  # said once, below
-        if len(begun) != 1 or len(done) != 1:
-            counts = f"began {len(begun)} and ended {len(done)} times"
-            found.append(Finding("error", "run", f"session {session} {counts}, not once"))
-    found += [Finding("error", "run", body.text) for body in bodies if isinstance(body, Note) and body.trouble]
-    for body in bodies:
-        name = getattr(body, "check", None)
-        if isinstance(body, CheckEnded | Measured | Skipped) and name not in ids:
-            found.append(Finding("error", "run", f"{name} was run but is not in the plan"))
+        told.append(f"a fault was injected on purpose ({start.injected}): such a run never passes")
+    for session in SESSIONS:
+        told += _session_troubles(plan, session, bodies, stopped is not None)
+    told += [body.text for body in bodies if isinstance(body, Note) and body.trouble]
+    named = {name: None for body in bodies if (name := getattr(body, "check", None)) is not None}
+    ids = {check.id for check in plan.checks}
+    told += [f"{name} was run but is not in the plan" for name in named if name not in ids]
     ends = [body for body in bodies if isinstance(body, RunEnded)]
-    if not any(end.complete for end in ends) or len(ends) != 1:
-        told = "; ".join(end.detail for end in ends if not end.complete)
-        found.append(Finding("error", "run", f"the run did not come to its end{f': {told}' if told else ''}"))
-    found += [Finding("error", "run", body.detail) for body in bodies if isinstance(body, RunClosed)]
-    return found
+    if len(ends) != 1 or not ends[0].complete:
+        why = "; ".join(end.detail for end in ends if not end.complete)
+        told.append(f"the run did not come to its end{f': {why}' if why else ''}")
+    told += [body.detail for body in bodies if isinstance(body, RunClosed)]
+    return [Finding("error", "run", text) for text in told]
+
+
+def _session_troubles(plan: Plan, session: Session, bodies: Sequence[Body], stopped: bool) -> Iterator[str]:
+    """What is wrong with one session: it is due once where the plan has checks for it, else not at all."""
+    share = {check.id for check in plan.share(session)}
+    begun = [body for body in bodies if isinstance(body, SessionStarted) and body.session == session]
+    done = [body for body in bodies if isinstance(body, SessionEnded) and body.session == session]
+    if any(body.digest != plan.digest or not share.issubset(body.collection) for body in begun):
+        yield f"session {session} ran another version of rigproof than the one that made the plan"
+    yield from (f"session {session} {body.detail}" for body in done if not body.complete)
+    due = 1 if share else 0
+    said = stopped and not begun and not done  # once, for the whole run
+    if (len(begun) != due or len(done) != due) and not said:
+        yield f"session {session} began {len(begun)} and ended {len(done)} times, not {'once' if due else 'never'}"

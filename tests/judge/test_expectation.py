@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from acceptance.judge import expectation, machine
+from acceptance.judge.declared import DeclaredMemory
+from acceptance.judge.limits import LimitBook, Override
+from acceptance.judge.machine import Machine
+from acceptance.judge.measurement import Limit
+
+EVERYTHING = machine.read(Path(__file__).with_name("everything.toml"))
+
+
+def facts(declared: Machine) -> dict[tuple[str, str | None], Limit]:
+    found = {}
+    for entry in expectation.declared_limits(declared, "box.toml"):
+        assert entry.limit is not None
+        assert entry.origin == "declared in box.toml"
+        assert "box.toml" in entry.limit.basis
+        assert not entry.own
+        assert (entry.measurement, entry.component) not in found
+        found[entry.measurement, entry.component] = entry.limit
+    return found
+
+
+def test_everything_declared_becomes_a_limit() -> None:
+    found = {key: (limit.unit, limit.low, limit.high) for key, limit in facts(EVERYTHING).items()}
+    assert found == {
+        ("cpu_sockets", "cpu"): ("count", 2, 2),
+        ("cpu_cores", "cpu"): ("count", 64, 64),
+        ("cpu_threads", "cpu"): ("count", 128, 128),
+        ("cpu_model_differs", "cpu"): ("count", None, 0),
+        ("cpu_governor_differs", "cpu"): ("count", None, 0),
+        ("memory_total", "memory"): ("GiB", 0.95 * 64, None),
+        ("dimm_count", "memory"): ("count", 2, 2),
+        ("dimm_present", "dimm:A1"): ("count", 1, None),
+        ("dimm_size", "dimm:A1"): ("GiB", 32, 32),
+        ("dimm_rated_speed", "dimm:A1"): ("MT/s", 5600, None),
+        ("dimm_configured_speed", "dimm:A1"): ("MT/s", 4800, None),
+        ("dimm_part_number_differs", "dimm:A1"): ("count", None, 0),
+        ("dimm_present", "dimm:B1"): ("count", 1, None),
+        ("board_differs", "system"): ("count", None, 0),
+        ("bios_version_differs", "system"): ("count", None, 0),
+        ("kernel_differs", "system"): ("count", None, 0),
+        ("driver_differs", "system"): ("count", None, 0),
+        ("disk_count", "declared-disk:1"): ("count", 1, None),
+        ("disk_count", "declared-disk:2"): ("count", 2, None),
+        ("link_up", "net:enp1s0"): ("count", 1, None),
+        ("link_speed", "net:enp1s0"): ("Mbit/s", 10000, None),
+        ("link_up", "net:enp2s0"): ("count", 1, None),
+        ("gpu_count", "machine"): ("count", 3, 3),
+        ("gpu_model_differs", "gpu0"): ("count", None, 0),
+        ("gpu_pci_id_differs", "gpu0"): ("count", None, 0),
+        ("gpu_address_differs", "gpu0"): ("count", None, 0),
+        ("gpu_link_width_max", "gpu0"): ("count", 16, None),
+        ("gpu_link_gen_max", "gpu0"): ("count", 4, None),
+        ("gpu_pci_id_differs", "gpu1"): ("count", None, 0),
+        ("gpu_pci_id_differs", "gpu2"): ("count", None, 0),
+    }
+
+
+def test_a_fact_that_nothing_declared_is_no_limit() -> None:
+    assert facts(Machine(schema=1, name="box")) == {}
+
+
+@pytest.mark.parametrize(
+    ("key", "basis"),
+    [
+        (("cpu_cores", "cpu"), "box.toml declares cpu.cores = 64"),
+        (("cpu_governor_differs", "cpu"), "box.toml declares cpu.governor = 'performance'"),
+        (("memory_total", "memory"), "box.toml declares memory.total_gib = 64; firmware and kernel keep up to 5 %"),
+        (("dimm_count", "memory"), "box.toml declares memory.dimms = 2"),
+        (("dimm_size", "dimm:A1"), "box.toml declares a module in A1 with size_gib = 32"),
+        (("link_speed", "net:enp1s0"), "box.toml declares enp1s0, speed_mbps = 10000"),
+        (("gpu_count", "machine"), "box.toml declares 3 GPUs"),
+        (("gpu_link_gen_max", "gpu0"), "box.toml declares gpu0 with link_gen = 4"),
+    ],
+)
+def test_a_basis_says_where_in_the_file(key: tuple[str, str], basis: str) -> None:
+    assert facts(EVERYTHING)[key].basis == basis
+
+
+def test_modules_are_counted_from_their_tables_where_no_count_is_given() -> None:
+    declared = Machine(schema=1, name="box", memory=DeclaredMemory(dimm=EVERYTHING.memory.dimm))
+    limit = facts(declared)["dimm_count", "memory"]
+    assert (limit.low, limit.high, limit.basis) == (2, 2, "box.toml lists the modules in 2 slots")
+
+
+@pytest.mark.parametrize(("gpus", "basis"), [(0, "box.toml declares 0 GPUs"), (1, "box.toml declares 1 GPU")])
+def test_a_machine_without_gpus_must_show_none(gpus: int, basis: str) -> None:
+    limit = facts(Machine(schema=1, name="box", gpus=gpus))["gpu_count", "machine"]
+    assert (limit.low, limit.high, limit.basis) == (gpus, gpus, basis)
+
+
+def test_own_limits_are_stamped_as_overrides() -> None:
+    assert list(expectation.own_limits(EVERYTHING, "box.toml")) == [
+        Override("cpu_temperature", "override in box.toml", EVERYTHING.limit[0].limit(), "cpu", own=True),
+        Override("cpu_gemm_f64", "override in box.toml", EVERYTHING.limit[1].limit(), None, own=True),
+    ]
+
+
+def test_bandwidth_has_a_floor_where_rate_and_channels_are_known() -> None:
+    found = list(expectation.bandwidth_limits(EVERYTHING, (4800, 5600), "box.toml"))
+    assert [(entry.measurement, entry.limit.low if entry.limit else None) for entry in found] == [
+        ("memory_copy", 38.4),
+        ("memory_triad", 38.4),
+    ]
+    assert {entry.origin for entry in found} == {"derived from the DIMMs and box.toml"}
+    assert list(expectation.bandwidth_limits(EVERYTHING, (), "box.toml")) == []
+    assert list(expectation.bandwidth_limits(Machine(schema=1, name="box"), (4800,), "box.toml")) == []
+
+
+def test_precedence_machine_file_then_declared_then_derived_then_class_default() -> None:
+    default = Override("memory_copy", "class default", unlimited="no rate known")
+    derived = list(expectation.bandwidth_limits(EVERYTHING, (4800,), "box.toml"))
+    declared = list(expectation.declared_limits(EVERYTHING, "box.toml"))
+    own = [Override("memory_copy", "override in box.toml", Limit("GB/s", "its twin", low=50.0), own=True)]
+    weak = Override("cpu_cores", "override in box.toml", Limit("count", "two are dark", low=62), own=True)
+    book = LimitBook((default,))
+
+    def origin(made: LimitBook, measurement: str, component: str) -> str:
+        found = made.find(measurement, component)
+        assert found is not None
+        return found.origin
+
+    assert origin(book, "memory_copy", "memory") == "class default"
+    assert origin(book.after(derived), "memory_copy", "memory") == "derived from the DIMMs and box.toml"
+    assert origin(book.after([*own, *declared, *derived]), "memory_copy", "memory") == "override in box.toml"
+    assert origin(book.after([weak, *own, *declared, *derived]), "cpu_cores", "cpu") == "override in box.toml"
+    assert origin(book.after([*own, *declared, *derived]), "cpu_cores", "cpu") == "declared in box.toml"
