@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
+import os
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, NoReturn
 
 from acceptance import __version__
 
@@ -14,8 +19,26 @@ TOOLS = ("kernel-log", "stress-ng", "stressapptest")
 EPILOG = "Exit codes: 0 PASS, 1 FAIL, 3 UNJUDGED (an error, a skip that nobody waived, or stopped), 2 for a mistake in the call."
 
 
+class _Parser(argparse.ArgumentParser):
+    """One sentence for a mistake, instead of a page of usage before it; `--help` has the page. An option is written out in full."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(USAGE, f"rigproof: {' '.join(message.split())}: see `{self.prog} --help`\n")
+
+
+def _path(text: str) -> Path:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:  # the journal and every report are UTF-8, and hold the name
+        raise argparse.ArgumentTypeError(f"the name {text!a} is not UTF-8: give it another one") from None
+    return Path(text)
+
+
 def _seconds(text: str) -> float:
-    value = float(text) if text.replace(".", "", 1).isdigit() else 0.0
+    value = float(text) if text.isascii() and text.replace(".", "", 1).isdigit() else 0.0
     if not 1 <= value <= 30 * 86400:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds from 1 to 2592000 (30 days)")
     return value
@@ -30,7 +53,7 @@ def _patterns(text: str) -> tuple[str, ...]:
 
 def _run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--machine", metavar="FILE", type=Path, help="machine file: what should be there, limits of its own, waivers"
+        "--machine", metavar="FILE", type=_path, help="machine file: what should be there, limits of its own, waivers"
     )
     parser.add_argument(
         "--profile", metavar="NAME", default="accept", help="smoke, accept, nightly or soak (default: accept)"
@@ -42,7 +65,7 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
         help="where loads run: a container, or in place (default: auto)",
     )
     parser.add_argument(
-        "--out", metavar="DIR", type=Path, default=Path("reports"), help="folder for runs (default: reports)"
+        "--out", metavar="DIR", type=_path, default=Path("reports"), help="folder for runs (default: reports)"
     )
     parser.add_argument(
         "--only",
@@ -58,9 +81,7 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
 
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
-    top = argparse.ArgumentParser(
-        prog="rigproof", description="Acceptance test for a newly built NVIDIA GPU machine.", epilog=EPILOG
-    )
+    top = _Parser(prog="rigproof", description="Acceptance test for a newly built NVIDIA GPU machine.", epilog=EPILOG)
     top.add_argument("--version", action="version", version=f"rigproof {__version__}")
     verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True)
 
@@ -73,24 +94,64 @@ def parser() -> argparse.ArgumentParser:
     )
     inventory = verb("inventory", "show the machine as it is found, as JSON")
     inventory.add_argument(
-        "--write", metavar="FILE", type=Path, help="draft a machine file from it, to be corrected by hand"
+        "--write", metavar="FILE", type=_path, help="draft a machine file from it, to be corrected by hand"
     )
     for name, text in (
         ("judge", "judge a recorded run again, from its journal"),
         ("report", "write junit.xml, report.html and verdict.json of a recorded run again"),
     ):
         verb(name, text).add_argument(
-            "run_dir", metavar="RUN_DIR", type=Path, help="folder of the run, such as reports/latest"
+            "run_dir", metavar="RUN_DIR", type=_path, help="folder of the run, such as reports/latest"
         )
     read = verb("read", "read one recorded output of a tool and say as JSON what it is worth")
     read.add_argument("tool", metavar="TOOL", choices=TOOLS, help=", ".join(TOOLS))
-    read.add_argument("file", metavar="FILE", type=Path, help="the recorded output; - for standard input")
+    read.add_argument("file", metavar="FILE", type=_path, help="the recorded output; - for standard input")
     return top
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code. Whatever happens, the user gets one sentence and not a traceback."""
-    options = parser().parse_args(arguments)
+def _import_own() -> None:
+    """Look for modules where rigproof is installed, not where the user happens to stand: no stray pytest.py may run in pytest's place.
+
+    Sessions are started so from the beginning (see `acceptance.session`).
+    """
+    stray = {Path(entry).absolute() for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry}
+    stray |= set() if sys.flags.safe_path else {Path.cwd()}
+    sys.path[:] = [entry for entry in sys.path if Path(entry).absolute() not in stray]
+
+
+def _streams() -> None:
+    """Standard streams that the caller has closed lead nowhere from now on: a journal must not be opened in their place."""
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free, which is this one
+    sys.stdout = sys.stdout or os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", encoding="utf-8", closefd=False)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a locale without our letters must not end a run
+
+
+def _say(text: str) -> None:
+    with contextlib.suppress(OSError):  # standard error is gone as well: the exit code still tells
+        sys.stderr.write(f"rigproof: {' '.join(text.split())}\n")
+        sys.stderr.flush()
+
+
+def _flush(code: int) -> int:
+    """Bring out what was printed. The verdict does not depend on it, but what was to be printed must not be lost unsaid."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        # Python would try again at its end, and then exit with a code of its own.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return code or UNJUDGED
+    return code
+
+
+def _run(options: argparse.Namespace) -> int:
+    _import_own()
     # Imported here: `rigproof --help` and a mistyped option answer at once.
     from acceptance import verbs
 
@@ -98,17 +159,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return verb(options)
     except verbs.USER_ERRORS as error:
-        sys.stderr.write(f"rigproof: {error}\n")
+        _say(str(error))
         return USAGE
     except verbs.TROUBLE as error:
-        sys.stderr.write(f"rigproof: {error}\n")
+        _say(str(error))
         return UNJUDGED
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code. Whatever happens, the user gets one sentence and not a traceback.
+
+    Python's own exit code for an exception is 1, which here means FAIL: no trouble of rigproof's may look like a bad machine.
+    """
+    _streams()
+    options = parser().parse_args(arguments)
+    try:
+        return _flush(_run(options))
     except KeyboardInterrupt:
-        sys.stderr.write("rigproof: stopped\n")
-        return UNJUDGED
+        _say("stopped")
     except BrokenPipeError:  # the reader of our output has gone, as `| head` does
-        sys.stderr.close()
-        return UNJUDGED
+        pass
+    except OSError as error:
+        what = error.filename or "a file"
+        _say(f"{what}: cannot be read or written ({error.strerror or error}): mend that, then start again")
+    except Exception as error:  # noqa: BLE001 - see above; the sentence says where it was
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{Path(where.filename).name}, line {where.lineno}"
+        _say(
+            f"an error of rigproof's own in {place} ({type(error).__name__}: {error}): the machine is unjudged; please report it"
+        )
+    return _flush(UNJUDGED)
 
 
 if __name__ == "__main__":

@@ -63,7 +63,8 @@ class Check:
                 self._strays.append(f"{measurement} came for {component}, which is not due")
                 continue
             finite = math.isfinite(value)
-            note = (notes or {}).get(component) or (None if finite else f"the value was {value}")
+            told = [(notes or {}).get(component), None if finite else f"the value was {value}"]
+            note = "; ".join(part for part in told if part) or None
             serial = (serials or {}).get(component)
             unit = due[component].unit
             self._measured.append(
@@ -80,10 +81,8 @@ class Check:
 
         Raises Violation for values outside their limits and not waived, else Incomplete for what is due and was not taken.
         """
-        used: set[int] = set()
         judged = [
-            judge_due(due, self._planned.id, self._measured, self._skips, self._waivers, used)
-            for due in self._planned.due
+            judge_due(due, self._planned.id, self._measured, self._skips, self._waivers) for due in self._planned.due
         ]
         findings = [finding for one in judged for finding in one.findings]
         faults = [finding.text for finding in findings if finding.kind == "fail"]

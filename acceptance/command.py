@@ -6,8 +6,11 @@ ends when it ends, when its deadline passes, or when the harness dies, by SIGKIL
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -43,6 +46,7 @@ class Completed:
     seconds: float
     timed_out: bool = False
     truncated: bool = False  # it printed more than the cap: what is kept is not the whole text
+    log_error: str | None = None  # why its log file does not hold what is kept here
 
     def describe(self) -> str:
         """How it ended, in a few words."""
@@ -93,17 +97,17 @@ class _Spool:
             log = self.log.open("wb", buffering=0) if self.log else None
         except OSError as error:
             self.failure, log = error, None
-        while chunk := os.read(self.stream.fileno(), 65536):
-            keep = chunk[: self.cap - len(self.kept)]
-            self.kept += keep
-            self.dropped += len(chunk) - len(keep)
-            if log and keep:
-                try:
-                    log.write(keep)
-                except OSError as error:  # a full disk: the program's own run is still judged from memory
-                    self.failure, log = error, None
-        if log:
-            log.close()
+        with log or contextlib.nullcontext():
+            while chunk := os.read(self.stream.fileno(), 65536):
+                keep = chunk[: self.cap - len(self.kept)]
+                self.kept += keep
+                self.dropped += len(chunk) - len(keep)
+                if log and keep and not self.failure:
+                    try:
+                        if log.write(keep) != len(keep):
+                            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                    except OSError as error:  # a full disk: the program's own run is still judged from memory
+                        self.failure = error
         self.stream.close()
 
     def text(self) -> str:
@@ -127,7 +131,7 @@ class Running:
         return self.process.poll() is not None
 
     def stop(self) -> None:
-        """End it and its family: SIGTERM, then SIGKILL."""
+        """End it and its family: SIGTERM, then SIGKILL. Without effect when it has ended."""
         if self.process.poll() is None:
             self.process.terminate()
             try:
@@ -152,6 +156,7 @@ class Running:
             thread.join(5.0)
         # A descendant in uninterruptible sleep may keep a pipe open; then the text is not known to be whole.
         whole = not any(thread.is_alive() for thread in self._threads) and not (self._out.dropped or self._err.dropped)
+        unkept = [f"{spool.log}: {spool.failure.strerror}" for spool in (self._out, self._err) if spool.failure]
         return Completed(
             argv=self.argv,
             returncode=returncode,
@@ -160,6 +165,7 @@ class Running:
             seconds=time.monotonic() - self._began,
             timed_out=timed_out,
             truncated=not whole,
+            log_error="; ".join(unkept) or None,
         )
 
 
@@ -171,16 +177,8 @@ def _kill(pid: int) -> None:
 
 
 def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment programs get: the user's, with the C locale in UTF-8 and nothing that steers pytest or Python's start."""
-    stray = (
-        "PYTEST_",
-        "PYTHONPATH",
-        "PYTHONSTARTUP",
-        "PYTHONHOME",
-        "PYTHONINSPECT",
-        "PYTHONWARNINGS",
-        "COVERAGE_PROCESS_START",
-    )
+    """The environment programs get: the user's, with the C locale in UTF-8 and nothing that steers pytest, Python or git."""
+    stray = ("PYTEST_", "PYTHON", "COVERAGE_", "COV_CORE_", "GIT_", "LANGUAGE")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(stray)}
     environment.update({"LC_ALL": "C.UTF-8", "LANG": "C.UTF-8"})
     environment.update(extra or {})
@@ -198,13 +196,19 @@ def start(
 ) -> Running:
     """Start a program. `log` names the file for its standard output; standard error goes beside it with `.err` added.
 
-    Raises CommandError when it cannot be started. Call it from the main thread only: the kernel ties the parent-death signal to the
-    thread that forked, and a thread that ends would take the program with it.
+    Raises CommandError when it cannot be started; one that is missing or not executable ends with exit code 127 and says so on standard
+    error, as in a shell (`find` it first for a better sentence).
+
+    Call it from the main thread only: the kernel ties the parent-death signal to the thread that forked, and a thread that ends would
+    take the program with it.
     """
     if threading.current_thread() is not threading.main_thread():
         raise RuntimeError("command.start belongs to the main thread: the parent-death signal follows the thread")
     if deadline.passed():
         raise CommandError(f"{argv[0]} was not started: its time was over before it began")
+    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
+        # Inherited from a careless parent: the kernel would throw exit codes away, and Python then answers 0 for each.
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     wrapped = [sys.executable, "-I", "-S", reaper.__file__, str(os.getpid()), str(GRACE_S), "--", *argv]
     began = time.monotonic()
     try:
@@ -218,7 +222,9 @@ def start(
             start_new_session=True,
         )
     except OSError as error:
-        raise CommandError(f"{argv[0]} could not be started: {error.strerror}") from error
+        raise CommandError(f"{argv[0]} could not be started: {error.strerror} ({error.filename})") from error
+    except ValueError as error:
+        raise CommandError(f"{argv[0]!r} could not be started: {error}") from error
     assert process.stdout is not None
     assert process.stderr is not None
     out = _Spool(process.stdout, log, cap_bytes)

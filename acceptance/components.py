@@ -45,7 +45,9 @@ def not_offered(components: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
         found.append("processor temperature: no sensor driver shows one (a VM has none; else load coretemp or k10temp)")
     if not components["cpu-throttle-counter"]:
         found.append("processor throttling: the kernel shows no throttle counters (Intel only, and not in a VM)")
-    if not components["core-with-peers"]:
+    if not components["core"]:
+        found.append("single cores: the kernel shows no processor topology")
+    elif not components["core-with-peers"]:
         found.append("slow cores: a core is held against others of its kind, and there is only one")
     if not components["disk"]:
         found.append("disk health: no disk was found")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -35,9 +36,11 @@ class MachineLock:
         self._file = self._open()
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
+        except OSError as error:
             holder = self._read()
             os.close(self._file)
+            if not isinstance(error, BlockingIOError):
+                raise LockError(f"{self._path}: cannot be locked ({error.strerror}): put it on a local disk") from error
             told = f" (process {holder['pid']}, writing to {holder['run_dir']})" if holder else ""
             raise Busy(
                 f"another rigproof run has this machine{told}: two loads at once would spoil both; wait for it or stop it"
@@ -70,12 +73,17 @@ class MachineLock:
             ) from error
 
     def _read(self) -> dict[str, str] | None:
-        text = os.pread(self._file, 65536, 0).decode("utf-8", errors="replace")
+        """What the file says, if it is what we write: every user may write to it."""
         try:
-            found = json.loads(text)
-        except json.JSONDecodeError:
+            found = json.loads(os.pread(self._file, 65536, 0))
+        except (ValueError, RecursionError):
             return None
-        return found if isinstance(found, dict) and {"pid", "run_dir"} <= set(found) else None
+        if not isinstance(found, dict) or not isinstance(found.get("pid"), int):
+            return None
+        run_dir = found.get("run_dir")
+        if not isinstance(run_dir, str) or not run_dir.isprintable():
+            return None
+        return {"pid": str(found["pid"]), "run_dir": run_dir}
 
     def last_run(self) -> Path | None:
         """The run directory that the holder before this one wrote to, or None."""
@@ -83,9 +91,14 @@ class MachineLock:
         return Path(found["run_dir"]) if found else None
 
     def claim(self, run_dir: Path) -> None:
-        """Write down whose run it is."""
-        os.ftruncate(self._file, 0)
-        os.pwrite(self._file, json.dumps({"pid": os.getpid(), "run_dir": str(run_dir)}).encode(), 0)
+        """Write down whose run it is. Raises LockError when the disk does not take it."""
+        text = json.dumps({"pid": os.getpid(), "run_dir": str(run_dir)}).encode()
+        try:
+            os.ftruncate(self._file, 0)
+            if os.pwrite(self._file, text, 0) != len(text):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as error:
+            raise LockError(f"{self._path}: cannot be written ({error.strerror}): make room there") from error
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -22,7 +22,10 @@ def put(path: Path, content: bytes) -> None:
     """Write a file whole or not at all. Raises JournalError when the disk does not take it."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        draft.write_bytes(content)
+        with contextlib.suppress(FileNotFoundError):
+            draft.unlink()  # left by an earlier process of the same number
+        with draft.open("xb") as file:  # never through a link that somebody laid
+            file.write(content)
         draft.replace(path)
     except OSError as error:
         with contextlib.suppress(OSError):
@@ -57,6 +60,9 @@ def write_unreadable(run_dir: Path, reason: str) -> None:
 def link_latest(run_dir: Path) -> None:
     """Point `latest` in the output folder to this run; a file system without links simply has none."""
     draft = run_dir.parent / f".latest.{os.getpid()}"
-    with contextlib.suppress(OSError):
+    try:
         draft.symlink_to(run_dir.name)
         draft.replace(run_dir.parent / "latest")
+    except OSError:
+        with contextlib.suppress(OSError):
+            draft.unlink()

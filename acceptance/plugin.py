@@ -13,7 +13,7 @@ import pytest
 
 from acceptance import journal, provenance, session
 from acceptance.check import Check, Violation
-from acceptance.judge.plan import Collected, Measures, PlannedCheck
+from acceptance.judge.plan import SESSIONS, Collected, Measures, PlannedCheck
 from acceptance.judge.record import Body, CheckEnded, CheckStarted, Note, Outcome, SessionStarted, Skipped
 from acceptance.judge.verdict import worst
 from acceptance.program import allowed_s
@@ -41,11 +41,14 @@ def pytest_configure(config: pytest.Config) -> None:
     path: Path | None = config.getoption("--rigproof-context")
     if path is None:
         raise pytest.UsageError("these checks are started by rigproof: run `rigproof accept`, or `make accept`")
-    context = session.read(path)
+    try:
+        context = session.read(path)
+    except (OSError, ValueError) as error:  # msgspec's and UTF-8's decoding errors are ValueErrors
+        raise pytest.UsageError(f"{path}: is no context of a rigproof session ({error})") from error
     if context.mode == "collect":
         config.pluginmanager.register(_Collector(context), "rigproof-session")
     else:
-        running = _Session(context)
+        running = _Session(context, config)
         config.pluginmanager.register(running, "rigproof-session")
         provided = Provided(context, running.run_dir, running.share, running.write)
         config.pluginmanager.register(provided, "rigproof-fixtures")
@@ -60,18 +63,16 @@ def describe(item: pytest.Item) -> Collected:
     title = (function.__doc__ or "").strip().splitlines()
     if where is None or costs is None or not title:
         raise pytest.UsageError(f"{name}: a check needs a docstring and the marks session and costs")
+    if where.args[:1] not in [(known,) for known in SESSIONS] or not costs.args:
+        raise pytest.UsageError(f"{name}: its session is one of {', '.join(SESSIONS)}, and its costs are in seconds")
     callspec = getattr(item, "callspec", None)
     parameters = dict(callspec.params) if callspec else {}
-    measures = [
-        Measures(
-            mark.args[0].format(**parameters),
-            unit=mark.kwargs["unit"],
-            per=mark.kwargs["per"],
-            fact=mark.kwargs.get("fact", False),
-            waivable=mark.kwargs.get("waivable", True),
-        )
-        for mark in item.iter_markers("measures")
-    ]
+    try:
+        measures = [
+            Measures(mark.args[0].format(**parameters), **mark.kwargs) for mark in item.iter_markers("measures")
+        ]
+    except (IndexError, KeyError, TypeError) as error:
+        raise pytest.UsageError(f"{name}: the mark measures takes a name, a unit and a per ({error})") from error
     if not measures:
         raise pytest.UsageError(f"{name}: a check measures something: add the mark measures")
     return Collected(
@@ -104,11 +105,12 @@ class _Collector:
 class _Session:
     """Mode `run`: one session's share of the plan, journalled."""
 
-    def __init__(self, context: session.Context) -> None:
+    def __init__(self, context: session.Context, config: pytest.Config) -> None:
         assert context.run_dir is not None
         assert context.session is not None
         assert context.plan is not None
         self.context = context
+        self._config = config
         self.run_dir = Path(context.run_dir)
         self.share = {check.id: check for check in context.plan.share(context.session)}
         self._outcomes: list[tuple[Outcome, str]] = []
@@ -116,14 +118,14 @@ class _Session:
         try:
             self.journal = journal.Writer(self.run_dir / f"journal-{context.session}.jsonl", Path(context.root))
         except journal.JournalError as error:
-            _give_up(error)
+            _give_up(error, config)
 
     def write(self, body: Body) -> None:
         """Write a record; a journal that cannot be written ends the session at once, loads included."""
         try:
             self.journal.write(body)
         except journal.JournalError as error:
-            _give_up(error)
+            _give_up(error, self._config)
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -179,6 +181,8 @@ class _Session:
         elif raised is not None:
             fail = isinstance(raised, Violation)
             self._outcomes.append(("fail" if fail else "error", str(raised) if fail else sentence(raised)))
+        elif report.failed:  # pytest's own word, without an exception: a test that was expected to fail and did not
+            self._outcomes.append(("error", str(report.longrepr)))
         else:
             self._outcomes.append(("pass", ""))
         return report
@@ -205,8 +209,11 @@ def sentence(error: BaseException) -> str:
     return text if known else f"{type(error).__name__}: {text}"
 
 
-def _give_up(error: journal.JournalError) -> NoReturn:
+def _give_up(error: journal.JournalError, config: pytest.Config) -> NoReturn:
     """End the session with one sentence: without its journal nothing it does can count. Its programs die with it."""
+    capture = config.pluginmanager.get_plugin("capturemanager")
+    if capture is not None:  # else the sentence would end in a file that nobody reads any more
+        capture.suspend_global_capture(in_=True)
     sys.stderr.write(f"rigproof: {error}\n")
     sys.stderr.flush()
     os._exit(session.NO_JOURNAL)

@@ -63,7 +63,10 @@ def collect(root: Path) -> session.Answer:
             raise PreparationError(
                 f"rigproof's own checks could not be collected ({done.describe()}): {told or 'install it again'}"
             )
-        return msgspec.json.decode(answer.read_bytes(), type=session.Answer)
+        try:
+            return msgspec.json.decode(answer.read_bytes(), type=session.Answer)
+        except ValueError as error:
+            raise PreparationError(f"rigproof's own checks are not marked as they should be: {error}") from error
 
 
 def overrides(declared: Machine, file: str, inventory: Inventory) -> Iterator[Override]:
@@ -72,8 +75,8 @@ def overrides(declared: Machine, file: str, inventory: Inventory) -> Iterator[Ov
     yield from expectation.declared_limits(declared, file)
     named = [dimm.configured_mts or dimm.rated_mts for dimm in declared.memory.dimm]
     found = [dimm.configured_mts or dimm.rated_mts for dimm in inventory.memory.dimms or ()]
-    rates = tuple(rate for rate in named or found if rate is not None)
-    yield from expectation.bandwidth_limits(declared, rates, file)
+    rates = [rate for rate in named if rate is not None] or [rate for rate in found if rate is not None]
+    yield from expectation.bandwidth_limits(declared, tuple(rates), file)
 
 
 def book(declared: Machine | None, file: str | None, inventory: Inventory) -> LimitBook:
@@ -87,7 +90,9 @@ def book(declared: Machine | None, file: str | None, inventory: Inventory) -> Li
 def memory_gib(declared: Machine | None, chosen: profile.Profile, inventory: Inventory) -> float:
     """How much RAM the memory test fills: the declared share of what is free, at most what the profile allows."""
     share = declared.memory.test_share if declared and declared.memory.test_share is not None else TEST_SHARE
-    free = inventory.memory.available_bytes or inventory.memory.total_bytes // 2
+    free = inventory.memory.available_bytes
+    if free is None:  # kernels before 3.14 do not say
+        free = inventory.memory.total_bytes // 2
     return min(share * free / (1 << 30), chosen.memory_gib_max or float("inf"))
 
 

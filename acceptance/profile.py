@@ -33,7 +33,7 @@ def read(path: Path) -> dict[str, Profile]:
     """Every profile by name. Raises ProfileError."""
     try:
         return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), dict[str, Profile])
-    except (OSError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise ProfileError(f"{path}: {error}") from error
 
 

@@ -11,7 +11,7 @@ import pytest
 from acceptance import command
 from acceptance.deadline import Deadline
 from acceptance.judge.plan import PlannedCheck
-from acceptance.judge.record import Body, ToolRan
+from acceptance.judge.record import Body, Note, ToolRan
 
 
 def allowed_s(planned: PlannedCheck) -> float:
@@ -65,4 +65,6 @@ class Programs:
 
     def _record(self, name: str, completed: command.Completed) -> command.Completed:
         self._write(ToolRan(self._planned.id, completed.argv, completed.returncode, completed.seconds, f"logs/{name}"))
+        if completed.log_error:
+            self._write(Note(f"{self._planned.id}: a log was not kept whole: {completed.log_error}"))
         return completed

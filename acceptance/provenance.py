@@ -18,7 +18,8 @@ _DATA = ("events", "machines", "models", "profiles.toml")
 def _files() -> Iterator[tuple[str, Path]]:
     for path in _PACKAGE.rglob("*"):
         relative = path.relative_to(_PACKAGE)
-        if path.is_file() and path.suffix != ".pyc" and relative.parts[0] != "_fixtures":
+        # Python writes its caches while we look, under names of the moment.
+        if path.is_file() and "__pycache__" not in relative.parts and relative.parts[0] != "_fixtures":
             yield f"acceptance/{relative.as_posix()}", path
     for name in _DATA:
         place = fixtures.locate(name)
@@ -42,7 +43,7 @@ def commit() -> str | None:
     if not (_PACKAGE.parent / ".git").exists():
         return None
     deadline = Deadline.after(5.0)
-    git = ["git", "-c", f"safe.directory={_PACKAGE.parent}", "-C", str(_PACKAGE.parent)]
+    git = ["git", "--no-optional-locks", "-c", f"safe.directory={_PACKAGE.parent}", "-C", str(_PACKAGE.parent)]
     try:
         head = command.run([*git, "rev-parse", "HEAD"], deadline=deadline)
         status = command.run([*git, "status", "--porcelain", "--untracked-files=no"], deadline=deadline)

@@ -22,6 +22,8 @@ from types import FrameType
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 PR_SET_CHILD_SUBREAPER = 36
 NOT_STARTED = 127  # what a shell answers for a program that cannot be executed
+# A process that outlives SIGKILL for so long hangs in the kernel (a lost GPU, a dead disk): no waiting ends it.
+KILL_S = 3.0
 _told = False
 
 
@@ -70,15 +72,15 @@ def reap() -> dict[int, int]:
 
 
 def end_family(grace_s: float) -> None:
-    """SIGTERM to the family, SIGKILL to what is left of it after the grace period."""
-    end = time.monotonic() + grace_s
+    """SIGTERM to the family, SIGKILL to what is left of it after the grace period; gives up on what does not die of that."""
+    grace_end = time.monotonic() + grace_s
     number = signal.SIGTERM
-    while family := descendants(os.getpid()):
+    while (family := descendants(os.getpid())) and time.monotonic() < grace_end + KILL_S:
         for pid in family:
-            with contextlib.suppress(ProcessLookupError):
+            with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended, or became another user's
                 os.kill(pid, number)
         if number == signal.SIGTERM:
-            while time.monotonic() < end and descendants(os.getpid()):
+            while time.monotonic() < grace_end and descendants(os.getpid()):
                 reap()
                 time.sleep(0.02)
             number = signal.SIGKILL
@@ -104,28 +106,42 @@ def mirror(status: int) -> None:
     os._exit(os.waitstatus_to_exitcode(status) if not os.WIFSIGNALED(status) else 128 + os.WTERMSIG(status))
 
 
+def defaults() -> None:
+    """Every signal as it is after boot: what is ignored or blocked (by Python, `nohup`, a careless parent) would be inherited."""
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        signal.signal(number, signal.SIG_DFL)
+
+
+def execute(argv: list[str], parent: int) -> None:
+    """Never returns: become the program, in a process group of its own and tied to the reaper's life."""
+    os.setpgid(0, 0)
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(NOT_STARTED)
+    defaults()
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    try:
+        os.execvp(argv[0], argv)
+    except OSError as error:
+        os.write(2, f"{argv[0]}: {error.strerror}\n".encode(errors="replace"))
+    os._exit(NOT_STARTED)
+
+
 def main(arguments: list[str]) -> None:
     """Start the program, wait for it, for an order to stop, or for the harness to die."""
     parent, grace_s, argv = int(arguments[0]), float(arguments[1]), arguments[3:]
+    defaults()  # an ignored SIGCHLD would lose the exit code, a blocked SIGTERM the order to stop
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _tell)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [signal.SIGCHLD])
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != parent:  # it died before the line above took effect
         os._exit(NOT_STARTED)
+    own = os.getpid()
     child = os.fork()
     if child == 0:
-        os.setpgid(0, 0)
-        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        # Python ignores SIGPIPE, and both an ignored and a blocked signal would be inherited by the program.
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
-            signal.signal(number, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
-        try:
-            os.execvp(argv[0], argv)
-        except OSError as error:
-            os.write(2, f"{argv[0]}: {error.strerror}\n".encode())
-            os._exit(NOT_STARTED)
+        execute(argv, own)
     # Without this the reaper's copy would keep the output pipes open after the program has closed them.
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
@@ -143,5 +159,4 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
     main(sys.argv[1:])

@@ -51,4 +51,6 @@ def choose(name: str) -> tuple[Station, str | None]:
             Host(),
             "STATION: host. The loads run in place, with your rights and no isolation: there is no container station yet.",
         )
+    if name != Host.name:
+        raise StationError(f"there is no station {name!r}: choose auto or host")
     return Host(), None

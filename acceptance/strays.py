@@ -5,7 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import time
 from pathlib import Path
+
+# A process that outlives SIGKILL for so long hangs in the kernel (a lost GPU, a dead disk), or is not ours to kill.
+KILL_S = 2.0
 
 
 def find(run_id: str, root: Path = Path("/")) -> dict[int, str]:
@@ -22,14 +26,17 @@ def find(run_id: str, root: Path = Path("/")) -> dict[int, str]:
 
 
 def sweep(run_id: str, root: Path = Path("/")) -> tuple[str, ...]:
-    """Kill every process of this run; returns what they were."""
-    killed: list[str] = []
-    for _ in range(10):  # one that was just forking may show its child only at the next look
-        family = find(run_id, root)
-        if not family:
-            break
-        for pid, line in family.items():
+    """Kill every process of this run, and wait until they are gone; returns what they were, one line each."""
+    met: dict[int, str] = {}
+    end = time.monotonic() + KILL_S
+    while (
+        family := find(run_id, root)
+    ) and time.monotonic() < end:  # one that was just forking shows its child at the next look
+        met |= family
+        for pid in family:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
-                killed.append(f"{line} (process {pid})")
-    return tuple(killed)
+        time.sleep(0.02)
+    return tuple(
+        f"{line} (process {pid}{', which does not die' if pid in family else ''})" for pid, line in met.items()
+    )

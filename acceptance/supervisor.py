@@ -19,6 +19,7 @@ from typing import NoReturn
 import msgspec
 
 from acceptance import clock, journal, outputs, provenance, session, strays
+from acceptance.command import CommandError, Completed
 from acceptance.deadline import Deadline
 from acceptance.judge.plan import SESSIONS, Plan, Session
 from acceptance.judge.record import CheckEnded, Entry, Note, Observed, RunEnded, RunStarted, SessionEnded
@@ -29,10 +30,25 @@ from acceptance.station import Host, Station
 from acceptance.watch import Watch
 
 View = Callable[[Entry], None]
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Stopped(BaseException):
-    """Somebody ended the run: Ctrl-C, or a signal. Not an Exception, so that nothing on the way takes it for a fault of a check."""
+    """Somebody ended rigproof before a run had begun. Not an Exception, so that nothing on the way takes it for a fault."""
+
+
+class Stop:
+    """Whether somebody asked the run to end, and how: `reason` is None until then.
+
+    A flag that is looked at, and not an exception: one that came out of a half-written record would cost the journal its last word.
+    """
+
+    def __init__(self) -> None:
+        self.reason: str | None = None
+
+    def ask(self, number: int, _frame: FrameType | None = None) -> None:
+        """The signal handler; the first word counts."""
+        self.reason = self.reason or f"stopped by {signal.Signals(number).name}"
 
 
 class OutputError(Exception):
@@ -51,19 +67,43 @@ def new_run_dir(out: Path) -> Path:
     return (out / run_id).resolve()
 
 
+def _handle(handler: Callable[[int, FrameType | None], None]) -> dict[signal.Signals, object]:
+    """Install a handler for every stop signal that is not ignored: `nohup` and `&` mean what they say. Returns the handlers before."""
+    before: dict[signal.Signals, object] = {}
+    for number in STOP_SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            before[number] = signal.signal(number, handler)
+    return before
+
+
+def _restore(before: dict[signal.Signals, object]) -> None:
+    for number, handler in before.items():
+        signal.signal(number, handler)  # type: ignore[arg-type]  # it is what signal.signal gave
+
+
 @contextlib.contextmanager
-def stoppable() -> Iterator[None]:
-    """Turn SIGINT, SIGTERM and SIGHUP into Stopped while a run is under way."""
+def interruptible() -> Iterator[None]:
+    """Turn SIGINT, SIGTERM and SIGHUP into Stopped, for the time before a run, when nothing is written that could be torn."""
 
     def stop(number: int, _frame: FrameType | None) -> NoReturn:
         raise Stopped(f"stopped by {signal.Signals(number).name}")
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    before = _handle(stop)
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        _restore(before)
+
+
+@contextlib.contextmanager
+def stoppable() -> Iterator[Stop]:
+    """Turn SIGINT, SIGTERM and SIGHUP into a Stop for as long as a run and its reports last."""
+    stop = Stop()
+    before = _handle(stop.ask)
+    try:
+        yield stop
+    finally:
+        _restore(before)
 
 
 class Supervisor:
@@ -80,28 +120,34 @@ class Supervisor:
 
     def run(self) -> Verdict:
         """Run every session of the plan and judge. Raises JournalError when the evidence cannot be written."""
-        with journal.Writer(self._run_dir / journal.SUPERVISOR, self._root) as writer, stoppable():
-            self._open(writer)
-            watch = Watch(self._run_dir, self._root)
-            self._kernel_log_after = watch.kernel_log_after
-            end = RunEnded(True, "every session of the plan was run")
-            try:
-                for name in SESSIONS:
-                    if self._plan.share(name):
-                        failed_gate = self._session(name, writer)
-                        if failed_gate:
-                            end = RunEnded(False, f"{failed_gate} did not pass, so nothing after it was run")
-                            break
-            except Stopped as stopped:
-                end = RunEnded(False, str(stopped))
-            finally:
-                watch.stop()
-                for stray in strays.sweep(self._run_dir.name, self._root):
+        with stoppable() as stop:
+            with journal.Writer(self._run_dir / journal.SUPERVISOR, self._root) as writer:
+                self._open(writer)
+                watch = Watch(self._run_dir, self._root)
+                self._kernel_log_after = watch.kernel_log_after
+                try:
+                    end = self._sessions(writer, stop)
+                finally:
+                    watch.stop()
+                    swept = strays.sweep(self._run_dir.name, self._root)
+                for stray in swept:
                     writer.write(Note(f"a process outlived its check and was killed: {stray}"))
-            if watch.failure:
-                writer.write(Note(watch.failure, trouble=True))
-            writer.write(end)
-        return outputs.write(self._run_dir)
+                if watch.failure:
+                    writer.write(Note(watch.failure, trouble=True))
+                writer.write(end)
+            return outputs.write(self._run_dir)
+
+    def _sessions(self, writer: journal.Writer, stop: Stop) -> RunEnded:
+        """Every session in its order, until one of them says why nothing may come after it."""
+        for name in SESSIONS:
+            if self._plan.share(name):
+                if stop.reason is not None:
+                    return RunEnded(False, stop.reason)
+                end = self._session(name, writer, stop)
+                if end:
+                    return end
+        # A stop that came when everything had been measured takes nothing away.
+        return RunEnded(True, "every session of the plan was run")
 
     def _open(self, writer: journal.Writer) -> None:
         options = self._prepared.options
@@ -115,32 +161,46 @@ class Supervisor:
         writer.write(RunStarted(self._run_dir.name, self._plan, told, clock.machine_id(self._root)))
         writer.write(Observed(msgspec.to_builtins(self._prepared.inventory)))
 
-    def _session(self, name: Session, writer: journal.Writer) -> str | None:
-        """Run one session; returns the gate that did not pass, if one did not."""
-        context = self._run_dir / f"session-{name}.json"
-        session.write(
-            session.Context(
-                mode="run",
-                root=str(self._root),
-                session=name,
-                run_dir=str(self._run_dir),
-                kernel_log_after=self._kernel_log_after,
-                plan=self._plan,
-                machine=self._prepared.machine,
-                inventory=self._prepared.inventory,
-            ),
-            context,
+    def _context(self, name: Session) -> Path:
+        """Write what a session is told. Raises JournalError when the disk does not take it."""
+        path = self._run_dir / f"session-{name}.json"
+        context = session.Context(
+            mode="run",
+            root=str(self._root),
+            session=name,
+            run_dir=str(self._run_dir),
+            kernel_log_after=self._kernel_log_after,
+            plan=self._plan,
+            machine=self._prepared.machine,
+            inventory=self._prepared.inventory,
         )
+        try:
+            session.write(context, path)
+        except OSError as error:
+            raise journal.JournalError(
+                f"{path}: cannot be written ({error.strerror}): make room, then start again"
+            ) from error
+        return path
+
+    def _session(self, name: Session, writer: journal.Writer, stop: Stop) -> RunEnded | None:
+        """Run one session; returns the end of the run where a gate did not pass, or somebody stopped it."""
+        context = self._context(name)
         deadline = Deadline.after(sum(belt_s(check) for check in self._plan.share(name)) + 60.0)
         station = self._station if name == "load" else Host()
         began = time.monotonic()
-        running = station.start(context, self._run_dir.name, deadline, self._run_dir / "logs" / f"session-{name}.log")
+        try:
+            running = station.start(
+                context, self._run_dir.name, deadline, self._run_dir / "logs" / f"session-{name}.log"
+            )
+        except CommandError as error:
+            writer.write(SessionEnded(name, False, f"could not be started: {error}", time.monotonic() - began))
+            return None
         tail = journal.Tail(self._run_dir / f"journal-{name}.jsonl")
         gates = {check.id for check in self._plan.share(name) if check.gate}
         failed_gate = None
         try:
             while True:
-                over = running.poll() or deadline.passed()
+                over = running.poll() or deadline.passed() or stop.reason is not None
                 for entry in tail.new():
                     self._view(entry)
                     body = entry.body
@@ -149,20 +209,25 @@ class Supervisor:
                 if over:
                     break
                 time.sleep(0.05)
-        except Stopped:
-            writer.write(SessionEnded(name, False, "was stopped", time.monotonic() - began))
-            raise
         finally:
             if not running.poll() and not deadline.passed():
                 running.stop()
-        done = running.wait()
-        # 0: all passed. 1: some did not. Anything else is the session's own trouble: a crash, a refusal, a deadline.
-        complete = done.returncode in (0, 1) and not done.timed_out
-        last = done.last_lines(3)
-        detail = (
-            done.describe()
-            if complete or failed_gate
-            else f"{done.describe()}{f'; it last said: {last}' if last else ''}"
-        )
-        writer.write(SessionEnded(name, complete or failed_gate is not None, detail, done.seconds))
-        return failed_gate
+        complete, detail = outcome_of(running.wait(), gate=failed_gate is not None, stopped=stop.reason is not None)
+        writer.write(SessionEnded(name, complete, detail, time.monotonic() - began))
+        if stop.reason is not None and not complete:
+            return RunEnded(False, stop.reason)
+        return RunEnded(False, f"{failed_gate} did not pass, so nothing after it was run") if failed_gate else None
+
+
+def outcome_of(done: Completed, *, gate: bool, stopped: bool) -> tuple[bool, str]:
+    """Whether a session was whole, and how it ended.
+
+    Exit code 0: all passed. 1: some did not. 2: a gate did not pass and ended it. Anything else is the session's own trouble: a crash,
+    a refusal, a deadline.
+    """
+    if not done.timed_out and (done.returncode in (0, 1) or (gate and done.returncode == 2)):
+        return True, done.describe()
+    if stopped:
+        return False, "was stopped"
+    last = done.last_lines(3)
+    return False, f"{done.describe()}{f'; it last said: {last}' if last else ''}"

@@ -2,31 +2,53 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from acceptance import clock, journal, outputs, strays
-from acceptance.judge.record import CheckEnded, CheckStarted, Entry, RunClosed, RunEnded, RunStarted, Sample
+from acceptance.judge.record import (
+    CheckEnded,
+    CheckStarted,
+    Entry,
+    RunClosed,
+    RunEnded,
+    RunStarted,
+    Sample,
+    SessionEnded,
+)
+from acceptance.judge.verdict import UnreadableRun
 
 
 def candidates(out: Path, last_run: Path | None) -> Iterator[Path]:
-    """Folders of runs without a verdict: in the output folder, and the one the lock's last holder wrote to."""
+    """Folders of runs without a verdict: in the output folder, and the one the lock's last holder wrote to, if it is this user's.
+
+    Every user may write into the lock: what it names must not lead root to write, and to kill, wherever somebody likes.
+    """
     places = sorted(path.parent for path in out.glob(f"*/{journal.SUPERVISOR}") if not path.parent.is_symlink())
-    if last_run is not None and last_run not in places:
-        places.append(last_run)
-    for place in places:
-        if (place / journal.SUPERVISOR).is_file() and not (place / outputs.VERDICT).is_file():
-            yield place
+    with contextlib.suppress(OSError, ValueError):
+        if last_run is not None and last_run.stat().st_uid == os.geteuid():
+            known = {place.resolve() for place in places}
+            places += [last_run] if last_run.resolve() not in known else []
+    yield from filter(_open, places)
+
+
+def _open(place: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return (place / journal.SUPERVISOR).is_file() and not (place / outputs.VERDICT).is_file()
+    return False  # not even to be looked at: it is somebody else's
 
 
 def running_check(entries: tuple[Entry, ...]) -> str | None:
-    """The check that had begun and not ended when the journal stops."""
+    """The check that had begun and not ended, in a session that had not ended, when the journal stops."""
     running = None
     for entry in entries:
         if isinstance(entry.body, CheckStarted):
             running = entry.body.check
-        elif isinstance(entry.body, CheckEnded) and entry.body.check == running:
+        elif isinstance(entry.body, SessionEnded) or (
+            isinstance(entry.body, CheckEnded) and entry.body.check == running
+        ):
             running = None
     return running
 
@@ -34,23 +56,25 @@ def running_check(entries: tuple[Entry, ...]) -> str | None:
 def close(run_dir: Path, root: Path = Path("/")) -> str | None:
     """Close one unfinished run and write its reports; returns the sentence that tells of it, or None for another machine's run.
 
-    Raises JournalError when its journal cannot be read or the closing record cannot be written.
+    Raises JournalError when its journal cannot be read or the closing record cannot be written, UnreadableRun when it cannot be judged.
     """
     found = journal.read(run_dir, telemetry=True)
+    if found.machine_id not in (None, clock.machine_id(root)):
+        return None  # a shared folder: that run is another machine's business, and may well be alive
     start = next((entry.body for entry in found.entries if isinstance(entry.body, RunStarted)), None)
     if start is None:
         outputs.write_unreadable(run_dir, "the run was ended before its plan was written: nothing was measured")
         return f"an earlier run ({run_dir.name}) was ended before its plan was written: nothing was measured in it"
-    if start.machine_id != clock.machine_id(root):
-        return None  # a shared folder: that run is another machine's business, and may well be alive
     strays.sweep(start.run_id, root)  # its programs died with it; one that had escaped would spoil the next run
-    if not any(isinstance(entry.body, RunEnded) for entry in found.entries):
-        body = _closing(found, root)
-        with journal.Writer(_segment(run_dir), root) as writer:
-            writer.write(body)
-        sentence = f"an earlier run ({run_dir.name}) was never finished: {body.detail}"
-    else:
+    closed = next((entry.body for entry in found.entries if isinstance(entry.body, RunClosed)), None)
+    if closed is None and any(isinstance(entry.body, RunEnded) for entry in found.entries):
         sentence = f"an earlier run ({run_dir.name}) had ended without its reports: they were written now"
+    else:
+        if closed is None:
+            closed = _closing(found, root)
+            with journal.Writer(_segment(run_dir), root) as writer:
+                writer.write(closed)
+        sentence = f"an earlier run ({run_dir.name}) was never finished: {closed.detail}"
     outputs.write(run_dir)
     return sentence
 
@@ -58,10 +82,11 @@ def close(run_dir: Path, root: Path = Path("/")) -> str | None:
 def _closing(found: journal.Journal, root: Path) -> RunClosed:
     running = running_check(found.entries)
     samples = [entry.body.values for entry in found.entries if isinstance(entry.body, Sample)]
-    rebooted = clock.boot_id(root) != found.boot_ids[-1]
+    # The first boot is the supervisor's; an earlier attempt to close the run may be of a later one.
+    rebooted = clock.boot_id(root) != found.boot_ids[0]
     what = f"{running} was running" if running else "no check was running"
     why = (
-        "the machine was restarted in the middle of it"
+        "the machine was restarted before it came to its end"
         if rebooted
         else "the harness was killed, or could not write any more"
     )
@@ -86,7 +111,7 @@ def close_all(out: Path, last_run: Path | None, root: Path = Path("/")) -> list[
             continue
         try:
             sentence = close(run_dir, root)
-        except journal.JournalError as error:
+        except (journal.JournalError, UnreadableRun) as error:
             sentence = f"an earlier run ({run_dir.name}) cannot be closed: {error}"
         if sentence:
             told.append(sentence)

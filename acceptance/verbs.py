@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
-from rich.console import Console
 
-from acceptance import fixtures, journal, lock, outputs, preparation, profile, station, supervisor, unfinished
+from acceptance import command, fixtures, journal, lock, outputs, preparation, profile, station, supervisor, unfinished
 from acceptance.judge import limits, machine, plan, verdict
+from acceptance.judge.record import RunClosed, RunEnded
 from acceptance.judge.verdict import Verdict
 from acceptance.observe import draft, kernel_log, sysfs
 from acceptance.observe import inventory as observed
@@ -19,6 +19,11 @@ from acceptance.preparation import Options
 from acceptance.reports import terminal
 from acceptance.tools import stress_ng, stressapptest
 from acceptance.tools.reading import ToolOutput, UnreadableOutput
+
+
+class NoRecording(Exception):
+    """The file to read is not there; the message is one sentence."""
+
 
 # A mistake in what the user gave: exit code 2.
 USER_ERRORS = (
@@ -31,9 +36,12 @@ USER_ERRORS = (
     lock.LockError,
     draft.DraftError,
     journal.NoRun,
+    NoRecording,
 )
 # rigproof or the machine got in the way: exit code 3, and the machine stays unjudged.
-TROUBLE = (
+TROUBLE: tuple[type[BaseException], ...] = (
+    supervisor.Stopped,
+    command.CommandError,
     journal.JournalError,
     verdict.UnreadableRun,
     preparation.PreparationError,
@@ -56,30 +64,30 @@ def _options(given: argparse.Namespace) -> Options:
 def accept(given: argparse.Namespace) -> int:
     """Test the machine: from the lock to the verdict."""
     options = _options(given)
-    screen = terminal.Terminal(Console())
-    where, remark = station.choose(options.station)
-    prepared = preparation.prepare(options)
-    with lock.MachineLock(options.root) as held:
-        for sentence in unfinished.close_all(options.out, held.last_run(), options.root):
+    screen = terminal.Terminal.on_stdout()
+    with supervisor.interruptible(), lock.MachineLock(options.root) as held:
+        where, remark = station.choose(options.station)
+        prepared = preparation.prepare(options)
+        told = unfinished.close_all(options.out, held.last_run(), options.root)
+        run_dir = supervisor.new_run_dir(options.out)
+        held.claim(run_dir)
+        outputs.link_latest(run_dir)
+        for sentence in told:
             screen.say(sentence, "yellow")
         screen.plan(prepared.plan, prepared.profile_summary, details=False)
         if remark:
             screen.say(remark, "bold yellow")
-        run_dir = supervisor.new_run_dir(options.out)
-        held.claim(run_dir)
-        outputs.link_latest(run_dir)
+        if prepared.machine is None:
+            drafted = run_dir / "machine.toml"
+            outputs.put(drafted, draft.render(prepared.inventory).encode("utf-8"))
+            screen.say("no machine file was given: one was drafted from what was found, to be corrected by hand:")
+            screen.path(str(drafted))
         screen.start(prepared.plan)
         try:
             found = supervisor.Supervisor(prepared, where, run_dir, screen.entry).run()
         finally:
             screen.stop()
-    if prepared.machine is None:
-        drafted = run_dir / "machine.toml"
-        outputs.put(drafted, draft.render(prepared.inventory).encode("utf-8"))
-        screen.say(
-            f"no machine file was given: one was drafted from what was found, to be corrected by hand: {drafted}"
-        )
-    return _close(screen, found, run_dir)
+        return _close(screen, found, run_dir)
 
 
 def _close(screen: terminal.Terminal, found: Verdict, run_dir: Path) -> int:
@@ -93,10 +101,12 @@ def plan_(given: argparse.Namespace) -> int:
     options = _options(given)
     _, remark = station.choose(options.station)
     prepared = preparation.prepare(options)
-    screen = terminal.Terminal(Console())
+    screen = terminal.Terminal.on_stdout()
     screen.plan(prepared.plan, prepared.profile_summary, details=True)
     if remark:
         screen.say(remark, "bold yellow")
+    if screen.failure:
+        raise OSError(screen.failure.errno, screen.failure.strerror, "standard output")
     return 0
 
 
@@ -115,12 +125,18 @@ def inventory(given: argparse.Namespace) -> int:
 
 def judge(given: argparse.Namespace) -> int:
     """Fold a recorded run again."""
-    return _close(terminal.Terminal(Console()), outputs.judge(given.run_dir), given.run_dir)
+    return _close(terminal.Terminal.on_stdout(), outputs.judge(given.run_dir), given.run_dir)
 
 
 def report(given: argparse.Namespace) -> int:
-    """Write a recorded run's files again."""
-    return _close(terminal.Terminal(Console()), outputs.write(given.run_dir), given.run_dir)
+    """Write a recorded run's files again. One that never came to its end is closed first, as the next start would."""
+    screen = terminal.Terminal.on_stdout()
+    if not any(isinstance(entry.body, RunEnded | RunClosed) for entry in journal.read(given.run_dir).entries):
+        with lock.MachineLock():  # whoever holds it may be writing this very run
+            sentence = unfinished.close(given.run_dir)
+        if sentence:
+            screen.say(sentence, "yellow")
+    return _close(screen, outputs.write(given.run_dir), given.run_dir)
 
 
 def read(given: argparse.Namespace) -> int:
@@ -128,8 +144,9 @@ def read(given: argparse.Namespace) -> int:
     try:
         data = sys.stdin.buffer.read() if str(given.file) == "-" else given.file.read_bytes()
     except OSError as error:
-        sys.stderr.write(f"rigproof: {given.file}: cannot be read ({error.strerror})\n")
-        return 2
+        raise NoRecording(
+            f"{given.file}: cannot be read ({error.strerror}): give the file that holds what {given.tool} printed"
+        ) from error
     try:
         output = READERS[given.tool](data.decode("utf-8", errors="replace"))
     except UnreadableOutput as error:

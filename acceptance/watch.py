@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 from acceptance import clock, journal
@@ -13,6 +15,10 @@ from acceptance.observe.telemetry import Sensors, Thinning
 
 PERIOD_S = 1.0
 SEGMENT = "journal-watch.jsonl"
+# How long a report of several messages may stay open. An error storm never pauses, and a crash must not take what was held back.
+HOLD_S = 3.0
+# A storm (corrected PCIe errors come by the thousand a second) says nothing new after so many events of one kind, code and component.
+STORM = 100
 
 
 def to_record(found: event.Event, read_s: float, offset_s: float) -> Event:
@@ -23,7 +29,7 @@ def to_record(found: event.Event, read_s: float, offset_s: float) -> Event:
     replaced by it.
     """
     stamp = found.time + offset_s if isinstance(found.time, float) else read_s
-    fits = read_s - 3 * PERIOD_S <= stamp <= read_s + 0.1
+    fits = read_s - 3 * PERIOD_S <= stamp <= read_s + 0.1  # some looks ago, at most
     return Event(
         kind=found.kind,
         severity=found.severity,
@@ -42,6 +48,8 @@ class Watch:
 
     It never raises into the run. What went wrong with it is in `failure` after `stop`. `kernel_log_after` is the sequence number of the
     last kernel message before it began; None where the log cannot be read.
+
+    Raises JournalError when its segments cannot be begun.
     """
 
     def __init__(self, run_dir: Path, root: Path = Path("/")) -> None:
@@ -53,11 +61,15 @@ class Watch:
         self._thinning = Thinning(self._keep, clock.boot_s())
         self._over = threading.Event()
         self._log: kmsg.Kmsg | None = None
-        self._held: list[kmsg.Record] = []
+        self._held: list[tuple[kmsg.Record, float]] = []  # with the moment at which it was read, in seconds since boot
+        self._seen: Counter[tuple[str, object, str | None]] = Counter()
         try:
-            self._log = kmsg.Kmsg(root, since="boot")
-            # What was lost before the run is no loss of the run.
-            self.kernel_log_after, self._log.lost = self._newest(self._log), False
+            with contextlib.ExitStack() as stack:
+                log = stack.enter_context(kmsg.Kmsg(root, since="boot"))
+                # What was lost before the run is no loss of the run.
+                self.kernel_log_after, log.lost = self._newest(log), False
+                self._log = log
+                stack.pop_all()
         except kmsg.KernelLogUnreadable as error:
             self._events.write(Note(f"the kernel log was not followed: {error}"))
         self._thinning.put(clock.boot_s(), self._sensors.read())
@@ -79,11 +91,14 @@ class Watch:
         self._samples.sync()
 
     def _run(self) -> None:
+        # Until it has come to its end: a thread that dies says so to nobody else.
+        self.failure = "the watch over sensors and kernel log died of an error of its own"
         try:
             while not self._over.wait(PERIOD_S):
                 self._look(last=False)
             self._look(last=True)
             self._thinning.flush(clock.boot_s())
+            self.failure = None
         except (journal.JournalError, kmsg.KernelLogUnreadable, OSError, ValueError) as error:
             self.failure = f"the watch over sensors and kernel log stopped: {error}"
 
@@ -91,20 +106,29 @@ class Watch:
         self._thinning.put(clock.boot_s(), self._sensors.read())
         if self._log is None:
             return
-        fresh = self._log.read_new()
+        fresh, now = self._log.read_new(), clock.boot_s()
+        self._held += [(record, now) for record in fresh]
         # A report that spreads over several messages is read whole: while messages come, what came before waits for the next look.
-        if fresh and not last:
-            self._held += fresh
-            return
-        offset = clock.boot_s() - time.monotonic()
-        for found in kernel_log.events_of(kmsg.as_lines([*self._held, *fresh])):
-            self._events.write(to_record(found, clock.boot_s(), offset))
-        self._held = []
+        if self._held and (last or not fresh or now - self._held[0][1] >= HOLD_S):
+            read_at = {record.seconds_since_boot: moment for record, moment in self._held}
+            for found in kernel_log.events_of(kmsg.as_lines(record for record, _ in self._held)):
+                moment = read_at.get(found.time, now) if isinstance(found.time, float) else now
+                self._journal(to_record(found, moment, now - time.monotonic()))
+            self._held = []
         if self._log.lost:
             self._log.lost = False
             self._events.write(
                 Note("the kernel overwrote messages before they were read: events may be missing", trouble=True)
             )
+
+    def _journal(self, found: Event) -> None:
+        name = (found.kind, found.code, found.component)
+        self._seen[name] += 1
+        if self._seen[name] <= STORM:
+            self._events.write(found)
+        elif self._seen[name] == STORM + 1:
+            what = " ".join(str(part) for part in name if part is not None)
+            self._events.write(Note(f"{what}: seen more than {STORM} times; further ones are counted no more"))
 
     def stop(self) -> None:
         """Take a last look and close the segments."""

@@ -6,6 +6,7 @@ A sensor that the machine does not offer is absent from every sample; nothing st
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -34,12 +35,17 @@ def _text(path: Path) -> str | None:
     return None
 
 
-def _number(path: Path) -> float | None:
-    text = _text(path)
+def _value(text: str | None) -> float | None:
+    """The number that a text is; None for what is no finite number."""
     try:
-        return float(text) if text else None
+        value = float(text or "")
     except ValueError:
         return None
+    return value if math.isfinite(value) else None
+
+
+def _number(path: Path) -> float | None:
+    return _value(_text(path))
 
 
 def temperature_files(root: Path) -> tuple[Path, ...]:
@@ -106,15 +112,24 @@ class Sensors:
             yield "cpu_mhz_min", min(clocks)
             yield "cpu_mhz_mean", sum(clocks) / len(clocks)
             yield "cpu_mhz_max", max(clocks)
-        stat = (_text(self.root / "proc/stat") or "").split("\n", 1)[0].split()
-        if stat[:1] == ["cpu"] and len(stat) > 8:  # proc(5): steal is the eighth figure after the name
-            yield "cpu_steal_s", float(stat[8]) / os.sysconf("SC_CLK_TCK")
-        load = (_text(self.root / "proc/loadavg") or "").split()
-        if load:
-            yield "load_1m", float(load[0])
-        for line in (_text(self.root / "proc/meminfo") or "").splitlines():
-            if line.startswith("MemAvailable:"):
-                yield "memory_available_gib", float(line.split()[1]) / 1048576.0
+        # proc(5): steal is the eighth figure after the name.
+        steal = _value(self._word("proc/stat", "cpu", 8))
+        if steal is not None:
+            yield "cpu_steal_s", steal / os.sysconf("SC_CLK_TCK")
+        load = _value((_text(self.root / "proc/loadavg") or "").partition(" ")[0])
+        if load is not None:
+            yield "load_1m", load
+        available = _value(self._word("proc/meminfo", "MemAvailable:", 1))
+        if available is not None:
+            yield "memory_available_gib", available / 1048576.0
+
+    def _word(self, path: str, name: str, number: int) -> str | None:
+        """A word of the line that begins with this name."""
+        for line in (_text(self.root / path) or "").splitlines():
+            words = line.split()
+            if words[:1] == [name] and len(words) > number:
+                return words[number]
+        return None
 
 
 @dataclass(slots=True)

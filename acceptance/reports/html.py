@@ -6,29 +6,49 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jinja2
+import msgspec
+from markupsafe import Markup
 
 from acceptance.journal import Journal
+from acceptance.judge.judgement import Finding, Judged
 from acceptance.judge.measurement import number
 from acceptance.judge.record import RunStarted, ToolRan
 from acceptance.judge.verdict import Verdict
 from acceptance.reports import summary
-from acceptance.reports.text import clean, duration, one_line
+from acceptance.reports.text import counted, duration, one_line
 
 GIB = 1 << 30
 
 
-def parts(text: str) -> list[str]:
+def parts(finding: Finding, verdict: Verdict) -> list[str]:
     """A finding's text in its clauses, one a line, as a card shows it."""
-    return [one_line(part) for part in clean(text).replace("; basis:", "\nbasis:").split("\n")]
+    first, *more = summary.told(msgspec.structs.replace(finding, action=None), verdict)
+    return [*first.replace("; basis:", "\nbasis:").split("\n"), *more]
+
+
+def value_class(judged: Judged) -> str:
+    """How a value's cell is marked: by the worst that is to be said of it."""
+    kinds = [finding.kind for finding in judged.findings]
+    return next((kind for kind in ("fail", "error", "skip", "warn", "waived") if kind in kinds), "")
+
+
+def harmless(value: object) -> object:
+    """What the page may show of any value: untrusted text on one line, without control characters. Jinja escapes it after that."""
+    return one_line(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("acceptance.reports"), autoescape=True, undefined=jinja2.StrictUndefined
+        loader=jinja2.PackageLoader("acceptance.reports"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=harmless,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters.update(
         parts=parts,
-        one_line=one_line,
+        value_class=value_class,
         duration=duration,
         value_text=summary.value_text,
         limit_text=summary.limit_text,
@@ -42,7 +62,7 @@ def machine_rows(inventory: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if not inventory:
         return
     cpu, memory, board = inventory["cpu"], inventory["memory"], inventory["board"]
-    counts = [f"{cpu[name]} {name}" for name in ("sockets", "cores", "threads") if cpu[name] is not None]
+    counts = [counted(cpu[f"{name}s"], name) for name in ("socket", "core", "thread") if cpu[f"{name}s"] is not None]
     yield "processor", ", ".join([cpu["model"] or "model not shown", *counts])
     yield "memory", f"{number(memory['total_bytes'] / GIB)} GiB"
     for dimm in memory["dimms"] or ():
@@ -76,7 +96,7 @@ def render(verdict: Verdict, found: Journal, inventory: Mapping[str, Any]) -> st
             verdict=verdict,
             plan=plan,
             closing=summary.closing_line(verdict),
-            host=one_line(verdict.provenance.get("host", "this machine")),
+            host=verdict.provenance.get("host", "this machine"),
             machine=list(machine_rows(inventory)),
             notes=[*verdict.notes, *found.torn],
             tools=[entry.body for entry in found.entries if isinstance(entry.body, ToolRan)],

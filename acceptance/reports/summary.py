@@ -16,7 +16,13 @@ def closing_line(verdict: Verdict) -> str:
         about.append("partial: no acceptance of the machine")
     if not verdict.inventory_declared:
         about.append("inventory not declared")
-    words: dict[Outcome, str] = {"pass": "passed", "fail": "failed", "error": "errors", "skip": "skipped"}
+    errors = verdict.count("error")
+    words: dict[Outcome, str] = {
+        "pass": "passed",
+        "fail": "failed",
+        "error": "error" if errors == 1 else "errors",
+        "skip": "skipped",
+    }
     shown = [outcome for outcome in words if verdict.count(outcome) or outcome == "pass"]
     counts = ", ".join(f"{verdict.count(outcome)} {words[outcome]}" for outcome in shown)
     waived = len(verdict.of_kind("waived"))
@@ -29,6 +35,28 @@ def line(finding: Finding) -> str:
     """A finding as one line."""
     action = f" -> {finding.action}" if finding.action else ""
     return one_line(f"{finding.text}{action}")
+
+
+def told(finding: Finding, verdict: Verdict) -> tuple[str, ...]:
+    """A finding as one line, and after it, each a line of its own, what was looked at where that takes several.
+
+    A note of several lines stands in parentheses in the middle of the text; what was measured and its limit would be lost in it.
+    """
+    if "\n" in finding.text:
+        key = (finding.check, finding.measurement, finding.component)
+        for check in verdict.checks:
+            for judged in check.judged:
+                if (check.id, judged.due.measurement, judged.due.component) == key and "\n" in (judged.note or ""):
+                    short, note = without_note(finding.text, judged.note or "")
+                    action = f" -> {finding.action}" if finding.action else ""
+                    return (one_line(f"{short}{action}"), *(one_line(part) for part in note))
+    return (line(finding),)
+
+
+def without_note(text: str, note: str) -> tuple[str, list[str]]:
+    """A finding's text without the note in it, and the note's lines; none when the text does not hold it."""
+    short = text.replace(f" ({note})", "", 1)
+    return short, note.split("\n") if short != text else []
 
 
 def limit_text(judged: Judged) -> str:

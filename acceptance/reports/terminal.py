@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import time
+import sys
+from typing import IO, cast
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from acceptance.judge.judgement import Kind
-from acceptance.judge.measurement import quantity
+from acceptance.judge.measurement import number, quantity
 from acceptance.judge.plan import SESSIONS, Plan
-from acceptance.judge.record import CheckEnded, CheckStarted, Entry, Event, Measured, Outcome
+from acceptance.judge.record import CheckEnded, CheckStarted, Entry, Event, Measured, Outcome, Skipped
 from acceptance.judge.verdict import Verdict
 from acceptance.reports import summary
-from acceptance.reports.text import duration, one_line
+from acceptance.reports.progress import Live, Remaining
+from acceptance.reports.screen import Screen
+from acceptance.reports.text import counted, duration, one_line
 
 _STYLE: dict[str, str] = {"pass": "green", "fail": "bold red", "error": "yellow", "skip": "yellow"}
 _VERDICT = {"PASS": "bold green", "FAIL": "bold red", "UNJUDGED": "bold yellow"}
-
+_HANG = 4  # columns by which the second line of a sentence is set in
+_NARROW = 24  # below this many columns nothing can be laid out: lines break where the terminal breaks them
 
 _BLOCK: tuple[tuple[str, str, tuple[Kind, ...]], ...] = (
     ("FAIL", "red", ("fail",)),
@@ -29,29 +32,77 @@ _BLOCK: tuple[tuple[str, str, tuple[Kind, ...]], ...] = (
 )
 
 
+class _Check:
+    """What the journal has said so far of the check that is running."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, list[Measured]] = {}
+        self.skips: list[str] = []
+        self.notes: list[str] = []
+
+    def figures(self) -> str:
+        """Its first figures; of several components the range. The page has them all."""
+        return ", ".join(_figure(name, found) for name, found in list(self.values.items())[:4])
+
+
+def _figure(name: str, found: list[Measured]) -> str:
+    values = [body.value for body in found if body.value is not None]
+    low, high, unit = min(values), max(values), found[0].unit
+    return f"{name} {number(low)} .. {quantity(high, unit)}" if len(values) > 1 else f"{name} {quantity(low, unit)}"
+
+
 class Terminal:
     """Writes one run to a console; untrusted text goes through as plain text, never as markup."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._progress: Progress | None = None
-        self._plan: Plan | None = None
-        self._began: dict[str, float] = {}
-        self._values: dict[str, list[str]] = {}
-        self._done_s = 0.0
+        self._live: Live | None = None
+        self._remaining: Remaining | None = None
+        self._check = _Check()
+        # A terminal gets its lines broken between words; a file gets one line a sentence, whatever its length.
+        self._watched = console.file.isatty() and not console.is_dumb_terminal
+
+    @classmethod
+    def on_stdout(cls) -> Terminal:
+        """A terminal that writes to standard output for as long as that can be written."""
+        return cls(Console(file=cast("IO[str]", Screen(sys.stdout)), highlight=False))
+
+    @property
+    def failure(self) -> OSError | None:
+        """Why nothing more could be printed, if that is so."""
+        stream = self._console.file
+        return stream.failure if isinstance(stream, Screen) else None
 
     def say(self, text: str, style: str = "", indent: int = 0) -> None:
-        """One plain line."""
-        self._console.print(Text(" " * indent + one_line(text), style=style), soft_wrap=True)
+        """One sentence on a line of its own, broken between words where the terminal is narrower."""
+        line = Text(one_line(text), style=style)
+        room = self._console.width - indent - _HANG
+        if not self._watched or room < _NARROW or line.cell_len <= room + _HANG:
+            self._print(Text(" " * indent).append_text(line))
+            return
+        for index, part in enumerate(line.wrap(self._console, room)):
+            part.rstrip()
+            self._print(Text(" " * (indent + (_HANG if index else 0))).append_text(part))
+
+    def path(self, text: str) -> None:
+        """A path on a line of its own, never broken: it is there to be copied."""
+        self._print(Text(one_line(text)))
+
+    def _print(self, line: Text) -> None:
+        self._console.print(line, soft_wrap=True)
 
     def columns(self, *cells: tuple[str, int], style: str = "") -> None:
-        """One indented line of texts with their widths; a negative width sets the text to the right."""
-        padded = (one_line(text).rjust(-width) if width < 0 else one_line(text).ljust(width) for text, width in cells)
-        self._console.print(Text("  " + "  ".join(padded), style=style), soft_wrap=True)
+        """One indented line of texts with their widths; a negative width sets the text to the right. A terminal's edge cuts the last."""
+        padded = [one_line(text).rjust(-width) if width < 0 else one_line(text).ljust(width) for text, width in cells]
+        line = Text("  " + "  ".join(padded), style=style)
+        if self._watched and self._console.width >= _NARROW:
+            line.truncate(self._console.width, overflow="ellipsis")
+        self._print(line)
 
     def plan(self, plan: Plan, summary_text: str, *, details: bool) -> None:
         """The plan with its ETA and what it cannot detect. With `details`, every measurement with its limit."""
-        what = f"{len(plan.checks)} checks, {sum(len(check.due) for check in plan.checks)} measurements"
+        measurements = sum(len(check.due) for check in plan.checks)
+        what = f"{counted(len(plan.checks), 'check')}, {counted(measurements, 'measurement')}"
         self.say(f"profile {plan.profile}: {summary_text}")
         self.say(f"plan: {what}, about {duration(plan.eta_s())}{' (partial)' if plan.scope == 'partial' else ''}")
         for session in SESSIONS:
@@ -70,67 +121,65 @@ class Terminal:
 
     def start(self, plan: Plan) -> None:
         """Begin to show progress."""
-        self._plan = plan
-        if self._console.is_terminal:
-            columns = (
-                SpinnerColumn(),
-                TextColumn("{task.description}"),
-                BarColumn(),
-                TimeElapsedColumn(),
-                TextColumn("{task.fields[left]}"),
-            )
-            self._progress = Progress(*columns, console=self._console, transient=True)
-            self._progress.add_task("starting", total=plan.eta_s(), left="")
-            self._progress.start()
+        self._remaining = Remaining(plan)
+        if self._watched:
+            self._live = Live(self._console, plan, self._remaining)
+            self._live.start()
 
     def stop(self) -> None:
         """End the progress display."""
-        if self._progress:
-            self._progress.stop()
+        if self._live:
+            self._live.stop()
 
     def entry(self, entry: Entry) -> None:
         """Show one record of a session as it appears."""
         body = entry.body
         if isinstance(body, CheckStarted):
-            self._began[body.check] = time.monotonic()
-            self._values[body.check] = []
-            self._advance(body.check)
-        elif isinstance(body, Measured) and body.value is not None and body.unit != "count":
-            values = self._values.setdefault(body.check, [])
-            if len(values) < 4:  # the page has them all
-                values.append(f"{body.measurement} {quantity(body.value, body.unit)}")
+            self._check = _Check()
+            if self._remaining:
+                self._remaining.started(body.check)
+        elif isinstance(body, Measured):
+            if body.value is not None and body.unit != "count":
+                self._check.values.setdefault(body.measurement, []).append(body)
+            if body.note:
+                self._check.notes.append(body.note)
+        elif isinstance(body, Skipped):
+            self._check.skips.append(body.reason)
         elif isinstance(body, CheckEnded):
-            self._ended(body.check, body.outcome, body.message, body.seconds)
+            self._ended(body)
         elif isinstance(body, Event):
             self.say(f"kernel: {body.severity}: {body.meaning}: {body.text}", "yellow")
 
-    def _advance(self, check: str) -> None:
-        if self._progress and self._plan:
-            left = max(0.0, self._plan.eta_s() - self._done_s)
-            self._progress.update(
-                self._progress.task_ids[0],
-                description=check,
-                completed=self._done_s,
-                left=f"about {duration(left)} left",
-            )
+    def _ended(self, body: CheckEnded) -> None:
+        if self._remaining:
+            self._remaining.ended(body.check)
+        message, outcome = body.message, body.outcome
+        for note in self._check.notes:  # the closing block has the whole of it
+            message, _ = summary.without_note(message, note)
+        about = message.split("\n")[0] or self._check.figures()
+        if outcome == "pass" and self._check.skips:
+            # The session has nothing against a skip that is waived; it is none the less no measurement.
+            outcome = "pass" if self._check.values else "skip"
+            about = "; ".join([*filter(None, [about]), *dict.fromkeys(self._check.skips)])
+        self._outcome(outcome, f"{one_line(body.check):<26}  {body.seconds:6.1f} s  {one_line(about, 300)}".rstrip())
 
-    def _ended(self, check: str, outcome: Outcome, message: str, seconds: float) -> None:
-        assert self._plan is not None
-        self._done_s += next((planned.seconds for planned in self._plan.checks if planned.id == check), 0.0)
-        about = message.split("\n")[0] if message else ", ".join(self._values.get(check, []))
-        line = Text(f"{outcome:<5}", style=_STYLE[outcome])
-        line.append(f"  {one_line(check):<26}  {seconds:6.1f} s  {one_line(about, 300)}", style="default")
-        self._console.print(line, soft_wrap=True)
+    def _outcome(self, outcome: Outcome, text: str) -> None:
+        line = Text(f"{outcome:<5}", style=_STYLE[outcome]).append(f"  {text}", style="default")
+        if self._watched and self._console.width >= _NARROW:
+            line.truncate(self._console.width, overflow="ellipsis")
+        self._print(line)
 
     def verdict(self, verdict: Verdict, files: list[str]) -> None:
         """The closing block: one line per violation, where the files are, and the verdict last."""
         for word, style, kinds in _BLOCK:
             # What is true of several checks for one reason is said once.
-            checks: dict[str, list[str]] = {}
+            checks: dict[tuple[str, ...], list[str]] = {}
             for finding in verdict.of_kind(*kinds):
-                checks.setdefault(summary.line(finding), []).append(finding.check)
-            for text, names in checks.items():
+                checks.setdefault(summary.told(finding, verdict), []).append(finding.check)
+            for (text, *details), names in checks.items():
                 self.say(f"{word} {', '.join(dict.fromkeys(names))}: {text}", style)
+                for detail in details:
+                    self.say(detail, indent=_HANG)
         for text in verdict.stale_waivers:
             self.say(f"stale waiver, not needed in this run: {text}")
         unjudged = [
@@ -143,5 +192,5 @@ class Terminal:
             told = ", ".join(dict.fromkeys(judged.due.measurement for judged in unjudged))
             self.say(f"recorded without a limit: {told} (`rigproof plan` says why)")
         for path in files:
-            self.say(path)
+            self.path(path)
         self.say(summary.closing_line(verdict), _VERDICT[verdict.verdict])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 # XML 1.0 knows no other control characters than tab, line feed and carriage return, and no surrogates or non-characters.
-_FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+_FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]+")
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]")
 # Characters that turn the reading direction around would let a name rewrite the line it stands in.
 _DIRECTION = re.compile("[\u202a-\u202e\u2066-\u2069]")
@@ -13,10 +13,10 @@ _DIRECTION = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 def clean(text: str, limit: int = 20_000) -> str:
     """The text without terminal sequences, control characters and direction marks; what is cut is said."""
-    shown = _DIRECTION.sub(
-        "\ufffd", _FORBIDDEN.sub("\ufffd", _ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n"))
-    )
-    return shown if len(shown) <= limit else f"{shown[:limit]}... ({len(shown) - limit} more characters)"
+    shown = _ANSI.sub("", text[: 4 * limit])  # a flood is not looked at whole
+    shown = _DIRECTION.sub("\ufffd", _FORBIDDEN.sub("\ufffd", shown.replace("\r\n", "\n").replace("\r", "\n")))
+    rest = len(text) - limit
+    return shown if len(shown) <= limit else f"{shown[:limit]}... ({rest} more characters)"
 
 
 def one_line(text: str, limit: int = 2_000) -> str:
@@ -30,3 +30,8 @@ def duration(seconds: float) -> str:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def counted(number: int, word: str) -> str:
+    """A number of things: `1 check`, `2 checks`."""
+    return f"{number} {word}{'' if number == 1 else 's'}"

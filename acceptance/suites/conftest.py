@@ -17,30 +17,37 @@ from acceptance.tools import cpuburn, load_output, stress_ng, stressapptest
 from acceptance.tools.load_output import Groups, LoadFailed, LoadOutput
 from acceptance.tools.reading import ToolOutput, UnreadableOutput
 
+EARLY = 0.95  # a program that rounds its seconds ends a little early, never by a twentieth
+
 
 class ToolTrouble(Exception):
     """A tool ran and proves nothing: the hardware stays unjudged."""
 
 
-def proven(tool: str, done: Completed, parse: Callable[[str], ToolOutput]) -> ToolOutput:
-    """What a tool's run proves.
+def proven(tool: str, done: Completed, parse: Callable[[str], ToolOutput], seconds: float) -> ToolOutput:
+    """What a tool's run of at least `seconds` proves.
 
     A fault in the text stays a fault, however the run ended. Anything else counts only when the text is whole, can be read, and the
-    program ended well: a healthy text from a program that failed proves nothing.
+    program ended well and not before its time: a healthy text from a program that failed, or did not load the machine, proves nothing.
     """
-    trouble = f"{tool} {done.describe()}" if done.timed_out or done.returncode != 0 else None
+    troubles = []
+    if done.timed_out or done.returncode != 0:
+        troubles.append(f"{tool} {done.describe()}")
+    elif done.seconds < EARLY * seconds:
+        troubles.append(f"{tool} ended after {done.seconds:.1f} s and was to load the machine for {seconds:.0f} s")
     if done.truncated:
-        trouble = f"{tool} printed more than is kept, or its output was not read to the end"
+        troubles.append(f"{tool} printed more than is kept, or its output was not read to the end")
     try:
-        output = parse(done.stdout + done.stderr)
+        output = parse(f"{done.stdout}\n{done.stderr}")
     except UnreadableOutput as error:
-        raise ToolTrouble(f"{trouble}; {error}" if trouble else str(error)) from error
+        raise ToolTrouble("; ".join([*troubles, str(error)])) from error
     if output.outcome == "fail":
         return output
-    if trouble or output.outcome == "error":
-        raise ToolTrouble(
-            "; ".join(part for part in (trouble, output.reason if output.outcome == "error" else None) if part)
-        )
+    if output.outcome == "error":
+        troubles.append(output.reason)
+    if troubles:
+        last = done.last_lines(2)
+        raise ToolTrouble("; ".join(troubles) + (f"; it last said: {last}" if last else "; it printed nothing"))
     return output
 
 
@@ -54,8 +61,8 @@ def groups(inventory: Inventory) -> Groups:
 def stress_ng_run(programs: Programs, load_s: Mapping[str, float]) -> ToolOutput:
     """Every logical CPU under stress-ng's verified CPU methods, for the profile's time."""
     binary = programs.find("stress-ng", "stress-ng")
-    done = programs.run(stress_ng.argv(binary, seconds=round(load_s["stress_ng"])))
-    return proven(stress_ng.TOOL, done, stress_ng.parse)
+    seconds = round(load_s["stress_ng"])
+    return proven(stress_ng.TOOL, programs.run(stress_ng.argv(binary, seconds=seconds)), stress_ng.parse, seconds)
 
 
 @pytest.fixture
@@ -66,7 +73,7 @@ def stressapptest_run(
     binary = programs.find("stressapptest", "stressapptest")
     seconds, threads = round(load_s["stressapptest"]), inventory.cpu.threads
     done = programs.run(stressapptest.argv(binary, megabytes=int(memory_gib * 1024), seconds=seconds, threads=threads))
-    return proven(stressapptest.TOOL, done, stressapptest.parse)
+    return proven(stressapptest.TOOL, done, stressapptest.parse, seconds)
 
 
 @pytest.fixture

@@ -30,11 +30,9 @@ def test_cpu(inventory: Inventory, machine: Machine | None, check: Check) -> Non
     for name, value in (("cpu_sockets", cpu.sockets), ("cpu_cores", cpu.cores), ("cpu_threads", cpu.threads)):
         check(name, {} if value is None else {"cpu": float(value)}, skipped=unread)
     if machine is not None and machine.cpu.model is not None:
-        check(
-            "cpu_model_differs",
-            {"cpu": float(not same(machine.cpu.model, cpu.model))},
-            notes={"cpu": f"found {cpu.model}"},
-        )
+        differs = {"cpu": float(not same(machine.cpu.model, cpu.model))} if cpu.model is not None else {}
+        unread = {"cpu": "the kernel shows no processor model"}
+        check("cpu_model_differs", differs, skipped=unread, notes={"cpu": f"found {cpu.model}"})
     if machine is not None and machine.cpu.governor is not None:
         differs = {"cpu": float(not same(machine.cpu.governor, cpu.governor))} if cpu.governor is not None else {}
         unread = {"cpu": "the machine offers no frequency governor (a VM leaves it to its host)"}
@@ -115,7 +113,12 @@ def test_disks(inventory: Inventory, machine: Machine | None, check: Check) -> N
     Measured: what the kernel lists. Disks beyond those declared are no fault.
     """
     declared = machine.disk if machine else ()
-    there = ", ".join(f"{disk.name} {disk.model} {disk.size_bytes / 1e9:.0f} GB" for disk in inventory.disks) or "none"
+    there = (
+        ", ".join(
+            f"{disk.name} {disk.model or 'without a model'} {disk.size_bytes / 1e9:.0f} GB" for disk in inventory.disks
+        )
+        or "none"
+    )
     counts = {
         f"declared-disk:{n}": float(len(matching(disk, inventory.disks))) for n, disk in enumerate(declared, start=1)
     }

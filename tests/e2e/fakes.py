@@ -1,0 +1,104 @@
+"""Programs that stand in for stress-ng and stressapptest, as shell scripts, each with one fault."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+STRESS_NG = """\
+stress-ng: info:  [4543] setting to a 1 second run per stressor
+stress-ng: info:  [4543] dispatching hogs: 2 cpu
+stress-ng: metrc: [4543] stressor       bogo ops real time  usr time  sys time   bogo ops/s     bogo ops/s
+stress-ng: metrc: [4543]                           (secs)    (secs)    (secs)   (real time) (usr+sys time)
+stress-ng: metrc: [4543] cpu               10611      1.00      1.98      0.00      3535.83        1773.96
+stress-ng: info:  [4543] successful run completed in 1.00s
+"""
+STRESS_NG_FAILING = STRESS_NG.replace(
+    "stress-ng: metrc: [4543] stressor",
+    "stress-ng: fail:  [4544] cpu: float80 error detected, failed calculation checksum\nstress-ng: metrc: [4543] stressor",
+)
+STRESSAPPTEST = """\
+Log: Commandline - stressapptest -s 1 -M 200 -m 2 -W
+Stats: SAT revision 1.0.6_autoconf, 64 bit binary
+Stats: Starting SAT, 200M, 1 seconds
+Stats: Found 0 hardware incidents
+Stats: Completed: 51126.00M in 1.00s 51126.30MB/s, with 0 hardware incidents, 0 errors
+Stats: Memory Copy: 51126.00M at 51131.01MB/s
+Stats: File Copy: 0.00M at 0.00MB/s
+
+Status: PASS - please verify no corrected errors
+"""
+STRESSAPPTEST_FAILING = STRESSAPPTEST.replace(
+    "PASS - please verify no corrected errors", "FAIL - test discovered HW problems"
+)
+
+# Fault -> the script; TEXT and FAILING are files that hold what the tool would have printed.
+SCRIPTS: Mapping[str, str] = {
+    "healthy": "sleep 1; cat TEXT",
+    "dies by SIGSEGV": "cat TEXT; kill -SEGV $$; sleep 9",
+    "hangs": "head -n 2 TEXT; sleep 900",
+    "prints rubbish": "sleep 1; head -c 65536 /dev/urandom",
+    "healthy text, exit 7": "sleep 1; cat TEXT; exit 7",
+    "failing text, exit 0": "sleep 1; cat FAILING",
+    "failing text, exit 7": "cat FAILING; exit 7",
+    "prints 100 MB": "sleep 1; cat TEXT; yes 'stress-ng: info:  [1] a flood of words' | head -c 104857600",
+    "prints nothing": "sleep 1",
+    "healthy text twice": "sleep 1; cat TEXT TEXT",
+    "healthy text at once": "cat TEXT",
+    "leaves a daemon": "(setsid sh -c 'sleep 900 >/dev/null 2>&1 </dev/null &') ; sleep 1; cat TEXT",
+}
+
+
+def write(folder: Path, tool: str, fault: str) -> Path:
+    """Put the tool with this fault into the folder."""
+    texts = {"stress-ng": (STRESS_NG, STRESS_NG_FAILING), "stressapptest": (STRESSAPPTEST, STRESSAPPTEST_FAILING)}
+    script = SCRIPTS[fault]
+    for name, text in zip(("TEXT", "FAILING"), texts[tool], strict=True):
+        file = folder / f"{tool}.{name}"
+        file.write_text(text, encoding="utf-8")
+        script = script.replace(name, f"'{file}'")
+    return program(folder, tool, script)
+
+
+def program(folder: Path, name: str, script: str) -> Path:
+    """Put a shell script of this name into the folder."""
+    file = folder / name
+    file.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    file.chmod(0o755)
+    return file
+
+
+def dmidecode(folder: Path, slots: list[str]) -> Path:
+    """A dmidecode that lists a DDR5 module of 32 GiB in each of the slots."""
+    handles = [
+        f"""\
+Handle 0x{0x1100 + index:04X}, DMI type 17, 92 bytes
+Memory Device
+\tArray Handle: 0x1000
+\tTotal Width: 64 bits
+\tData Width: 64 bits
+\tSize: 32 GB
+\tForm Factor: DIMM
+\tLocator: {slot}
+\tBank Locator: BANK {index}
+\tType: DDR5
+\tSpeed: 5600 MT/s
+\tManufacturer: Maker
+\tSerial Number: 0000{index}
+\tPart Number: PART-5600
+\tConfigured Memory Speed: 5600 MT/s
+"""
+        for index, slot in enumerate(slots)
+    ]
+    array = f"""\
+Handle 0x1000, DMI type 16, 23 bytes
+Physical Memory Array
+\tLocation: System Board Or Motherboard
+\tUse: System Memory
+\tError Correction Type: None
+\tMaximum Capacity: 192 GB
+\tNumber Of Devices: {len(slots)}
+"""
+    text = folder / "dmidecode.TEXT"
+    text.write_text("# dmidecode 3.4\nSMBIOS 3.5.0 present.\n\n" + "\n".join([array, *handles]), encoding="utf-8")
+    return program(folder, "dmidecode", f"cat '{text}'")

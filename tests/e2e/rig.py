@@ -1,0 +1,253 @@
+"""Drives the real `rigproof` as a user does, and reads what it left: journal, verdict.json, junit.xml."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import jenkins_schema
+from junitparser import Error, Failure, JUnitXml
+from junitparser.xunit2 import TestCase
+
+from acceptance import journal, lock, strays
+from acceptance.judge.record import Body, CheckEnded, CheckStarted, Entry
+
+BUSY = "another rigproof run has this machine"
+MACHINE = """\
+schema = 1
+name = "test"
+gpus = 0
+
+[[waiver]]
+skip = "kernel_log"
+reason = "an unprivileged user may not read it"
+"""
+Found = TypeVar("Found")
+
+
+def wait_for(what: Callable[[], Found | None], seconds: float = 40.0) -> Found:
+    """Look again and again until there is something."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        found = what()
+        if found:
+            return found
+        time.sleep(0.02)
+    raise AssertionError(f"nothing came within {seconds} s")
+
+
+def machine_is_free() -> bool:
+    """Whether no run of somebody else's holds the lock."""
+    try:
+        with lock.MachineLock():
+            return True
+    except lock.Busy:
+        return False
+
+
+@dataclass(frozen=True)
+class Run:
+    """A call of rigproof that has ended, and the run it made, if it made one."""
+
+    code: int
+    out: str
+    err: str
+    seconds: float
+    folder: Path | None
+
+    @property
+    def path(self) -> Path:
+        assert self.folder is not None, f"no run was made: {self.err}"
+        return self.folder
+
+    @property
+    def verdict(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.path / "verdict.json").read_bytes())
+        return found
+
+    def entries(self) -> tuple[Entry, ...]:
+        return journal.read(self.path, telemetry=True).entries
+
+    def bodies(self, kind: type[Body]) -> list[Any]:
+        return [entry.body for entry in self.entries() if isinstance(entry.body, kind)]
+
+    def ended(self) -> dict[str, str]:
+        """Outcome by check, as the sessions journalled it."""
+        return {body.check: body.outcome for body in self.bodies(CheckEnded)}
+
+    def outcomes(self) -> dict[str, str]:
+        """Outcome by check, as the fold found it."""
+        return {check["id"]: check["outcome"] for check in self.verdict["checks"]}
+
+    def texts(self, kind: str) -> str:
+        """All findings of verdict.json under this key, one a line."""
+        return "\n".join(f"{row['check']}: {row['text']}" for row in self.verdict[kind])
+
+    def cases(self) -> dict[str, TestCase]:
+        """The testcases of junit.xml by name, after it was held against the rules of Jenkins' schema."""
+        data = (self.path / "junit.xml").read_bytes()
+        assert jenkins_schema.faults(data) == []
+        cases = [TestCase.fromelem(case._elem) for suite in JUnitXml.fromstring(data) for case in suite]
+        found = {case.name or "": case for case in cases}
+        assert len(found) == len(cases), "two testcases share a name"
+        return found
+
+    def assert_agrees(self) -> None:
+        """Exit code, verdict.json, junit.xml and page say the same, and no process is left."""
+        verdict = self.verdict
+        assert self.code == verdict["exit_code"] == {"PASS": 0, "FAIL": 1, "UNJUDGED": 3}[verdict["verdict"]]
+        assert self.out.rstrip().splitlines()[-1].startswith(verdict["verdict"])
+        assert "Traceback" not in self.out + self.err
+        cases = self.cases()
+        planned = [check["id"] for check in verdict["checks"]]
+        assert [name for name in cases if name != "the whole run"] == planned
+        kinds = {"fail": Failure, "error": Error}
+        for check in verdict["checks"]:
+            results = cases[check["id"]].result
+            if check["outcome"] in kinds:
+                assert [type(result) for result in results] == [kinds[check["outcome"]]], check["id"]
+            else:
+                assert not any(isinstance(result, Failure | Error) for result in results), check["id"]
+        bad = any(isinstance(result, Failure | Error) for case in cases.values() for result in case.result)
+        assert bad or verdict["verdict"] == "PASS" or "skip" in self.outcomes().values()
+        assert f'<h1 class="{verdict["verdict"]}">' in (self.path / "report.html").read_text(encoding="utf-8")
+        assert strays.find(self.path.name) == {}
+
+
+@dataclass
+class Rig:
+    """One test's corner: a folder of fakes that goes before PATH, a machine file, an output folder."""
+
+    home: Path
+    variables: dict[str, str] = field(default_factory=dict)
+    started: list[subprocess.Popen[str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.fakes = self.home / "fakes"
+        self.out = self.home / "out"
+        self.work = self.home / "work"
+        for folder in (self.fakes, self.work):
+            folder.mkdir()
+        self.machine = self.home / "machine.toml"
+        self.machine.write_text(MACHINE, encoding="utf-8")
+        self.variables = {"PATH": os.pathsep.join([str(self.fakes), os.environ.get("PATH", os.defpath)])}
+
+    def declare(self, toml: str) -> None:
+        """Add to the machine file."""
+        self.machine.write_text(f"{MACHINE}\n{toml}\n", encoding="utf-8")
+
+    def argv(self, *more: str, only: str | None = None, burn: int | None = 1, machine: bool = True) -> list[str]:
+        """The arguments of `rigproof accept`."""
+        argv = ["accept", "--profile", "smoke", "--station", "host", "--out", str(self.out)]
+        argv += ["--machine", str(self.machine)] if machine else []
+        argv += ["--only", only] if only else []
+        argv += ["--burn", str(burn)] if burn else []
+        return [*argv, *more]
+
+    def start(
+        self,
+        arguments: Sequence[str],
+        *,
+        variables: Mapping[str, str] | None = None,
+        program: Sequence[str] | None = None,
+        prepare: Callable[[], None] | None = None,
+        wait: bool = True,
+    ) -> subprocess.Popen[str]:
+        """Start rigproof, when nobody else has the machine. `prepare` runs in the child before it becomes rigproof."""
+        if wait:
+            wait_for(machine_is_free, 100.0)
+
+        def child() -> None:
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job of a shell has it ignored
+            if prepare:
+                prepare()
+
+        started = subprocess.Popen(
+            [*(program or [str(Path(sys.executable).with_name("rigproof"))]), *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            cwd=self.work,
+            env={**os.environ, **self.variables, **(variables or {})},
+            preexec_fn=child,  # noqa: PLW1509 - no thread of ours runs at this moment
+        )
+        self.started.append(started)
+        return started
+
+    def clear(self) -> None:
+        """End what a test that failed has left running."""
+        for started in self.started:
+            started.kill()
+            started.communicate()
+
+    def finish(self, started: subprocess.Popen[str], before: set[Path], began: float) -> Run:
+        """Wait for it to end."""
+        out, err = started.communicate(timeout=110)
+        made = sorted(self.runs() - before)
+        assert len(made) <= 1
+        return Run(started.returncode, out, err, time.monotonic() - began, made[0] if made else None)
+
+    def run(
+        self,
+        arguments: Sequence[str],
+        *,
+        variables: Mapping[str, str] | None = None,
+        program: Sequence[str] | None = None,
+        prepare: Callable[[], None] | None = None,
+    ) -> Run:
+        """Run rigproof to its end. Where somebody else's run has the machine, wait for it."""
+        for _ in range(60):
+            before, began = self.runs(), time.monotonic()
+            started = self.start(arguments, variables=variables, program=program, prepare=prepare)
+            done = self.finish(started, before, began)
+            if BUSY not in done.err:
+                return done
+            time.sleep(2.0)
+        raise AssertionError("the machine was never free")
+
+    def accept(self, *more: str, only: str | None = None, burn: int | None = 1, machine: bool = True) -> Run:
+        """`rigproof accept` to its end."""
+        return self.run(self.argv(*more, only=only, burn=burn, machine=machine))
+
+    def runs(self) -> set[Path]:
+        """The run folders that are there."""
+        return {path.parent for path in self.out.glob("*/logs") if not path.parent.is_symlink()}
+
+    def started_run(self, before: set[Path]) -> Path:
+        """The folder of the run that begins now."""
+        return wait_for(lambda: next(iter(self.runs() - before), None))
+
+    def reached(self, folder: Path, check: str) -> None:
+        """Wait until this check has begun."""
+
+        def begun() -> bool:
+            for file in folder.glob("journal-*.jsonl"):
+                bodies = [entry.body for entry in journal.read_segment(file).entries]
+                if any(isinstance(body, CheckStarted) and body.check == check for body in bodies):
+                    return True
+            return False
+
+        wait_for(begun)
+
+
+def processes(run_id: str, *words: str, without: str = "reaper.py") -> list[int]:
+    """Process ids of a run whose command line holds all of these words, the oldest first."""
+    found = []
+    for pid in sorted(strays.find(run_id)):
+        with contextlib.suppress(OSError):
+            line = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").replace("\0", " ")
+            if all(word in line for word in words) and not (without and without in line):
+                found.append(pid)
+    return found

@@ -1,0 +1,46 @@
+"""A plain machine with the real tools passes, and everything about that run can be had again from its journal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from rig import Rig
+
+from acceptance import fixtures
+from acceptance.judge.record import Measured, RunEnded, ToolRan
+
+pytestmark = [pytest.mark.e2e, pytest.mark.tools, pytest.mark.timeout(200)]
+
+
+def test_smoke_on_a_machine_without_gpus(rig: Rig) -> None:
+    rig.machine = fixtures.locate("machines") / "cpu-only.toml"
+    rig.variables.clear()
+    run = rig.accept(burn=None)
+    run.assert_agrees()
+    assert run.verdict["verdict"] == "PASS"
+    assert run.verdict["scope"] == "full"
+    assert set(run.ended()) == set(run.outcomes())
+    assert {"cpu.stress_ng", "cpu.gemm[f64]", "cpu.gemm[f32]", "memory.bandwidth", "memory.stressapptest"} <= set(
+        run.ended()
+    )
+    ran = {Path(body.argv[0]).name: body.returncode for body in run.bodies(ToolRan) if "smartctl" not in body.argv[0]}
+    assert ran["stress-ng"] == ran["stressapptest"] == 0
+    assert set(ran.values()) == {0}
+    assert all(body.value is not None for body in run.bodies(Measured))
+    assert [end.complete for end in run.bodies(RunEnded)] == [True]
+    assert "cannot detect: " in run.out
+    again(rig, run.path)
+
+
+def again(rig: Rig, folder: Path) -> None:
+    """`judge` and `report` from the journal alone: the same verdict, the same files to the byte."""
+    names = ("verdict.json", "junit.xml", "report.html")
+    before = {name: (folder / name).read_bytes() for name in names}
+    judged = rig.run(["judge", str(folder)])
+    assert judged.code == 0
+    for name in names:
+        (folder / name).unlink()
+    reported = rig.run(["report", str(folder)])
+    assert reported.code == 0
+    assert {name: (folder / name).read_bytes() for name in names} == before

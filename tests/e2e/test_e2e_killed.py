@@ -1,0 +1,186 @@
+"""Killed, stopped, and started twice: a crash is evidence, and nothing is left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import time
+from pathlib import Path
+
+import fakes
+import pytest
+from rig import BUSY, Rig, Run, processes, wait_for
+
+from acceptance import journal, strays, unfinished
+from acceptance.judge.record import CheckEnded, CheckStarted, RunClosed, RunEnded, SessionEnded
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(280)]
+
+MOMENTS = 20
+SEED = 20
+ONLY = "gpu,cpu.stress_ng,memory.stressapptest,kernel_log"
+
+
+def healthy(rig: Rig) -> None:
+    for tool in ("stress-ng", "stressapptest"):
+        fakes.write(rig.fakes, tool, "healthy")
+
+
+def segments(folder: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in folder.glob("*.jsonl")}
+
+
+def whole_run(entries: tuple[journal.Entry, ...]) -> bool:
+    return any(isinstance(entry.body, RunEnded) and entry.body.complete for entry in entries)
+
+
+def test_the_harness_is_killed_at_twenty_moments(rig: Rig) -> None:
+    healthy(rig)
+    began = time.monotonic()
+    clean = rig.accept(only=ONLY)
+    assert clean.verdict["verdict"] == "PASS"
+    length = time.monotonic() - began
+    random_ = random.Random(SEED)
+    # One in each twentieth of a run, in no order: the moments spread over all that a run does.
+    moments = [(slot + random_.random()) * length / MOMENTS for slot in range(MOMENTS)]
+    random_.shuffle(moments)
+    killed: dict[Path, dict[str, bytes]] = {}
+    told = ""
+    for moment in moments:
+        before = rig.runs()
+        started = rig.start(rig.argv(only=ONLY))
+        time.sleep(moment)
+        started.kill()
+        told += started.communicate()[0]
+        for folder in rig.runs() - before:
+            # Not by the next start's sweep: the kernel tells every program that its harness has died.
+            wait_for(lambda name=folder.name: not strays.find(name), 10.0)  # type: ignore[misc]
+            killed[folder] = segments(folder)
+            assert (folder / "verdict.json").is_file() is False or whole_run(journal.read(folder).entries)
+    last = rig.accept(only=ONLY)
+    last.assert_agrees()
+    assert last.verdict["verdict"] == "PASS"
+    told += last.out
+    assert len(killed) >= MOMENTS // 2
+    mid_check = 0
+    for folder, kept in killed.items():
+        for name, data in kept.items():
+            assert (folder / name).read_bytes() == data, "what was journalled stays as it was"
+        if journal.SUPERVISOR not in kept:
+            continue  # killed before its journal began: there is nothing to close
+        mid_check += closed(folder, told)
+    assert mid_check >= MOMENTS // 4
+
+
+def closed(folder: Path, told: str) -> bool:
+    """Whether a check was running; asserts that the run was closed as it must be."""
+    verdict = json.loads((folder / "verdict.json").read_bytes())
+    entries = journal.read(folder, telemetry=True).entries
+    if whole_run(entries):  # it died while it wrote its reports or said its last words: everything had been measured
+        assert verdict["verdict"] == "PASS"
+        return False
+    assert verdict["verdict"] == "UNJUDGED"
+    assert folder.name in told
+    assert (folder / "report.html").is_file() or "before its plan was written" in verdict["unjudged"][0]["text"]
+    running = unfinished.running_check(tuple(e for e in entries if not isinstance(e.body, RunClosed)))
+    words = f"{running} was running" if running else "no check was running"
+    assert words in "\n".join(row["text"] for row in verdict["unjudged"]) or not (folder / "report.html").is_file()
+    return running is not None
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_run_with_its_reports(rig: Rig, number: signal.Signals) -> None:
+    fakes.write(rig.fakes, "stress-ng", "hangs")
+    healthy_after = rig.argv(only="gpu,cpu.stress_ng,kernel_log.during_run")
+    run = interrupted(rig, healthy_after, "cpu.stress_ng", number)
+    run.assert_agrees()
+    assert run.code == 3
+    assert run.verdict["verdict"] == "UNJUDGED"
+    assert run.outcomes() == {"gpu.present": "pass", "cpu.stress_ng": "error", "kernel_log.during_run": "error"}
+    assert f"cpu.stress_ng: did not finish: stopped by {number.name}" in run.texts("unjudged")
+    assert [end.complete for end in run.bodies(RunEnded)] == [False]
+
+
+def interrupted(rig: Rig, argv: list[str], check: str, number: signal.Signals) -> Run:
+    before, began = rig.runs(), time.monotonic()
+    started = rig.start(argv)
+    rig.reached(rig.started_run(before), check)
+    started.send_signal(number)
+    started.send_signal(number)  # people press it twice
+    return rig.finish(started, before, began)
+
+
+def test_a_signal_before_the_run_leaves_no_run(rig: Rig) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        started = rig.start(rig.argv(only="gpu"))
+        children = Path(f"/proc/{started.pid}/task/{started.pid}/children")
+        wait_for(children.read_text)  # it looks at the machine, or collects its checks
+        started.send_signal(number)
+        out, err = started.communicate(timeout=30)
+        assert started.returncode == 3
+        assert err == f"rigproof: stopped by {number.name}\n"
+        assert out == ""
+        assert rig.runs() == set()
+
+
+def test_a_killed_session_does_not_end_the_run(rig: Rig) -> None:
+    fakes.write(rig.fakes, "stress-ng", "hangs")
+    before, began = rig.runs(), time.monotonic()
+    started = rig.start(rig.argv(only="gpu,cpu.stress_ng,kernel_log"))
+    folder = rig.started_run(before)
+    rig.reached(folder, "cpu.stress_ng")
+    wait_for(lambda: processes(folder.name, "fakes/stress-ng"))
+    (session,) = processes(folder.name, "pytest", "session-load.json")
+    os.kill(session, signal.SIGKILL)
+    run = rig.finish(started, before, began)
+    run.assert_agrees()
+    assert run.verdict["verdict"] == "UNJUDGED"
+    assert "run: session load was ended by signal 9" in run.texts("unjudged")
+    assert "cpu.stress_ng: did not finish" in run.texts("unjudged")
+    assert "kernel_log.during_run" in run.ended()
+    assert [end.complete for end in run.bodies(SessionEnded) if end.session == "host-after"] == [True]
+
+
+@pytest.mark.parametrize("victim", ["load", "worker", "reaper"])
+def test_a_killed_load_is_an_error(rig: Rig, victim: str) -> None:
+    before, began = rig.runs(), time.monotonic()
+    started = rig.start(rig.argv(only="cpu.gemm[f64],cpu.stress_ng"))
+    fakes.write(rig.fakes, "stress-ng", "healthy")
+    folder = rig.started_run(before)
+    rig.reached(folder, "cpu.gemm[f64]")
+    # The load itself comes first, then its workers, which carry the same command line.
+    family = wait_for(lambda: found if len(found := processes(folder.name, "acceptance.loads.cpu_gemm")) > 1 else None)
+    reapers = processes(folder.name, "reaper.py", "acceptance.loads.cpu_gemm", without="")
+    time.sleep(1.0)
+    os.kill({"load": family[0], "worker": family[1], "reaper": reapers[0]}[victim], signal.SIGKILL)
+    run = rig.finish(started, before, began)
+    run.assert_agrees()
+    assert run.verdict["verdict"] == "UNJUDGED"
+    assert run.outcomes() == {"cpu.stress_ng": "pass", "cpu.gemm[f64]": "error"}
+    told = run.texts("unjudged")
+    assert "the load cpu_gemm " in told
+    assert "ended by signal 9" in told
+    started_checks = [body.check for body in run.bodies(CheckStarted)]
+    assert started_checks.count("cpu.gemm[f64]") == 1, "a load that died is never run again"
+    assert len(run.bodies(CheckEnded)) == 2
+
+
+def test_two_runs_at_once(rig: Rig) -> None:
+    healthy(rig)
+    before, began = rig.runs(), time.monotonic()
+    first = rig.start(rig.argv(only="cpu.stress_ng,memory.stressapptest"))
+    folder = rig.started_run(before)
+    second = rig.start(rig.argv(only="gpu"), wait=False)
+    out, err = second.communicate(timeout=30)
+    assert second.returncode == 2
+    assert err.count("\n") == 1
+    assert BUSY in err
+    assert str(folder) in err
+    assert str(first.pid) in err
+    assert "PASS" not in out
+    run = rig.finish(first, before, began)
+    assert run.folder == folder
+    run.assert_agrees()
+    assert run.ended() == {"cpu.stress_ng": "pass", "memory.stressapptest": "pass"}

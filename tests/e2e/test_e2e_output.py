@@ -1,0 +1,162 @@
+"""An output folder that cannot take a run."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import fakes
+import pytest
+from rig import Rig, processes, wait_for
+
+from acceptance import strays
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(150)]
+
+
+@pytest.mark.parametrize("where", ["a file", "below a file", "below /proc"])
+def test_a_folder_that_cannot_be_made(rig: Rig, where: str) -> None:
+    file = rig.home / "file"
+    file.write_text("")
+    rig.out = {"a file": file, "below a file": file / "out", "below /proc": Path("/proc/rigproof")}[where]
+    run = rig.accept(only="gpu")
+    assert run.code == 2
+    assert run.err.count("\n") == 1
+    assert run.err.startswith(f"rigproof: {rig.out}: no run can be written there (")
+    assert run.err.endswith("give another folder with --out\n")
+    assert run.out == ""
+
+
+def never_passes(rig: Rig) -> None:
+    """No verdict that was written says PASS, and the next start with room closes what was begun."""
+    for folder in rig.runs():
+        if (folder / "verdict.json").is_file():
+            assert json.loads((folder / "verdict.json").read_bytes())["verdict"] != "PASS"
+
+
+def no_more(pid: int) -> None:
+    """As on a full disk: no file of this process grows any more. Every user can ask this for processes of his own."""
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (16, 16))
+
+
+@pytest.mark.parametrize("moment", ["at its start", "in a check"])
+def test_the_harness_can_write_no_more(rig: Rig, moment: str) -> None:
+    fakes.write(rig.fakes, "stress-ng", "healthy")
+    argv = rig.argv(only="gpu,cpu.stress_ng")
+    before, began = rig.runs(), time.monotonic()
+    started = rig.start(argv)
+    folder = rig.started_run(before)
+    if moment == "in a check":
+        rig.reached(folder, "cpu.stress_ng")
+    else:
+        wait_for((folder / "journal.jsonl").exists)
+    no_more(started.pid)
+    run = rig.finish(started, before, began)
+    assert run.code == 3
+    assert "PASS" not in run.out
+    assert run.err.count("\n") == 1
+    assert "cannot be written (File too large): make room, then " in run.err
+    assert str(folder) in run.err
+    assert not (folder / "verdict.json").exists()
+    assert strays.find(folder.name) == {}
+    again = rig.run(argv)
+    again.assert_agrees()
+    assert again.code == 0
+    assert f"an earlier run ({folder.name}) was " in again.out
+    assert json.loads((folder / "verdict.json").read_bytes())["verdict"] == "UNJUDGED"
+
+
+def test_a_session_can_write_no_more(rig: Rig) -> None:
+    """The session gives up and says why; the supervisor, whose disk is not full, goes on to the reports."""
+    fakes.write(rig.fakes, "stress-ng", "healthy")
+    before, began = rig.runs(), time.monotonic()
+    started = rig.start(rig.argv(only="gpu,cpu.stress_ng,kernel_log.during_run"))
+    folder = rig.started_run(before)
+    rig.reached(folder, "cpu.stress_ng")
+    (session,) = processes(folder.name, "pytest", "session-load.json")
+    no_more(session)
+    run = rig.finish(started, before, began)
+    run.assert_agrees()
+    assert run.verdict["verdict"] == "UNJUDGED"
+    assert "run: session load ended with exit code 65" in run.texts("unjudged")
+    assert "journal-load.jsonl: cannot be written (File too large)" in run.texts("unjudged")
+    assert "kernel_log.during_run" in run.ended()
+
+
+def test_reports_that_cannot_be_written(rig: Rig) -> None:
+    fakes.write(rig.fakes, "stress-ng", "healthy")
+    folder = rig.accept(only="gpu,cpu.stress_ng").path
+    for name in ("junit.xml", "report.html", "verdict.json"):
+        kept = {file: file.read_bytes() for file in folder.iterdir() if file.is_file()}
+        size = len(kept[folder / name])
+        limit = (size - 1, size - 1)
+        run = rig.run(
+            ["report", str(folder)], prepare=lambda limit=limit: resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        )  # type: ignore[misc]
+        assert run.code == 3
+        assert run.err.count("\n") == 1
+        assert "cannot be written (File too large): make room, then run `rigproof report " in run.err
+        assert {file: file.read_bytes() for file in folder.iterdir() if file.is_file()} == kept, (
+            "the old ones stay whole"
+        )
+
+
+@contextlib.contextmanager
+def small_disk(folder: Path, size: str) -> Iterator[bool]:
+    """A file system of this size at the folder, where this user may mount one."""
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "rigproof-test", str(folder)]
+    mounted = os.geteuid() == 0 and subprocess.run(mount, capture_output=True, check=False).returncode == 0
+    try:
+        yield mounted
+    finally:
+        if mounted:
+            subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("size", ["8k", "40k"])
+def test_a_full_disk(rig: Rig, size: str) -> None:
+    """The real thing where the tests run as root; elsewhere the limit on file sizes stands in for it."""
+    fakes.write(rig.fakes, "stress-ng", "healthy")
+    with small_disk(rig.out, size) as mounted:
+        limit = 10_000_000 if mounted else 5_000
+        run = rig.run(
+            rig.argv(only="gpu,cpu.stress_ng"),
+            prepare=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+        )
+        assert run.code in (2, 3)
+        assert "PASS" not in run.out
+        assert run.err.count("\n") == 1
+        assert ("No space left on device" if mounted else "File too large") in run.err
+        never_passes(rig)
+
+
+@pytest.mark.parametrize("stream", ["closed pipe", "full", "closed"])
+def test_nobody_reads_what_it_says(rig: Rig, stream: str) -> None:
+    """A run outlives its audience: the verdict is in its files and in its exit code."""
+    fakes.write(rig.fakes, "stress-ng", "healthy")
+    reader, out = os.pipe()
+    os.close(reader)
+    if stream == "full":
+        os.close(out)
+        out = os.open("/dev/full", os.O_WRONLY)
+
+    def child() -> None:
+        if stream == "closed":
+            os.close(0)
+            os.close(1)
+        else:
+            os.dup2(out, 1)
+
+    before, began = rig.runs(), time.monotonic()
+    started = rig.start(rig.argv(only="gpu,cpu.stress_ng"), prepare=child)
+    os.close(out)
+    run = rig.finish(started, before, began)
+    assert (run.code, run.err) == (0, "")
+    assert run.verdict["verdict"] == "PASS"

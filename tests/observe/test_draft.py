@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from machine_tree import NO_DMI, Programs, Tree, completed
+
+from acceptance.deadline import Deadline
+from acceptance.judge import machine
+from acceptance.judge.expectation import declared_limits
+from acceptance.observe import draft, nvml
+from acceptance.observe.inventory import Inventory, observe
+from acceptance.observe.network import Link
+from acceptance.observe.storage import Disk
+from acceptance.tools.dmidecode import Dimm
+
+GIB = 1 << 30
+HOSTILE = 'a "quoted"\\ \ttab\nline\r\x00\x1b[31m\x7f\x85 \N{SNOWMAN} \U0001f600 [x] # = \'\'\' """ ü'
+
+
+def look(tree: Tree) -> Inventory:
+    programs = Programs(nvml=completed("", "no library", 1), dmidecode=completed(*NO_DMI))
+    return observe(tree.root, deadline=Deadline.after(9), run=programs, dmidecode="dmidecode")
+
+
+def vm(folder: Path) -> Inventory:
+    tree = Tree(folder)
+    tree.cpus([(0,), (1,)], model="Intel(R) Xeon(R) Processor", flags="fpu hypervisor")
+    tree.memory(24)
+    tree.disk("vda", "pci0000:00/0000:00:02.0/virtio1")
+    return look(tree)
+
+
+def tower(folder: Path) -> Inventory:
+    tree = Tree(folder)
+    tree.cpus([(core, core + 16) for core in range(16)])
+    tree.memory(128)
+    for bus in (0x41, 0x01):
+        tree.gpu(bus)
+    tree.driver()
+    tree.nic("enp5s0")
+    tree.nic("enp6s0", operstate="down")
+    tree.disk("nvme0n1", "pci0000:00/0000:04:00.0/nvme/nvme0")
+    tree.disk("nvme1n1", "pci0000:00/0000:05:00.0/nvme/nvme1")
+    tree.files("sys/class/dmi/id", board_name="Pro WS", bios_version="1.2")
+    tree.write("proc/sys/kernel/hostname", "box\n")
+    for disk in ("0000:04:00.0/nvme/nvme0", "0000:05:00.0/nvme/nvme1"):
+        tree.files(f"sys/devices/pci0000:00/{disk}", model="Samsung SSD 990", serial=disk[5:7])
+    return look(tree)
+
+
+def with_a_card_that_has_fallen_off(folder: Path) -> Inventory:
+    tree = Tree(folder)
+    tree.cpus([(0, 1)])
+    tree.memory()
+    tree.gpu(1)
+    tree.gpu(2, dead=True, driver=None)
+    return look(tree)
+
+
+def bare(folder: Path) -> Inventory:
+    """As little as a machine can show."""
+    tree = Tree(folder)
+    tree.write("proc/cpuinfo", "processor : 0\n")
+    tree.write("proc/meminfo", "MemTotal: 1 kB\n")
+    return look(tree)
+
+
+def dimm(slot: str, size_gib: float | None = 32) -> Dimm:
+    size = None if size_gib is None else int(size_gib * GIB)
+    return Dimm(slot, size, "DDR5", 5600, 5200, "Maker", f"part of {slot}", "1", 64, 80, None)
+
+
+def with_modules(seen: Inventory, *modules: Dimm) -> Inventory:
+    return replace(seen, memory=replace(seen.memory, dimms=modules, dimms_unread=None, slots_total=8))
+
+
+def back(seen: Inventory, folder: Path) -> machine.Machine:
+    file = folder / "draft.toml"
+    file.unlink(missing_ok=True)
+    draft.write(seen, file)
+    return machine.read(file)
+
+
+@pytest.mark.parametrize("build", [vm, tower, with_a_card_that_has_fallen_off, bare])
+def test_every_draft_reads_back(tmp_path: Path, build: object) -> None:
+    assert callable(build)
+    seen = build(tmp_path / "root")
+    found = back(seen, tmp_path)
+    assert found.gpus == len([function for function in seen.pci if function.is_display])
+    assert list(declared_limits(found, "draft.toml"))
+
+
+def test_a_tower_is_drafted_as_it_is(tmp_path: Path) -> None:
+    found = back(with_modules(tower(tmp_path / "root"), dimm("A1"), dimm("B1")), tmp_path)
+    assert (found.name, found.gpus) == ("box", 2)
+    assert (found.cpu.model, found.cpu.cores, found.cpu.threads, found.cpu.governor) == (
+        "AMD Ryzen",
+        16,
+        32,
+        "performance",
+    )
+    assert (found.memory.total_gib, found.memory.dimms, found.memory.channels) == (64, 2, None)
+    assert [(one.slot, one.part_number) for one in found.memory.dimm] == [("A1", "part of A1"), ("B1", "part of B1")]
+    assert [(one.size_gib, one.rated_mts, one.configured_mts) for one in found.memory.dimm] == [(32, 5600, 5200)] * 2
+    assert [(gpu.address, gpu.pci_id, gpu.link_width) for gpu in found.gpu] == [
+        ("0000:01:00.0", "10de:2684", 16),
+        ("0000:41:00.0", "10de:2684", 16),
+    ]
+    assert [(disk.model, disk.count, disk.size_gb) for disk in found.disk] == [("Samsung SSD 990", 2, 512)]
+    assert [(link.name, link.speed_mbps) for link in found.network] == [("enp5s0", 2500)]
+    assert (found.system.board, found.system.bios_version, found.system.driver) == ("Pro WS", "1.2", "570.86.15")
+
+
+def test_what_the_machine_file_cannot_say_is_left_out(tmp_path: Path) -> None:
+    seen = tower(tmp_path / "root")
+    odd = with_modules(seen, dimm("A1", 0.5), dimm("B1", None), dimm("C1", 1.5))
+    cpu = replace(odd.cpu, sockets=0, cores=None, governor="mixed: performance, powersave", model="")
+    pci = tuple(replace(function, max_link_width=12, device_id="10de:2684") for function in odd.pci)
+    disks = (Disk("sda", None, None, 10**12, "ssd", "sata", None), Disk("sdb", "Tiny", None, 5, "ssd", "usb", None))
+    found = back(replace(odd, cpu=cpu, pci=pci, disks=disks), tmp_path)
+    assert (found.cpu.sockets, found.cpu.cores, found.cpu.governor, found.cpu.model) == (None, None, None, None)
+    assert (found.memory.total_gib, found.memory.dimms) == (None, 3)
+    assert [one.size_gib for one in found.memory.dimm] == [None, None, None]
+    assert [gpu.link_width for gpu in found.gpu] == [None, None]
+    assert [(disk.model, disk.size_gb) for disk in found.disk] == [("Tiny", None)]
+
+
+def test_modules_that_were_not_read_are_told(tmp_path: Path) -> None:
+    seen = vm(tmp_path / "root")
+    for told in ("run it as root\nand again\x1b[31m", None):
+        memory = replace(seen.memory, dimms=None if told else (), dimms_unread=told)
+        text = draft.render(replace(seen, memory=memory))
+        assert tomllib.loads(text)["memory"] == {"total_gib": 24}
+        assert f"# modules were not read: {'run it as root and again?[31m' if told else 'none listed'}\n" in text
+
+
+def hostile(seen: Inventory, text: str) -> Inventory:
+    module = replace(dimm("A1"), slot=text or "A1", part_number=text)
+    link = Link(text or "x", "ethernet", None, 1000, None, True, False, None)
+    board = replace(seen.board, hostname=text, name=text, bios_version=text, nvidia_driver=text)
+    return replace(
+        with_modules(seen, module),
+        cpu=replace(seen.cpu, model=text, governor=text),
+        board=board,
+        disks=(Disk("sda", text, text, 10**12, "ssd", "sata", text),),
+        links=(link,),
+        nvml=nvml.NvmlAnswer(
+            None, None, (nvml.NvmlDevice(0, text, text, "0000:01:00.0", text, text, 1, None, None),), None, None
+        ),
+    )
+
+
+def test_strings_arrive_as_they_are(tmp_path: Path) -> None:
+    found = back(hostile(tower(tmp_path / "root"), HOSTILE), tmp_path)
+    assert (found.name, found.cpu.model, found.cpu.governor, found.system.board) == (HOSTILE,) * 4
+    assert (found.memory.dimm[0].slot, found.memory.dimm[0].part_number) == (HOSTILE, HOSTILE)
+    assert (found.disk[0].model, found.network[0].name, found.gpu[0].model) == (HOSTILE,) * 3
+
+
+@pytest.fixture(scope="module")
+def some_tower(tmp_path_factory: pytest.TempPathFactory) -> Inventory:
+    return tower(tmp_path_factory.mktemp("tower"))
+
+
+@settings(deadline=None)  # a busy machine is no fault
+@given(text=st.text())
+def test_no_string_makes_an_invalid_file(some_tower: Inventory, text: str) -> None:
+    found = tomllib.loads(draft.render(hostile(some_tower, text)))
+    assert found["name"] == (text or "machine")
+    assert found["network"][0]["name"] == (text or "x")
+
+
+def test_bytes_that_are_no_text(some_tower: Inventory, tmp_path: Path) -> None:
+    found = back(hostile(some_tower, b"eth\xff".decode("utf-8", "surrogateescape")), tmp_path)
+    assert found.network[0].name == "eth?"
+
+
+def test_somebody_elses_file_is_not_overwritten(some_tower: Inventory, tmp_path: Path) -> None:
+    file = tmp_path / "machine.toml"
+    file.write_text("mine")
+    with pytest.raises(
+        draft.DraftError, match=r"machine\.toml: is there already and is not overwritten: give another name"
+    ):
+        draft.write(some_tower, file)
+    assert file.read_text() == "mine"
+    with pytest.raises(draft.DraftError, match=r"cannot be written \(No such file or directory\): give another place"):
+        draft.write(some_tower, tmp_path / "nowhere/machine.toml")

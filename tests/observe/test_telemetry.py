@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from machine_tree import Tree
+
+from acceptance.judge.measurement import UNITS as KNOWN_UNITS
+from acceptance.observe import telemetry
+from acceptance.observe.telemetry import Sensors, Thinning
+
+CPU = "sys/devices/system/cpu"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    return Tree(tmp_path)
+
+
+def intel(tree: Tree) -> None:
+    """Two packages of two cores with two threads each; siblings show the same counters."""
+    for cpu in range(8):
+        package, core = cpu % 4 // 2, cpu % 2
+        tree.files(f"{CPU}/cpu{cpu}/topology", physical_package_id=package, core_id=core)
+        throttle = f"{CPU}/cpu{cpu}/thermal_throttle"
+        tree.files(throttle, core_throttle_count=1 + core, package_throttle_count=10 * (1 + package))
+        tree.files(f"{CPU}/cpu{cpu}/cpufreq", scaling_cur_freq=1_000_000 + 100_000 * cpu)
+    tree.write(f"{CPU}/cpufreq/policy0/x", "")
+    for package in range(2):
+        hwmon = f"sys/class/hwmon/hwmon{package + 1}"
+        tree.files(hwmon, name="coretemp", temp1_input=60_000 + package, temp2_input=55_000, temp1_max=100_000)
+    tree.files("sys/class/hwmon/hwmon0", name="nvme", temp1_input=95_000)
+
+
+def test_an_intel_server(tree: Tree) -> None:
+    intel(tree)
+    found = Sensors.find(tree.root).read()
+    assert found == {
+        "cpu_temperature_c": 60.001,
+        # cores 1 + 2 in each package, packages 10 + 20, each once
+        "cpu_throttle_count": (1 + 2) * 2 + 10 + 20,
+        "cpu_mhz_min": 1000.0,
+        "cpu_mhz_mean": 1350.0,
+        "cpu_mhz_max": 1700.0,
+    }
+    assert Sensors.find(tree.root).offered() == set(found)
+
+
+def test_an_amd_desktop(tree: Tree) -> None:
+    tree.files("sys/class/hwmon/hwmon3", name="k10temp", temp1_input=48_625, temp3_input=45_000)
+    for cpu in range(2):
+        tree.files(f"{CPU}/cpu{cpu}/topology", physical_package_id=0, core_id=cpu)
+    assert Sensors.find(tree.root).read() == {"cpu_temperature_c": 48.625}
+
+
+def test_thermal_zones_where_no_driver_shows_a_temperature(tree: Tree) -> None:
+    tree.files("sys/class/thermal/thermal_zone0", type="acpitz", temp=27_800)
+    tree.files("sys/class/thermal/thermal_zone1", type="x86_pkg_temp", temp=51_000)
+    assert Sensors.find(tree.root).read() == {"cpu_temperature_c": 51.0}
+    tree.files("sys/class/hwmon/hwmon0", name="zenpower", temp1_input=39_000)
+    assert Sensors.find(tree.root).read() == {"cpu_temperature_c": 39.0}
+
+
+def test_a_machine_that_offers_nothing(tree: Tree) -> None:
+    assert Sensors.find(tree.root).read() == {}
+    assert Sensors.find(tree.root).offered() == frozenset()
+
+
+def test_load_memory_and_stolen_time(tree: Tree) -> None:
+    tree.write("proc/stat", "cpu  10 20 30 40 50 60 70 250 90 100\ncpu0 1 2 3 4 5 6 7 8 9 10\nintr 1\n")
+    tree.write("proc/loadavg", "1.25 0.80 0.60 2/345 6789\n")
+    tree.write("proc/meminfo", "MemTotal:  2097152 kB\nMemFree: 1 kB\nMemAvailable:    1572864 kB\n")
+    assert Sensors.find(tree.root).read() == {
+        "cpu_steal_s": 250 / os.sysconf("SC_CLK_TCK"),
+        "load_1m": 1.25,
+        "memory_available_gib": 1.5,
+    }
+
+
+@pytest.mark.parametrize(
+    "text", ["", "cpu", "cpu 1 2 3", "intr 1 2 3 4 5 6 7 8 9", "MemAvailable:", "MemAvailable: lots kB", "nan inf"]
+)
+def test_what_is_cut_short_is_absent(tree: Tree, text: str) -> None:
+    for path in ("proc/stat", "proc/loadavg", "proc/meminfo"):
+        tree.write(path, text)
+    assert Sensors.find(tree.root).read() == {}
+
+
+def test_a_sensor_that_fails_for_a_moment(tree: Tree) -> None:
+    intel(tree)
+    sensors = Sensors.find(tree.root)
+    (tree.root / "sys/class/hwmon/hwmon2/temp1_input").unlink()
+    tree.write("sys/class/hwmon/hwmon1/temp1_input", "")
+    assert sensors.read()["cpu_temperature_c"] == 55.0
+    # A sum without one of its counters would look like a counter that went back.
+    tree.write(f"{CPU}/cpu0/thermal_throttle/core_throttle_count", "nan\n")
+    assert "cpu_throttle_count" not in sensors.read()
+    for cpu in range(8):
+        (tree.root / f"{CPU}/cpu{cpu}/cpufreq/scaling_cur_freq").unlink()
+    assert not {name for name in sensors.read() if "mhz" in name}
+
+
+def test_cpus_without_topology_count_nothing(tree: Tree) -> None:
+    tree.files(f"{CPU}/cpu0/thermal_throttle", core_throttle_count=5)
+    assert telemetry.throttle_files(tree.root) == ()
+
+
+def test_every_reading_has_a_unit(tree: Tree) -> None:
+    intel(tree)
+    assert Sensors.find().offered() <= set(telemetry.UNITS)
+    assert set(telemetry.UNITS.values()) <= KNOWN_UNITS
+
+
+# --- thinning ---
+
+Kept = list[tuple[dict[str, float], float, dict[str, float] | None, dict[str, float] | None]]
+
+
+def thinned(samples: dict[float, float], *, began_s: float = 100.0) -> tuple[Kept, Thinning]:
+    kept: Kept = []
+    thinning = Thinning(lambda values, span_s, low, high: kept.append((values, span_s, low, high)), began_s)
+    for moment, value in samples.items():
+        thinning.put(moment, {"x": value})
+    return kept, thinning
+
+
+def test_the_first_hour_is_kept_whole() -> None:
+    kept, thinning = thinned({100.0: 1.0, 101.0: 2.0, 3699.9: 3.0})
+    assert kept == [({"x": value}, 0.0, None, None) for value in (1.0, 2.0, 3.0)]
+    thinning.flush(3700.0)
+    assert len(kept) == 3
+
+
+def test_then_one_of_each_ten_seconds() -> None:
+    values = {3700.0 + second: float(second % 7) for second in range(25)}
+    kept, thinning = thinned(values)
+    assert [span for _, span, _, _ in kept] == [10.0, 10.0]
+    first = [float(second % 7) for second in range(11)]
+    assert kept[0] == ({"x": sum(first) / 11}, 10.0, {"x": 0.0}, {"x": 6.0})
+    thinning.flush(3725.0)
+    assert kept[2] == ({"x": (1 + 2 + 3) / 3}, 3.0, {"x": 1.0}, {"x": 3.0})
+    thinning.flush(3726.0)
+    assert len(kept) == 3
+
+
+def test_a_reading_that_is_not_always_there() -> None:
+    kept, thinning = thinned({})
+    thinning.put(4000.0, {"x": 1.0})
+    thinning.put(4001.0, {"x": 3.0, "y": 7.0})
+    thinning.put(4002.0, {})
+    thinning.flush(4002.0)
+    assert kept == [({"x": 2.0, "y": 7.0}, 2.0, {"x": 1.0, "y": 7.0}, {"x": 3.0, "y": 7.0})]

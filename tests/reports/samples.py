@@ -1,0 +1,170 @@
+"""Runs to render: a small one with every kind of outcome, one that passes, and one whose every text is hostile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import journals
+
+from acceptance.journal import Journal
+from acceptance.judge.machine import Waiver
+from acceptance.judge.measurement import Limit
+from acceptance.judge.plan import Due, Plan, PlannedCheck
+from acceptance.judge.record import (
+    Body,
+    CheckEnded,
+    CheckStarted,
+    Entry,
+    Event,
+    Measured,
+    Note,
+    RunEnded,
+    RunStarted,
+    SessionEnded,
+    SessionStarted,
+    Skipped,
+    ToolRan,
+)
+from acceptance.judge.verdict import Verdict, fold
+
+PROVENANCE = {"rigproof": "0.1.0", "host": "box", "kernel": "6.12", "commit": "abc"}
+LOOKED = "PCI bus: no NVIDIA device -> reseat the card\nkernel driver: not loaded -> the card first"
+INVENTORY: dict[str, Any] = {
+    "cpu": {"model": "EPYC 9554", "sockets": 1, "cores": 64, "threads": 128},
+    "memory": {
+        "total_bytes": 24 << 30,
+        "dimms": [
+            {"slot": "A1", "size_bytes": 32 << 30, "kind": "DDR5", "configured_mts": 4800, "part_number": "PART"},
+            {"slot": "B1", "size_bytes": None, "kind": None, "configured_mts": None, "part_number": None},
+        ],
+        "dimms_unread": "no rights",
+    },
+    "disks": [{"name": "nvme0n1", "model": None, "size_bytes": 10**12, "kind": "nvme"}],
+    "links": [
+        {"name": "eth0", "up": True, "speed_mbps": 10000, "driver": "mlx5"},
+        {"name": "eth1", "up": False, "speed_mbps": None, "driver": None},
+    ],
+    "pci": [{"address": "0000:01:00.0", "device_id": "10de:2684", "driver": None}],
+    "board": {
+        "vendor": "Maker",
+        "name": None,
+        "bios_version": "1",
+        "kernel": "6",
+        "os": "Debian",
+        "nvidia_driver": None,
+    },
+}
+
+
+def journal(bodies: Sequence[Body], torn: Sequence[str] = ()) -> Journal:
+    """A journal as it is read back."""
+    return Journal(Path("/runs/run-1"), tuple(journals.entries(bodies)), tuple(torn), ("boot",), 1)
+
+
+def passing(*checks: PlannedCheck) -> tuple[Verdict, Journal]:
+    """A run in which everything passed."""
+    found = journal(journals.bodies(journals.plan(*checks)))
+    return fold(found.entries), found
+
+
+def mixed_plan() -> Plan:
+    """A check for each outcome, with a waiver."""
+    floor = Limit("GB/s", "half of the peak", low=10.0, warn_low=12.0)
+    none = Limit("count", "no fault is sound", high=0.0)
+    waiver = Waiver(reason="a virtual disk", skip="storage.health", component="disk:*")
+    spare = Waiver(reason="never needed", measurement="bandwidth", component="memory", worst=1.0)
+    checks = (
+        journals.check(
+            "gpu.present", journals.due("gpu_count", "machine", "count", Limit("count", "declared", 1.0, 1.0))
+        ),
+        journals.check("storage.health", journals.due("disk_faults", "disk:vda", "count", none)),
+        journals.check("memory.bandwidth", journals.due("bandwidth", "memory", "GB/s", floor)),
+        journals.check(
+            "cpu.gemm[f64]",
+            *(journals.due("gemm", f"core:{n}", "GFLOP/s", None) for n in range(3)),
+        ),
+        journals.check("cpu.burn", journals.due("failures", "cpu", "count", none)),
+        journals.check("cpu.last", journals.due("late", "cpu", "count", none)),
+        journals.check("kernel_log.during_run", journals.due("kernel_faults", "system", "count", none)),
+    )
+    return journals.plan(*checks, waivers=[waiver, spare])
+
+
+def mixed_bodies() -> list[Body]:
+    """What a run of that plan journalled: a fail, a waived skip, a warning, an error, a check that never ran, and an Xid."""
+    made = mixed_plan()
+    ids = tuple(check.id for check in made.checks)
+    return [
+        RunStarted("run-1", made, PROVENANCE, "machine-1"),
+        Note("the kernel log was not followed: no rights"),
+        SessionStarted("load", made.digest, ids),
+        CheckStarted("gpu.present"),
+        Measured("gpu.present", "gpu_count", "machine", "count", 0.0, note=LOOKED),
+        CheckEnded(
+            "gpu.present", "fail", f"gpu_count on machine: measured 0 ({LOOKED}), limit = 1; basis: declared", 0.1
+        ),
+        CheckStarted("storage.health"),
+        Skipped("storage.health", "smartctl cannot read it: run it as root", "disk_faults", "disk:vda"),
+        CheckEnded("storage.health", "pass", "", 0.2),
+        CheckStarted("memory.bandwidth"),
+        Measured("memory.bandwidth", "bandwidth", "memory", "GB/s", 11.0, serial="SN1"),
+        ToolRan("memory.bandwidth", ("python", "-m", "load"), 0, 3.0, "logs/memory.bandwidth-1.log"),
+        CheckEnded("memory.bandwidth", "pass", "", 3.0),
+        CheckStarted("cpu.gemm[f64]"),
+        *(Measured("cpu.gemm[f64]", "gemm", f"core:{n}", "GFLOP/s", 30.0 + n) for n in range(3)),
+        CheckEnded("cpu.gemm[f64]", "pass", "", 4.0),
+        CheckStarted("cpu.burn"),
+        Event("xid", "fatal", "NVRM: Xid 79", "the GPU has fallen off the bus", "reseat it", code=79, component="gpu0"),
+        CheckEnded("cpu.burn", "error", "stress-ng was ended by signal 11", 1.0),
+        SessionEnded("load", True, "ended with exit code 1", 9.0),
+        RunEnded(False, "stopped by SIGINT"),
+    ]
+
+
+def mixed() -> tuple[Verdict, Journal]:
+    """That run, judged."""
+    found = journal(mixed_bodies(), ["journal-load.jsonl ends in half a line"])
+    return fold(found.entries), found
+
+
+def hostile(text: str) -> tuple[Verdict, Journal]:
+    """A run in which everything that comes from outside is this text."""
+    limit = Limit("count", f"basis {text}", high=0.0)
+    due = Due("errors", f"disk:{text}", "count", limit, f"origin {text}")
+    unlimited = Due("rate", f"disk:{text}", "GB/s", None, "none", unlimited=f"because {text}")
+    skipped = Due("skipped", f"disk:{text}", "GB/s", Limit("GB/s", f"basis {text}", low=1.0), "none")
+    checks = tuple(
+        PlannedCheck(f"subject.{name}", f"title {text}", "load", 1.0, (due, unlimited, skipped))
+        for name in ("one", "two", "three")
+    )
+    made = journals.plan(
+        *checks, gaps=[f"gap {text}"], waivers=[Waiver(reason=f"waiver {text}", skip="subject.three", component=None)]
+    )
+    bodies: list[Body] = [
+        RunStarted("run-1", made, {"host": f"host {text}", "machine": text}, "machine-1", injected=text),
+        SessionStarted("load", made.digest, tuple(check.id for check in checks)),
+        Note(f"note {text}"),
+        Note(f"trouble {text}", trouble=True),
+        Event("xid", "fatal", f"said {text}", f"meaning {text}", f"action {text}", component=f"gpu {text}", code=text),
+    ]
+    for check in checks:
+        component = f"disk:{text}"
+        bodies += [
+            CheckStarted(check.id),
+            Measured(check.id, "errors", component, "count", 3.0, serial=f"serial {text}", note=f"note {text}"),
+            Measured(check.id, "rate", component, "GB/s", 3.0, serial=f"serial {text}", note=f"one {text}\ntwo {text}"),
+            Skipped(check.id, f"reason {text}", "skipped", component),
+            ToolRan(check.id, (f"tool {text}", text), 1, 1.0, f"logs/{text}"),
+            Event("xid", "error", f"said {text}", f"meaning {text}", f"action {text}", component=f"gpu {text}"),
+            CheckEnded(check.id, "fail" if check.id.endswith("one") else "error", f"message {text}", 1.0),
+        ]
+    bodies += [SessionEnded("load", False, f"detail {text}", 1.0), RunEnded(False, f"end {text}")]
+    found = journal(bodies, [f"torn {text}"])
+    return fold(found.entries), found
+
+
+def entry(body: Body) -> Entry:
+    """A record as a view is shown it."""
+    return journals.entries([body])[0]

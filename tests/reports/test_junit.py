@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import jenkins_schema
+import journals
+import pytest
+import samples
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from junitparser import Error, Failure, JUnitXml, Skipped
+from junitparser.xunit2 import TestCase
+
+from acceptance.judge.verdict import UnreadableRun, fold
+from acceptance.reports import junit
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "a]]>b <![CDATA[ &amp; &#0; \"quoted\" 'too'",
+    "\x00\x01\x08\x0b\x1b[31mred\x1b[0m\x7f\x9b",
+    "\U0001d558 \U0001f525 \uffff \ufdd0",
+    "\ud800 lone",
+    "one\r\ntwo\nthree\rfour",
+    "x" * 3_000_000,
+    "\x1b" * 1_000_000,
+]
+
+
+def cases(data: bytes) -> dict[str, TestCase]:
+    found = [TestCase.fromelem(case._elem) for suite in JUnitXml.fromstring(data) for case in suite]
+    return {case.name or "": case for case in found}
+
+
+def test_a_run_with_every_outcome() -> None:
+    verdict, found = samples.mixed()
+    data = junit.render(verdict, found)
+    assert jenkins_schema.faults(data) == []
+    read = cases(data)
+    assert list(read) == [*(check.id for check in verdict.checks), junit.RUN]
+    kinds = {name: [type(result) for result in case.result] for name, case in read.items()}
+    assert kinds == {
+        "gpu.present": [Failure],
+        "storage.health": [Skipped],
+        "memory.bandwidth": [],
+        "cpu.gemm[f64]": [],
+        "cpu.burn": [Failure],  # the Xid speaks louder than the tool's end
+        "cpu.last": [Error],
+        "kernel_log.during_run": [Error],
+        junit.RUN: [Error],
+    }
+    assert read["gpu.present"].classname == "rigproof.gpu"
+    assert read["gpu.present"].result[0].message == "gpu_count on machine: measured 0, limit = 1; basis: declared"
+    assert read["gpu.present"].result[0].text.splitlines()[1:] == samples.LOOKED.splitlines()
+    assert read["storage.health"].result[0].type == "waived"
+    assert "never ran: stopped by SIGINT" in read["cpu.last"].result[0].message
+
+
+def test_numbers_are_properties_of_their_testcase() -> None:
+    verdict, found = samples.mixed()
+    properties = {p.name: p.value for p in cases(junit.render(verdict, found))["memory.bandwidth"].properties()}
+    assert properties == {
+        "bandwidth[memory]": "11",
+        "bandwidth[memory].unit": "GB/s",
+        "bandwidth[memory].serial": "SN1",
+        "bandwidth[memory].low": "10",
+        "bandwidth[memory].warn_low": "12",
+        "bandwidth[memory].basis": "half of the peak (class default)",
+    }
+
+
+def test_provenance_is_in_the_suite_and_logs_are_attached() -> None:
+    verdict, found = samples.mixed()
+    data = junit.render(verdict, found)
+    (suite,) = JUnitXml.fromstring(data)
+    properties = {p.name: p.value for p in suite.properties()}
+    assert properties["verdict"] == "FAIL"
+    assert properties["run_id"] == "run-1"
+    assert properties["commit"] == "abc"
+    assert properties["stale_waiver_1"] == "bandwidth on memory: never needed"
+    assert suite.hostname == "box"
+    assert suite.timestamp == "2026-01-01T00:00:00"
+    out = cases(data)["memory.bandwidth"].system_out
+    assert "[[ATTACHMENT|/runs/run-1/logs/memory.bandwidth-1.log]]" in out
+    assert "ran python -m load (exit 0, 3.0 s)" in out
+
+
+def test_a_passing_run_has_no_result_and_no_testcase_of_its_own() -> None:
+    verdict, found = samples.passing()
+    data = junit.render(verdict, found)
+    assert jenkins_schema.faults(data) == []
+    assert {name: case.result for name, case in cases(data).items()} == {"link.copy": []}
+    assert b' failures="0"' in data
+    assert b'<property name="verdict" value="PASS"/>' in data
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_text_stays_text(text: str) -> None:
+    verdict, found = samples.hostile(text)
+    data = junit.render(verdict, found)
+    assert jenkins_schema.faults(data) == []
+    assert set(cases(data)) == {"subject.one", "subject.two", "subject.three", junit.RUN}
+    assert len(data) < 400_000
+    assert b"<script" not in data
+    assert b"\x1b" not in data
+
+
+def test_every_core_of_a_large_machine_keeps_its_line_and_its_log() -> None:
+    check = journals.check("cpu.gemm", *(journals.due("rate", f"core:{n}") for n in range(512)))
+    made = journals.plan(check)
+    low = {("rate", f"core:{n}"): 1.0 for n in range(512)}
+    found = samples.journal(journals.bodies(made, low))
+    case = cases(junit.render(fold(found.entries), found))["cpu.gemm"]
+    assert len(case.result[0].text.splitlines()) == 512
+    assert "rate on core:511: 1 GB/s, limit >= 100 GB/s" in case.system_out
+
+
+@settings(max_examples=60, deadline=None)
+@given(journals.plans(), st.lists(journals.records, max_size=12))
+def test_every_planned_check_has_one_testcase(made: journals.Plan, records: list[journals.Body]) -> None:
+    found = samples.journal([*journals.bodies(made)[:-1], *records])
+    try:
+        verdict = fold(found.entries)
+    except UnreadableRun:
+        return
+    data = junit.render(verdict, found)
+    assert jenkins_schema.faults(data) == []
+    read = cases(data)
+    assert [name for name in read if name != junit.RUN] == [check.id for check in made.checks]
+    red = any(isinstance(result, Failure | Error) for case in read.values() for result in case.result)
+    assert red or verdict.verdict == "PASS" or any(check.outcome == "skip" for check in verdict.checks)
+
+
+@pytest.mark.parametrize(
+    ("data", "fault"),
+    [
+        (b"<testsuites", "no XML"),
+        (b"<testsuite/>", "the root is testsuite"),
+        (b'<testsuites skipped="1"/>', "testsuites has skipped"),
+        (b'<testsuites time="1e5"/>', "time 1e5"),
+        (b'<testsuites><testsuite name="a"/></testsuites>', "testsuite lacks "),
+        (b"<testsuites>text</testsuites>", "text in testsuites"),
+        (b"<testsuites><b/></testsuites>", "b is no element"),
+        (
+            b'<testsuites><testsuite name="a" tests="2" failures="0" errors="0" skipped="0" time="0"><testcase name="b"/></testsuite>'
+            b"</testsuites>",
+            "the suite counts",
+        ),
+        (
+            b'<testsuites><testsuite name="a" tests="2" failures="0" errors="0" skipped="0" time="0"><testcase name="b"/>'
+            b'<testcase name="b"/></testsuite></testsuites>',
+            "the name b stands twice",
+        ),
+        (
+            b'<testsuites><testsuite name="a" tests="1" failures="1" errors="1" skipped="0" time="0"><testcase name="b"><failure/>'
+            b"<error/></testcase></testsuite></testsuites>",
+            "two results",
+        ),
+    ],
+)
+def test_the_checker_sees_what_breaks_the_rules(data: bytes, fault: str) -> None:
+    assert any(fault in found for found in jenkins_schema.faults(data))

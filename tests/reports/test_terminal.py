@@ -1,0 +1,240 @@
+from __future__ import annotations
+
+import io
+import os
+import pty
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+import journals
+import pytest
+import samples
+from rich.console import Console
+from test_junit import HOSTILE
+
+from acceptance.judge.record import Body, CheckEnded, CheckStarted, Event, Measured, Skipped
+from acceptance.judge.verdict import Verdict
+from acceptance.reports.screen import Screen
+from acceptance.reports.terminal import Terminal
+
+
+class Watched(io.StringIO):
+    """A terminal as far as programs ask."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def piped() -> tuple[Terminal, io.StringIO]:
+    out = io.StringIO()
+    return Terminal(Console(file=out, highlight=False)), out
+
+
+def watched(width: int) -> tuple[Terminal, io.StringIO]:
+    out = Watched()
+    environment = {"TERM": "xterm-256color", "COLUMNS": str(width)}
+    return Terminal(Console(file=out, highlight=False, width=width, _environ=environment, force_terminal=True)), out
+
+
+def shown(verdict: Verdict) -> list[str]:
+    terminal, out = piped()
+    terminal.verdict(verdict, ["/runs/run-1/report.html"])
+    return out.getvalue().splitlines()
+
+
+def test_violations_first_the_verdict_last() -> None:
+    verdict, _ = samples.mixed()
+    lines = shown(verdict)
+    assert lines[0] == "FAIL gpu.present: gpu_count on machine: measured 0, limit = 1; basis: declared"
+    assert lines[1:3] == ["    " + line for line in samples.LOOKED.splitlines()]
+    assert lines[3] == "FAIL cpu.burn: xid 79 on gpu0: the GPU has fallen off the bus -> reseat it"
+    assert "UNJUDGED cpu.burn: stress-ng was ended by signal 11" in lines
+    assert "UNJUDGED cpu.last, kernel_log.during_run: never ran: stopped by SIGINT" in lines
+    assert [line for line in lines if line.startswith(("waived storage.health: ", "warning memory.bandwidth: "))]
+    assert "stale waiver, not needed in this run: bandwidth on memory: never needed" in lines
+    assert "recorded without a limit: gemm (`rigproof plan` says why)" in lines
+    assert lines[-2] == "/runs/run-1/report.html"
+    assert lines[-1] == "FAIL: 2 passed, 2 failed, 2 errors, 1 skipped, 1 waived"
+
+
+def test_what_a_pass_does_not_cover_is_in_its_line() -> None:
+    made = journals.plan(declared=False)
+    found = samples.journal(journals.bodies(made))
+    assert shown(samples.fold(found.entries))[-1] == "PASS (inventory not declared): 1 passed"
+
+
+def test_the_plan_is_told_before_anything_is_heated() -> None:
+    terminal, out = piped()
+    terminal.plan(samples.mixed_plan(), "a minute", details=True)
+    text = out.getvalue()
+    assert "profile smoke: a minute\nplan: 7 checks, 9 measurements, about 7 s\n" in text
+    assert "cannot detect: faults that need heat" in text
+    assert "      bandwidth on memory >= 10 GB/s: half of the peak (class default)" in text
+    assert "      gemm on core:0 recorded, not judged: no limit can be" in text
+    terminal, out = piped()
+    terminal.plan(journals.plan(gaps=["gpu7: nothing loads it"]), "a minute", details=False)
+    assert "plan: 1 check, 1 measurement, about 1 s\n" in out.getvalue()
+    assert "gap: gpu7: nothing loads it" in out.getvalue()
+
+
+def told(*bodies: Body) -> str:
+    terminal, out = piped()
+    terminal.start(samples.mixed_plan())
+    for body in bodies:
+        terminal.entry(samples.entry(body))
+    terminal.stop()
+    return out.getvalue()
+
+
+def test_a_check_is_one_line_with_its_first_figures() -> None:
+    name = "cpu.gemm[f64]"
+    bodies = [Measured(name, "gemm", f"core:{n}", "GFLOP/s", 30.0 + n) for n in range(3)]
+    bodies.append(Measured(name, "total", "cpu", "GFLOP/s", 93.0))
+    bodies.append(Measured(name, "wrong", "cpu", "count", 0.0))
+    line = told(CheckStarted(name), *bodies, CheckEnded(name, "pass", "", 4.25))
+    assert line == "pass   cpu.gemm[f64]                  4.2 s  gemm 30 .. 32 GFLOP/s, total 93 GFLOP/s\n"
+
+
+def test_a_failing_check_tells_its_first_fault_without_the_long_note() -> None:
+    name = "gpu.present"
+    message = f"gpu_count on machine: measured 0 ({samples.LOOKED}), limit = 1; basis: declared\nanother"
+    measured = Measured(name, "gpu_count", "machine", "count", 0.0, note=samples.LOOKED)
+    line = told(CheckStarted(name), measured, CheckEnded(name, "fail", message, 0.1))
+    assert (
+        line
+        == "fail   gpu.present                    0.1 s  gpu_count on machine: measured 0, limit = 1; basis: declared\n"
+    )
+
+
+def test_a_check_that_measured_nothing_is_shown_as_a_skip() -> None:
+    name = "storage.health"
+    line = told(CheckStarted(name), Skipped(name, "no rights", "a", "b"), CheckEnded(name, "pass", "", 0.1))
+    assert line == "skip   storage.health                 0.1 s  no rights\n"
+
+
+def test_the_kernel_speaks_at_once() -> None:
+    event = Event("xid", "fatal", "NVRM: Xid 79", "fell off the bus", "reseat it")
+    assert told(event) == "kernel: fatal: fell off the bus: NVRM: Xid 79\n"
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_text_is_harmless(text: str) -> None:
+    terminal, out = piped()
+    verdict, found = samples.hostile(text)
+    for entry in found.entries:
+        terminal.entry(entry)
+    terminal.verdict(verdict, [])
+    printed = out.getvalue()
+    assert "\x1b" not in printed
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", printed)
+    assert printed.splitlines()[-1].startswith("FAIL: ")
+
+
+@pytest.mark.parametrize("text", ["[red]not red[/red]", "[/]", "[link=http://x]y[/link]"])
+def test_markup_is_text(text: str) -> None:
+    terminal, out = piped()
+    terminal.say(text)
+    assert out.getvalue() == f"{text}\n"
+
+
+def test_colour_only_where_somebody_watches(monkeypatch: pytest.MonkeyPatch) -> None:
+    verdict, _ = samples.mixed()
+    assert "\x1b" not in "\n".join(shown(verdict))
+    terminal, out = watched(100)
+    terminal.verdict(verdict, [])
+    assert "\x1b[1;31mFAIL: 2 passed" in out.getvalue()
+    monkeypatch.setenv("NO_COLOR", "1")
+    out = Watched()
+    Terminal(Console(file=out, width=100, force_terminal=True)).verdict(verdict, [])
+    assert not re.search(r"\x1b\[[0-9;]*3[0-9]", out.getvalue()), "no colour; bold is none"
+
+
+@pytest.mark.parametrize("width", [40, 52, 60, 80, 132])
+def test_a_narrow_terminal_breaks_no_word(width: int) -> None:
+    verdict, _ = samples.mixed()
+    terminal, out = watched(width)
+    terminal.plan(samples.mixed_plan(), "a minute", details=False)
+    terminal.verdict(verdict, [])
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue())
+    assert max(len(line.rstrip()) for line in plain.splitlines()) <= width
+    words = set("\n".join(shown(verdict)[:-2]).split())
+    closing = plain[plain.rindex("FAIL:") :].split()
+    assert " ".join(closing) == "FAIL: 2 passed, 2 failed, 2 errors, 1 skipped, 1 waived"
+    if width >= 52:
+        assert words <= set(plain.split())
+
+
+def test_a_pipe_gets_one_line_a_sentence() -> None:
+    terminal, out = piped()
+    terminal.say("word " * 200)
+    terminal.path("/" + "x" * 300)
+    assert len(out.getvalue().splitlines()) == 2
+
+
+@contextmanager
+def pseudo_terminal() -> Iterator[tuple[int, TextIO]]:
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, "w", encoding="utf-8") as stream:
+        yield ours, stream
+    os.close(ours)
+
+
+def test_progress_on_a_terminal_names_the_check_and_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("LINES", "20")
+    with pseudo_terminal() as (ours, stream):
+        terminal = Terminal(Console(file=stream, highlight=False))
+        terminal.start(samples.mixed_plan())
+        terminal.entry(samples.entry(CheckStarted("cpu.gemm[f64]")))
+        end, text = time.monotonic() + 10.0, ""
+        while not ("cpu.gemm[f64]" in text and re.search(r"about \d s left", text)):
+            assert time.monotonic() < end
+            text += os.read(ours, 65536).decode()
+        terminal.stop()
+
+
+def test_no_progress_where_nobody_watches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A build server that asks for colour is no terminal."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    out = io.StringIO()
+    terminal = Terminal(Console(file=out))
+    terminal.start(samples.mixed_plan())
+    terminal.entry(samples.entry(CheckStarted("cpu.burn")))
+    terminal.stop()
+    assert out.getvalue() == ""
+
+
+def test_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    terminal = Terminal.on_stdout()
+    terminal.say("a word")
+    assert capsys.readouterr().out == "a word\n"
+    assert terminal.failure is None
+    assert piped()[0].failure is None
+
+
+def test_a_stream_that_fails_is_remembered() -> None:
+    with Path("/dev/full").open("w", encoding="ascii", errors="backslashreplace") as full:
+        screen = Screen(full)
+        terminal = Terminal(Console(file=screen))  # type: ignore[arg-type]
+        terminal.say("once \u2014")
+        terminal.say("twice")
+        assert terminal.failure is not None
+        assert terminal.failure.strerror == "No space left on device"
+        assert (screen.encoding, screen.isatty(), screen.writable()) == ("ascii", False, True)
+        assert screen.fileno() == full.fileno()
+
+
+def test_a_stream_that_fails_at_once() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w", buffering=1) as pipe:
+        screen = Screen(pipe)
+        assert screen.write("a\n") == 2
+        assert isinstance(screen.failure, BrokenPipeError)
+        assert screen.write("b\n") == 2
+        screen.flush()

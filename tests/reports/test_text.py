@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acceptance.reports.text import clean, counted, duration, one_line
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("\x1b]0;a title\x07after", "after"),
+        ("\x1b]8;;http://x\x1b\\link", "link"),
+        ("bell\x07null\x00", "bell\ufffdnull\ufffd"),
+        ("a\r\nb\rc", "a b c"),
+        ("\x9b31m", "\ufffd31m"),
+        ("exe\u202egpj.", "exe\ufffdgpj."),
+        ("\ud800", "\ufffd"),
+        ("tab\there", "tab here"),
+        ("]]> <b> & \U0001d558", "]]> <b> & \U0001d558"),
+    ],
+)
+def test_one_line(text: str, shown: str) -> None:
+    assert one_line(text) == shown
+
+
+def test_a_flood_is_cut_and_said() -> None:
+    assert one_line("x" * 3_000) == "x" * 2_000 + "... (1000 more characters)"
+    assert len(clean("\x1b[0m" * 10**7)) < 100
+    assert clean("y" * 10**7, 10) == "y" * 10 + f"... ({10**7 - 10} more characters)"
+
+
+@given(st.text(st.characters() | st.sampled_from("\x1b[]\x07\x00\r\n\u202e")))
+def test_nothing_harmful_is_left(text: str) -> None:
+    shown = one_line(text)
+    assert shown.isprintable() or all(
+        letter.isprintable() or letter in " \xa0" or ord(letter) > 0x9F for letter in shown
+    )
+    assert "\n" not in shown
+    assert "\x1b" not in clean(text)
+    shown.encode("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0 s"), (41.6, "42 s"), (119, "119 s"), (120, "2 min"), (7199, "2 h 0 min"), (7500, "2 h 5 min")],
+)
+def test_duration(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_counted() -> None:
+    assert [counted(number, "check") for number in (0, 1, 2)] == ["0 checks", "1 check", "2 checks"]

@@ -1,0 +1,40 @@
+"""Runs on disk, for tests: a root that the clocks are read from, and segments written by the real writer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from acceptance import journal
+from acceptance.judge.record import Body
+
+BOOT, MACHINE = "boot-1", "machine-1"
+
+
+def machine_root(folder: Path, *, boot: str = BOOT, machine: str = MACHINE) -> Path:
+    """A root directory with nothing in it but what tells a boot and a machine from others."""
+    kernel = folder / "proc/sys/kernel"
+    (kernel / "random").mkdir(parents=True, exist_ok=True)
+    (kernel / "random/boot_id").write_text(f"{boot}\n")
+    (kernel / "hostname").write_text("box\n")
+    (folder / "etc").mkdir(exist_ok=True)
+    (folder / "etc/machine-id").write_text(f"{machine}\n")
+    return folder
+
+
+def write_segment(path: Path, records: Iterable[Body], root: Path) -> Path:
+    """Write one segment, its folder included."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with journal.Writer(path, root) as writer:
+        for record in records:
+            writer.write(record)
+    return path
+
+
+def until(condition: Callable[[], object], what: str, seconds: float = 60.0) -> None:
+    """Wait for something that another process does. The bound is for a machine that is busy with other things."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"{what}: not within {seconds:.0f} s"
+        time.sleep(0.01)

@@ -1,0 +1,355 @@
+"""The checks as functions: what they journal of a machine that is made of files, without pytest around them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from machine_tree import NO_DMI, Programs, Tree, completed
+
+from acceptance import command
+from acceptance.deadline import Deadline
+from acceptance.judge.machine import Machine
+from acceptance.judge.measurement import Series
+from acceptance.loads.protocol import LoadReading
+from acceptance.observe.inventory import Inventory, observe
+from acceptance.observe.nvml import NvmlAnswer, NvmlDevice
+from acceptance.suites import conftest, cpu, gpu, inventory, kernel_log, memory, storage
+from acceptance.suites.conftest import ToolTrouble, proven
+from acceptance.tools import stress_ng
+from acceptance.tools.load_output import LoadFailed, LoadOutput
+from acceptance.tools.reading import Reading, ToolOutput
+
+HEALTHY = """\
+stress-ng: info:  [1] setting to a 10 second run per stressor
+stress-ng: info:  [1] dispatching hogs: 2 cpu
+stress-ng: metrc: [1] stressor       bogo ops real time  usr time  sys time   bogo ops/s     bogo ops/s
+stress-ng: metrc: [1] cpu               10611     10.00     19.98      0.00      3535.83        1773.96
+stress-ng: info:  [1] successful run completed in 10.00s
+"""
+FAULTY = "stress-ng: fail:  [2] cpu: float80 error detected, failed calculation checksum\n" + HEALTHY
+
+
+class Recorder:
+    """Stands for `check`: remembers every call."""
+
+    def __init__(self) -> None:
+        self.readings: dict[str, dict[str, float]] = {}
+        self.skipped: dict[str, dict[str, str]] = {}
+        self.notes: dict[str, dict[str, str | None]] = {}
+
+    def __call__(
+        self,
+        measurement: str,
+        readings: Mapping[str, float],
+        *,
+        skipped: Mapping[str, str] | None = None,
+        serials: Mapping[str, str | None] | None = None,
+        notes: Mapping[str, str | None] | None = None,
+    ) -> None:
+        self.readings.setdefault(measurement, {}).update(readings)
+        missing = {component: why for component, why in (skipped or {}).items() if component not in readings}
+        self.skipped.setdefault(measurement, {}).update(missing)
+        self.notes.setdefault(measurement, {}).update(notes or {})
+
+
+@pytest.fixture
+def check() -> Any:
+    return Recorder()
+
+
+def machine(**tables: Any) -> Machine:
+    return msgspec.convert({"schema": 1, "name": "m", **tables}, Machine)
+
+
+def known(index: int, address: str) -> NvmlDevice:
+    return NvmlDevice(index, f"GPU-{index}", "NVIDIA GeForce RTX 4090", address, None, None, 1, None, None)
+
+
+def look(tree: Tree, *devices: NvmlDevice, dmi: tuple[str, str, int] = NO_DMI) -> Inventory:
+    answer = NvmlAnswer("570.86.15", "12.8", devices, None, None)
+    programs = Programs(nvml=completed(msgspec.json.encode(answer).decode()), dmidecode=completed(*dmi))
+    return observe(tree.root, deadline=Deadline.after(9), run=programs, dmidecode="dmidecode")
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    tree = Tree(tmp_path)
+    tree.cpus([(0, 2), (1, 3)])
+    tree.memory(64)
+    return tree
+
+
+# --- what a tool's run proves ---
+
+
+def ran(stdout: str = HEALTHY, returncode: int = 0, seconds: float = 10.0, **more: Any) -> command.Completed:
+    return command.Completed(("stress-ng",), returncode, stdout, "", seconds, **more)
+
+
+@pytest.mark.parametrize(
+    ("done", "outcome"),
+    [(ran(), "pass"), (ran(FAULTY), "fail"), (ran(FAULTY, 7, 0.1), "fail"), (ran(FAULTY, truncated=True), "fail")],
+)
+def test_proven(done: command.Completed, outcome: str) -> None:
+    assert proven("stress-ng", done, stress_ng.parse, 10).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("done", "said"),
+    [
+        (ran(returncode=7), "stress-ng ended with exit code 7 after 10.0 s; it last said: "),
+        (ran(returncode=-11), "ended by signal 11"),
+        (ran(timed_out=True, returncode=143), "did not end within its time"),
+        (ran(truncated=True), "printed more than is kept"),
+        (ran(seconds=9.4), "stress-ng ended after 9.4 s and was to load the machine for 10 s"),
+        (ran("", returncode=1), "exit code 1 after 10.0 s; stress-ng: the text holds no line of stress-ng"),
+        (ran(HEALTHY.replace("10611", "    0")), "did no work"),
+    ],
+)
+def test_not_proven(done: command.Completed, said: str) -> None:
+    with pytest.raises(ToolTrouble, match=said):
+        proven("stress-ng", done, stress_ng.parse, 10)
+
+
+# --- inventory ---
+
+
+def test_what_the_kernel_does_not_show_is_no_difference(tree: Tree, check: Any) -> None:
+    seen = look(tree)
+    seen = dataclasses.replace(seen, cpu=dataclasses.replace(seen.cpu, model=None, governor=None))
+    inventory.test_cpu(seen, machine(cpu={"model": "EPYC", "governor": "performance"}), check)
+    assert check.readings["cpu_model_differs"] == check.readings["cpu_governor_differs"] == {}
+    assert set(check.skipped["cpu_model_differs"]) == set(check.skipped["cpu_governor_differs"]) == {"cpu"}
+
+
+def test_the_processor_is_counted_and_named(tree: Tree, check: Any) -> None:
+    seen = look(tree)
+    inventory.test_cpu(seen, machine(cpu={"model": "another", "governor": " PERFORMANCE "}), check)
+    assert check.readings["cpu_cores"] == {"cpu": 2.0}
+    assert check.readings["cpu_threads"] == {"cpu": 4.0}
+    assert check.readings["cpu_model_differs"] == {"cpu": 1.0}
+    assert check.readings["cpu_governor_differs"] == {"cpu": 0.0}
+    assert check.notes["cpu_model_differs"] == {"cpu": f"found {seen.cpu.model}"}
+
+
+def test_unread_modules_are_skips_with_the_reason(tree: Tree, check: Any) -> None:
+    seen = look(tree)
+    inventory.test_memory(seen, check)
+    inventory.test_dimms(seen, machine(memory={"dimm": [{"slot": "A1", "size_gib": 32, "part_number": "P"}]}), check)
+    assert check.readings["memory_total"] == {"memory": 64.0}
+    for name, component in (
+        ("dimm_count", "memory"),
+        ("dimm_present", "dimm:A1"),
+        ("dimm_part_number_differs", "dimm:A1"),
+    ):
+        assert check.readings[name] == {}
+        assert check.skipped[name] == {component: seen.memory.dimms_unread}
+
+
+def test_disks_and_links(tree: Tree, check: Any) -> None:
+    tree.disk("sda", "pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0")
+    tree.nic("enp5s0")
+    declared = machine(
+        disk=[{"model": "nobody's"}],
+        network=[{"name": "enp5s0", "speed_mbps": 2500}, {"name": "enp9s0", "speed_mbps": 1}],
+    )
+    inventory.test_disks(look(tree), declared, check)
+    inventory.test_network(look(tree), declared, check)
+    assert check.readings["disk_count"] == {"declared-disk:1": 0.0}
+    assert "sda" in check.notes["disk_count"]["declared-disk:1"]
+    assert "None" not in check.notes["disk_count"]["declared-disk:1"]
+    assert check.readings["link_up"] == {"net:enp5s0": 1.0, "net:enp9s0": 0.0}
+    assert check.readings["link_speed"] == {"net:enp5s0": 2500.0}
+    assert check.skipped["link_speed"] == {"net:enp9s0": "the link is down or missing"}
+
+
+def test_a_system_is_compared_as_text(tree: Tree, check: Any) -> None:
+    inventory.test_system(look(tree), None, check)
+    assert check.readings == {}
+    inventory.test_system(look(tree), machine(system={"board": "X13", "driver": "1"}), check)
+    assert set(check.skipped["board_differs"]) == set(check.skipped["driver_differs"]) == {"system"}
+    assert "kernel_differs" not in check.readings
+
+
+# --- GPUs ---
+
+
+def test_gpus_that_are_there(tree: Tree, check: Any) -> None:
+    tree.gpu(0x01)
+    tree.gpu(0x41)
+    tree.driver(nodes=("nvidia0", "nvidia1", "nvidiactl"))
+    seen = look(tree, known(0, "0000:01:00.0"), known(1, "0000:41:00.0"))
+    gpu.test_present(seen, check)
+    both = {"gpu0": 1.0, "gpu1": 1.0}
+    assert check.readings == {
+        "gpu_count": {"machine": 2.0},
+        "gpu_answers": both,
+        "gpu_driver_bound": both,
+        "gpu_in_nvml": both,
+    }
+    declared = machine(
+        gpu=[{"model": "NVIDIA GeForce RTX 4090", "count": 2, "pci_id": "10de:2684", "link_width": 16, "link_gen": 4}]
+    )
+    gpu.test_identity(seen, declared, check)
+    assert check.readings["gpu_model_differs"] == check.readings["gpu_pci_id_differs"] == {"gpu0": 0.0, "gpu1": 0.0}
+    assert check.readings["gpu_link_width_max"] == {"gpu0": 16.0, "gpu1": 16.0}
+    assert check.readings["gpu_link_gen_max"] == {"gpu0": 4.0, "gpu1": 4.0}
+
+
+def test_gpus_that_are_sick(tree: Tree, check: Any) -> None:
+    tree.gpu(0x01, dead=True)
+    tree.gpu(0x41, driver="nouveau")
+    gpu.test_present(look(tree), check)
+    assert check.readings["gpu_answers"] == {"gpu0": 0.0, "gpu1": 1.0}
+    assert check.readings["gpu_driver_bound"] == {"gpu0": 1.0, "gpu1": 0.0}
+    assert check.readings["gpu_in_nvml"] == {"gpu0": 0.0, "gpu1": 0.0}
+    told = check.notes["gpu_count"]["machine"].split("\n")
+    assert [line.split(":")[0] for line in told] == ["PCI bus", "kernel driver", "device nodes", "NVML"]
+    assert " -> " in told[0]
+    gpu.test_identity(look(tree), None, check)
+    gpu.test_identity(look(tree), machine(gpu=[{"model": "RTX", "count": 2}]), check)
+    assert check.readings["gpu_model_differs"] == {}, "a model that nobody told is not another model"
+    assert set(check.skipped["gpu_model_differs"]) == {"gpu0", "gpu1"}
+
+
+# --- loads ---
+
+
+def load(*readings: tuple[str, str, float], miscompares: tuple[dict[str, Any], ...] = ()) -> LoadOutput:
+    return LoadOutput(
+        "cpu_gemm",
+        {},
+        tuple(LoadReading(name, "count", component, value) for name, component, value in readings),
+        miscompares,
+        (),
+    )
+
+
+def test_gemm_passes_on_what_the_load_measured(check: Any) -> None:
+    readings = [
+        ("cpu_gemm_f64", "cpu", 90.0),
+        ("cpu_gemm_core_f64", "core:0", 45.0),
+        ("cpu_gemm_miscompares_f64", "cpu", 1.0),
+    ]
+    output = load(*readings, ("cpu_gemm_products_f64", "cpu", 4.0), miscompares=({"core": "core:0"},))
+    cpu.test_gemm("f64", lambda _dtype: output, check, conftest.record_miscompares.__wrapped__(check))  # type: ignore[attr-defined]
+    assert check.readings["cpu_gemm_f64"] == {"cpu": 90.0}
+    assert check.readings["cpu_gemm_core_f64"] == {"core:0": 45.0}
+    assert check.readings["cpu_gemm_core_ratio_f64"] == {}
+    assert check.notes["cpu_gemm_miscompares_f64"] == {"cpu": "{'core': 'core:0'}"}
+
+
+def died(*miscompares: dict[str, Any]) -> Any:
+    def run(*_dtype: str) -> LoadOutput:
+        raise LoadFailed("the load died", miscompares)
+
+    return run
+
+
+@pytest.mark.parametrize("found", [(), ({"core": "core:1"},)])
+def test_what_a_load_found_before_it_died_stays(check: Any, found: tuple[dict[str, Any], ...]) -> None:
+    record = conftest.record_miscompares.__wrapped__(check)  # type: ignore[attr-defined]
+    with pytest.raises(LoadFailed):
+        cpu.test_gemm("f32", died(*found), check, record)
+    with pytest.raises(LoadFailed):
+        memory.test_bandwidth(died(*found), check, record)
+    expected = {"cpu_gemm_miscompares_f32": {"cpu": 1.0}, "memory_copy_miscompares": {"memory": 1.0}} if found else {}
+    assert check.readings == expected
+
+
+def tool(outcome: Any, *readings: tuple[str, float]) -> ToolOutput:
+    return ToolOutput(
+        "stressapptest",
+        outcome,
+        "said so",
+        tuple(Reading(name, "count", {"memory": value}) for name, value in readings),
+    )
+
+
+@pytest.mark.parametrize(
+    ("output", "errors"),
+    [
+        (tool("pass", ("stressapptest_incidents", 0), ("stressapptest_errors", 0), ("stressapptest_copy", 40)), 0.0),
+        (tool("fail"), 1.0),
+        (tool("fail", ("stressapptest_incidents", 5)), 5.0),
+    ],
+)
+def test_stressapptest(check: Any, output: ToolOutput, errors: float) -> None:
+    memory.test_stressapptest(output, check)
+    assert check.readings["stressapptest_errors"] == {"memory": errors}
+    assert check.readings["stressapptest_copy"] == ({} if errors else {"memory": 40.0})
+    assert bool(check.skipped["stressapptest_copy"]) is bool(errors)
+
+
+def test_cooling_reads_the_telemetry(check: Any) -> None:
+    cpu.test_cooling({}, check)
+    assert check.readings == {}
+    warm = Series("cpu_temperature_c", "cpu", "degC", ((0.0, 40.0), (1.0, 71.0), (2.0, 60.0)))
+    counter = Series("cpu_throttle_count", "cpu", "count", ((0.0, 7.0), (2.0, 9.0)))
+    cpu.test_cooling({"cpu_temperature_c": warm, "cpu_throttle_count": counter}, check)
+    assert check.readings == {"cpu_temperature": {"cpu": 71.0}, "cpu_throttle_events": {"cpu": 2.0}}
+
+
+# --- disks and the kernel's log ---
+
+
+class Disks:
+    """Stands for the check's programs: smartctl says the same of every disk."""
+
+    deadline = Deadline.after(60.0)
+
+    def __init__(self, answer: command.Completed) -> None:
+        self._answer = answer
+
+    def run(self, _argv: Any, **_options: Any) -> command.Completed:
+        return self._answer
+
+
+SMART = '{"smartctl": {"exit_status": 0}, "smart_status": {"passed": true}}'
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "readings", "skipped"),
+    [
+        (SMART, 0, {"disk:sda": 0.0}, set()),
+        (SMART.replace("true", "false").replace('"exit_status": 0', '"exit_status": 8'), 8, {"disk:sda": 1.0}, set()),
+        ('{"smartctl": {"exit_status": 2, "messages": [{"string": "Permission denied"}]}}', 2, {}, {"disk:sda"}),
+    ],
+)
+def test_smart_health(
+    tree: Tree,
+    check: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    code: int,
+    readings: dict[str, float],
+    skipped: set[str],
+) -> None:
+    monkeypatch.setattr(command, "find", lambda program, _package=None: program)
+    tree.disk("sda", "pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0")
+    programs: Any = Disks(completed(text, "", code))
+    storage.test_smart_health(look(tree), programs, check)
+    assert check.readings["disk_faults"] == readings
+    assert set(check.skipped["disk_faults"]) == skipped
+
+
+def test_a_report_that_cannot_be_read_is_no_missing_report(
+    tree: Tree, check: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "find", lambda program, _package=None: program)
+    tree.disk("sda", "pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0")
+    programs: Any = Disks(completed("Segmentation fault", "", 0))
+    with pytest.raises(storage.ReportsUnread, match="disk:sda: "):
+        storage.test_smart_health(look(tree), programs, check)
+    assert check.readings["disk_faults"] == {}
+    assert check.skipped["disk_faults"] == {}
+
+
+def test_the_kernel_log_is_skipped_with_the_cure_where_it_is_closed(tmp_path: Path) -> None:
+    with pytest.raises(pytest.skip.Exception):
+        kernel_log.records(tmp_path)

@@ -1,0 +1,261 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+from machine_tree import NO_DMI, Programs, Tree, completed
+
+from acceptance import command, fixtures, preparation, profile, provenance, session
+from acceptance.judge.declared import DeclaredDimm, DeclaredMemory
+from acceptance.judge.limits import LimitBook
+from acceptance.judge.machine import Machine, MachineFileError
+from acceptance.judge.plan import PlanError
+from acceptance.observe.inventory import observe
+from acceptance.preparation import Options, PreparationError, Prepared
+from acceptance.profile import Profile, ProfileError
+from acceptance.tools.dmidecode import Dimm
+
+GIB = 1 << 30
+CPU_ONLY = fixtures.locate("machines") / "cpu-only.toml"
+
+
+@pytest.fixture(scope="module")
+def collected() -> session.Answer:
+    """Every check there is, as the product's own session collects it."""
+    return preparation.collect(Path("/"))
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    """Four cores and 64 GiB."""
+    tree = Tree(tmp_path / "root")
+    tree.cpus([(core, core + 4) for core in range(4)])
+    tree.memory(64)
+    return tree
+
+
+@pytest.fixture
+def prepare(
+    tree: Tree, tmp_path: Path, collected: session.Answer, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Prepared]:
+    """Prepares a run on the tree's machine; `declared` is the text of a machine file."""
+    programs = Programs(nvml=completed("", "no library", 1), dmidecode=completed(*NO_DMI))
+    monkeypatch.setattr(preparation, "observe", partial(observe, run=programs, dmidecode="dmidecode"))
+    monkeypatch.setattr(preparation, "collect", lambda _root: collected)
+
+    def prepared(declared: str | None = None, **options: object) -> Prepared:
+        file = None
+        if declared is not None:
+            file = tmp_path / "box.toml"
+            file.write_text(f'schema = 1\nname = "box"\n{declared}')
+        return preparation.prepare(Options(machine_file=file, root=tree.root, **options))  # type: ignore[arg-type]
+
+    return prepared
+
+
+def due(prepared: Prepared, measurement: str) -> list[str]:
+    return [one.component for check in prepared.plan.checks for one in check.due if one.measurement == measurement]
+
+
+def test_the_products_own_checks_are_collected(collected: session.Answer) -> None:
+    assert collected.digest == provenance.package_digest()
+    ids = [check.id for check in collected.checks]
+    assert {"gpu.present", "cpu.stress_ng", "cpu.gemm[f64]", "cpu.cpuburn", "inventory.cpu"} <= set(ids)
+    assert len(set(ids)) == len(ids)
+
+
+def test_two_gpus_and_no_machine_file(prepare: Callable[..., Prepared], tree: Tree) -> None:
+    tree.gpu(1)
+    tree.gpu(2)
+    made = prepare(profile="smoke")
+    assert (made.machine, made.plan.inventory_declared, made.plan.scope) == (None, False, "full")
+    assert due(made, "gpu_answers") == ["gpu0", "gpu1"]
+    assert made.plan.gaps == ("gpu0: no check of this plan loads it", "gpu1: no check of this plan loads it")
+    assert due(made, "cpu_cores") == []  # nothing declares how many there should be
+    assert made.profile_summary == profile.read(fixtures.locate("profiles.toml"))["smoke"].summary
+
+
+def test_a_machine_without_gpus(prepare: Callable[..., Prepared]) -> None:
+    for declared in (None, "gpus = 0", "gpus = 2"):
+        made = prepare(declared, profile="smoke")
+        (check,) = [check for check in made.plan.checks if check.id == "gpu.present"]
+        count = next(one for one in check.due if one.measurement == "gpu_count")
+        assert (check.gate, count.limit is not None) == (True, True)
+        wanted = {None: 1.0, "gpus = 0": 0.0, "gpus = 2": 2.0}[declared]
+        assert count.limit is not None
+        assert count.limit.low == wanted
+        assert due(made, "gpu_answers") == (["gpu0", "gpu1"] if wanted == 2.0 else [])
+
+
+def test_more_gpus_declared_than_seen(prepare: Callable[..., Prepared], tree: Tree) -> None:
+    tree.gpu(1)
+    tree.gpu(2)
+    made = prepare('gpus = 3\n[[gpu]]\ncount = 3\npci_id = "10de:2684"\n')
+    assert due(made, "gpu_answers") == ["gpu0", "gpu1", "gpu2"]
+    assert due(made, "gpu_pci_id_differs") == ["gpu0", "gpu1", "gpu2"]
+    assert len(made.plan.gaps) == 3
+
+
+def test_what_the_machine_file_declares_is_due(prepare: Callable[..., Prepared]) -> None:
+    made = prepare('[cpu]\ncores = 4\n[memory]\ntotal_gib = 64\n[[memory.dimm]]\nslot = "A1"\nrated_mts = 5600\n')
+    assert due(made, "cpu_cores") == ["cpu"]
+    assert due(made, "memory_total") == ["memory"]
+    assert due(made, "dimm_rated_speed") == ["dimm:A1"]
+    assert made.plan.inventory_declared
+    (limit,) = [one.limit for check in made.plan.checks for one in check.due if one.measurement == "cpu_cores"]
+    assert limit is not None
+    assert "box.toml declares cpu.cores = 4" in limit.basis
+
+
+def test_cpuburn_is_driven_when_it_is_asked_for(prepare: Callable[..., Prepared]) -> None:
+    assert "cpu.cpuburn" not in [check.id for check in prepare("").plan.checks]
+    made = prepare('[cpu]\ncpuburn = "burnP6"\n')
+    assert due(made, "cpuburn_failures") == ["cpu"]
+
+
+def test_what_is_not_offered_is_not_tested(prepare: Callable[..., Prepared], tree: Tree) -> None:
+    made = prepare("")
+    assert [line.split(":")[0] for line in made.plan.not_tested] == [
+        "processor temperature",
+        "processor throttling",
+        "disk health",
+    ]
+    assert due(made, "cpu_temperature") == []
+    tree.files("sys/class/hwmon/hwmon0", name="k10temp", temp1_input=40_000)
+    made = prepare("")
+    assert due(made, "cpu_temperature") == ["cpu"]
+    assert len(made.plan.not_tested) == 2
+
+
+def test_burns_are_stretched(prepare: Callable[..., Prepared]) -> None:
+    short, long = prepare(profile="smoke"), prepare(profile="smoke", burn_s=600.0)
+    assert long.plan.loads_s == {
+        name: 600.0 if name in profile.BURNS else seconds for name, seconds in short.plan.loads_s.items()
+    }
+    assert long.plan.eta_s() > short.plan.eta_s() + 1000.0
+
+
+def test_a_part_of_it(prepare: Callable[..., Prepared]) -> None:
+    made = prepare(only=("cpu.gemm",))
+    assert (made.plan.scope, {check.id for check in made.plan.checks}) == (
+        "partial",
+        {"cpu.gemm[f64]", "cpu.gemm[f32]"},
+    )
+    with pytest.raises(PlanError, match="--only nothing matches no check"):
+        prepare(only=("nothing",))
+
+
+@pytest.mark.parametrize("name", ["smoke", "accept", "nightly", "soak"])
+def test_a_plain_vm_in_every_profile(prepare: Callable[..., Prepared], tree: Tree, name: str) -> None:
+    made = preparation.prepare(Options(machine_file=CPU_ONLY, profile=name, root=tree.root))
+    assert made.plan.gaps == ()
+    assert {check.session for check in made.plan.checks} == {"host-before", "load", "host-after"}
+    assert made.plan.cannot_detect
+    assert made.machine is not None
+    assert made.plan.waivers == made.machine.waiver
+
+
+def test_mistakes_are_told_before_anything_is_looked_at(prepare: Callable[..., Prepared], tree: Tree) -> None:
+    tree.write("proc/meminfo", "")  # looking would raise
+    with pytest.raises(MachineFileError, match=r"box\.toml"):
+        prepare("gpus = -1")
+    with pytest.raises(ProfileError, match="there is no profile 'quick'"):
+        prepare(profile="quick")
+
+
+# --- how much RAM is filled ---
+
+UNCAPPED = Profile("x", (), {})
+
+
+@pytest.mark.parametrize(
+    ("share", "cap", "expected"),
+    [
+        (None, None, 0.8 * (64 - 1 / 1024)),
+        (0.5, None, 0.5 * (64 - 1 / 1024)),
+        (None, 4.0, 4.0),
+        (0.05, 4.0, 0.05 * (64 - 1 / 1024)),
+    ],
+)
+def test_memory_to_fill(
+    prepare: Callable[..., Prepared], share: float | None, cap: float | None, expected: float
+) -> None:
+    seen = prepare("").inventory
+    declared = Machine(1, "box", memory=DeclaredMemory(test_share=share))
+    chosen = Profile("x", (), {}, cap)
+    assert preparation.memory_gib(declared, chosen, seen) == pytest.approx(expected)
+    if share is None:
+        assert preparation.memory_gib(None, chosen, seen) == pytest.approx(expected)
+
+
+def test_memory_to_fill_where_the_kernel_does_not_say_what_is_free(prepare: Callable[..., Prepared]) -> None:
+    seen = prepare("").inventory
+    unsaid = replace(seen, memory=replace(seen.memory, available_bytes=None))
+    assert preparation.memory_gib(None, UNCAPPED, unsaid) == pytest.approx(0.8 * 32)
+    none = replace(seen, memory=replace(seen.memory, available_bytes=0))
+    assert preparation.memory_gib(None, UNCAPPED, none) == 0.0
+
+
+# --- limits ---
+
+
+def test_bandwidth_is_judged_where_the_rate_is_known(prepare: Callable[..., Prepared]) -> None:
+    module = Dimm("A1", 32 * GIB, "DDR5", 5600, 5200, None, None, None, 64, 64, None)
+    seen = prepare("").inventory
+    known = replace(seen, memory=replace(seen.memory, dimms=(module,), dimms_unread=None))
+
+    def floor(made: Machine, inventory: object) -> float | None:
+        book: LimitBook = preparation.book(made, "box.toml", inventory)  # type: ignore[arg-type]
+        held = book.find("memory_copy", "memory")
+        return held.limit.low if held and held.limit else None
+
+    two = Machine(1, "box", memory=DeclaredMemory(channels=2))
+    assert floor(two, seen) is None
+    assert floor(two, known) == pytest.approx(0.5 * 5200 * 8 * 2 / 1000)
+    assert floor(Machine(1, "box"), known) is None
+    # What the machine file says goes before what was found; a module named without its rate says nothing.
+    named = DeclaredMemory(channels=2, dimm=(DeclaredDimm("A1", rated_mts=4800), DeclaredDimm("B1")))
+    assert floor(Machine(1, "box", memory=named), known) == pytest.approx(0.5 * 4800 * 8 * 2 / 1000)
+    unsaid = DeclaredMemory(channels=2, dimm=(DeclaredDimm("A1"),))
+    assert floor(Machine(1, "box", memory=unsaid), known) == pytest.approx(0.5 * 5200 * 8 * 2 / 1000)
+
+
+def test_the_machine_files_own_limit_goes_first(prepare: Callable[..., Prepared]) -> None:
+    text = '[[limit]]\nmeasurement = "cpu_gemm_f64"\nunit = "GFLOP/s"\nlow = 300\nbasis = "its twin"\n'
+    made = prepare(text)
+    (found,) = [one for check in made.plan.checks for one in check.due if one.measurement == "cpu_gemm_f64"]
+    assert found.origin == "override in box.toml"
+    assert found.limit is not None
+    assert found.limit.basis == "its twin"
+    (default,) = [one for check in prepare().plan.checks for one in check.due if one.measurement == "cpu_gemm_f64"]
+    assert (default.limit, default.origin) == (None, "class default")
+
+
+# --- collection that fails ---
+
+
+def test_checks_that_cannot_be_collected(monkeypatch: pytest.MonkeyPatch) -> None:
+    for code, told in (
+        (
+            "raise SystemExit('no module named x')",
+            r"could not be collected \(ended with exit code 1 .*\): no module named x",
+        ),
+        ("pass", r"could not be collected \(ended with exit code 0 .*\): install it again"),
+    ):
+        monkeypatch.setattr(session, "argv", lambda _, code=code: ["python3", "-c", code])
+        with pytest.raises(PreparationError, match=told):
+            preparation.collect(Path("/"))
+
+
+@pytest.mark.parametrize("answer", ["{}", '{"digest": "x", "checks": [{"id": 1}]}', "\xff"])
+def test_an_answer_that_is_none(monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
+    def run(argv: list[str], *, cwd: Path, **_: object) -> command.Completed:
+        (cwd / "answer.json").write_bytes(answer.encode("latin-1"))
+        return completed()
+
+    monkeypatch.setattr(command, "run", run)
+    with pytest.raises(PreparationError, match="checks are not marked as they should be"):
+        preparation.collect(Path("/"))

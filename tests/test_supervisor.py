@@ -1,0 +1,233 @@
+"""The supervisor with sessions that are not pytest: whatever a session does, the run gets a verdict, and never an unearned one."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import journals
+import pytest
+
+from acceptance import command, journal, supervisor
+from acceptance.command import CommandError, Completed
+from acceptance.deadline import Deadline
+from acceptance.judge.plan import Plan
+from acceptance.judge.record import Entry, Note, RunEnded, SessionEnded
+from acceptance.observe.inventory import Inventory, observe
+from acceptance.preparation import Options, Prepared
+from acceptance.supervisor import Stopped, Supervisor, interruptible, outcome_of, stoppable
+
+
+@pytest.fixture(scope="module")
+def inventory() -> Inventory:
+    return observe()
+
+
+class Fake:
+    """A station whose session is a Python program, which is given the path of its context."""
+
+    name = "fake"
+
+    def __init__(self, program: str) -> None:
+        self.program = program
+
+    def start(self, context: Path, run_id: str, deadline: Deadline, log: Path) -> command.Running:
+        argv = [sys.executable, "-c", self.program, str(context)]
+        return command.start(argv, deadline=deadline, log=log, env={"RIGPROOF_RUN": run_id}, cwd=context.parent)
+
+
+# What an honest session would do, in a few lines: journal its share, every value as the limit wants it.
+HONEST = """
+import sys, pathlib
+import msgspec
+from acceptance import journal, session
+from acceptance.judge.record import CheckEnded, CheckStarted, Measured, SessionStarted
+context = session.read(pathlib.Path(sys.argv[1]))
+share = context.plan.share(context.session)
+with journal.Writer(pathlib.Path(context.run_dir) / f"journal-{context.session}.jsonl") as writer:
+    writer.write(SessionStarted(context.session, context.plan.digest, tuple(check.id for check in share)))
+    for check in share:
+        writer.write(CheckStarted(check.id))
+        BEFORE
+        for due in check.due:
+            writer.write(Measured(check.id, due.measurement, due.component, due.unit, 200.0))
+        writer.write(CheckEnded(check.id, "pass", "", 0.1))
+        AFTER
+"""
+
+
+def honest(before: str = "pass", after: str = "pass") -> str:
+    return HONEST.replace("BEFORE", before).replace("AFTER", after)
+
+
+class Runs:
+    """Runs the supervisor over a plan with one fake station, and keeps what it was shown."""
+
+    def __init__(self, folder: Path, inventory: Inventory) -> None:
+        self.folder = folder
+        self.inventory = inventory
+        self.seen: list[Entry] = []
+
+    def run(self, program: str | Fake, plan: Plan | None = None) -> dict[str, object]:
+        prepared = Prepared(Options(), None, self.inventory, plan or journals.plan(), "a summary")
+        self.dir = supervisor.new_run_dir(self.folder)
+        station = Fake(program) if isinstance(program, str) else program
+        Supervisor(prepared, station, self.dir, self.seen.append).run()
+        found: dict[str, object] = json.loads((self.dir / "verdict.json").read_bytes())
+        return found
+
+    def bodies(self, kind: type) -> list[object]:
+        return [entry.body for entry in journal.read(self.dir).entries if isinstance(entry.body, kind)]
+
+
+@pytest.fixture
+def runs(tmp_path: Path, inventory: Inventory) -> Runs:
+    return Runs(tmp_path, inventory)
+
+
+def texts(verdict: dict[str, object]) -> str:
+    rows = verdict["unjudged"]
+    assert isinstance(rows, list)
+    return "\n".join(f"{row['check']}: {row['text']}" for row in rows)
+
+
+def test_an_honest_session_passes(runs: Runs) -> None:
+    assert runs.run(honest())["verdict"] == "PASS"
+    assert [type(entry.body).__name__ for entry in runs.seen] == [
+        "SessionStarted",
+        "CheckStarted",
+        "Measured",
+        "CheckEnded",
+    ]
+    assert runs.bodies(RunEnded) == [RunEnded(True, "every session of the plan was run")]
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("pass", "run: session load began 0 and ended 1 times"),
+        ("raise SystemExit(1)", "link.copy: never ran"),
+        ("raise SystemExit(64)", "run: session load ended with exit code 64"),
+        ("import os; os.kill(os.getpid(), 9)", "run: session load was ended by signal 9"),
+        (honest(before="sys.exit('it broke')"), "link.copy: did not finish"),
+        (honest(after="sys.exit(70)"), "run: session load ended with exit code 70"),
+    ],
+)
+def test_a_session_that_does_not_do_its_part_is_unjudged(runs: Runs, program: str, said: str) -> None:
+    verdict = runs.run(program)
+    assert verdict["verdict"] == "UNJUDGED"
+    assert said in texts(verdict)
+    assert runs.bodies(RunEnded) == [RunEnded(True, "every session of the plan was run")]
+
+
+def test_a_session_that_cannot_be_started_is_unjudged(runs: Runs) -> None:
+    class Broken(Fake):
+        def start(self, context: Path, run_id: str, deadline: Deadline, log: Path) -> command.Running:
+            raise CommandError("no more processes")
+
+    verdict = runs.run(Broken(""))
+    assert verdict["verdict"] == "UNJUDGED"
+    assert "run: session load could not be started: no more processes" in texts(verdict)
+
+
+def test_a_gate_ends_the_run(runs: Runs) -> None:
+    plan = journals.plan(journals.check("gpu.present", gate=True), journals.check("link.copy"))
+    # pytest ends with 2 when a gate stops it.
+    program = honest(before="pass").replace('"pass", ""', '"fail", "missing"').replace("200.0", "1.0") + "sys.exit(2)\n"
+    verdict = runs.run(program, plan)
+    assert verdict["verdict"] == "FAIL"
+    assert runs.bodies(RunEnded) == [RunEnded(False, "gpu.present did not pass, so nothing after it was run")]
+    assert [body.complete for body in runs.bodies(SessionEnded) if isinstance(body, SessionEnded)] == [True]
+
+
+def test_a_stop_is_asked_once_and_obeyed(runs: Runs) -> None:
+    ask = f"import os, signal, time; os.kill({os.getpid()}, signal.SIGTERM); time.sleep(60)"
+    verdict = runs.run(honest(before=ask))
+    assert verdict["verdict"] == "UNJUDGED"
+    assert "link.copy: did not finish: stopped by SIGTERM" in texts(verdict)
+    assert runs.bodies(RunEnded) == [RunEnded(False, "stopped by SIGTERM")]
+
+
+def test_what_a_session_leaves_behind_is_killed_and_said(runs: Runs) -> None:
+    """Under the reaper a session's family dies with it; a station that is no child of ours has only the run id to be found by."""
+
+    class Loose(Fake):
+        def start(self, context: Path, run_id: str, deadline: Deadline, log: Path) -> command.Running:
+            environment = {**os.environ, "RIGPROOF_RUN": run_id}
+            self.child = subprocess.Popen(["sleep", "600"], env=environment)
+            return super().start(context, run_id, deadline, log)
+
+    station = Loose(honest())
+    assert runs.run(station)["verdict"] == "PASS"
+    assert station.child.wait(10) == -signal.SIGKILL
+    notes = [body.text for body in runs.bodies(Note) if isinstance(body, Note)]
+    assert any("a process outlived its check and was killed: sleep 600" in text for text in notes)
+
+
+@pytest.mark.parametrize(
+    ("returncode", "timed_out", "gate", "stopped", "whole", "said"),
+    [
+        (0, False, False, False, True, "exit code 0"),
+        (1, False, False, False, True, "exit code 1"),
+        (1, False, False, True, True, "exit code 1"),
+        (2, False, True, False, True, "exit code 2"),
+        (2, False, False, False, False, "it last said: last words"),
+        (-9, False, True, False, False, "signal 9"),
+        (-15, False, False, True, False, "was stopped"),
+        (0, True, False, False, False, "did not end within its time"),
+    ],
+)
+def test_how_a_session_ended(
+    returncode: int, timed_out: bool, gate: bool, stopped: bool, whole: bool, said: str
+) -> None:
+    done = Completed(("x",), returncode, "last words\n", "", 1.0, timed_out)
+    complete, detail = outcome_of(done, gate=gate, stopped=stopped)
+    assert complete is whole
+    assert said in detail
+
+
+def test_a_session_that_said_nothing() -> None:
+    assert (
+        outcome_of(Completed(("x",), 70, "", "", 1.0), gate=False, stopped=False)[1]
+        == "ended with exit code 70 after 1.0 s"
+    )
+
+
+@pytest.mark.parametrize("number", supervisor.STOP_SIGNALS)
+def test_signals_are_handled_and_given_back(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    with stoppable() as stop:
+        assert stop.reason is None
+        os.kill(os.getpid(), number)
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stop.reason == f"stopped by {number.name}"
+    assert signal.getsignal(number) == before
+    with pytest.raises(Stopped, match=f"stopped by {number.name}"), interruptible():
+        os.kill(os.getpid(), number)
+    assert signal.getsignal(number) == before
+
+
+def test_a_signal_that_is_ignored_stays_ignored() -> None:
+    """`nohup rigproof accept &`: the run goes on when the terminal is closed."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with stoppable() as stop, interruptible():
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert stop.reason is None
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_a_run_has_a_folder_of_its_own(tmp_path: Path) -> None:
+    first, second = supervisor.new_run_dir(tmp_path / "a/b"), supervisor.new_run_dir(tmp_path / "a/b")
+    assert first != second
+    assert (first / "logs").is_dir()
+    with pytest.raises(
+        supervisor.OutputError, match=r"no run can be written there \(.*\): give another folder with --out"
+    ):
+        supervisor.new_run_dir(Path("/proc/x"))
