@@ -34,6 +34,10 @@ class Fake:
 
     def __init__(self, program: str) -> None:
         self.program = program
+        self.provenance: dict[str, str] = {"engine": "a fake one"}
+
+    def inside(self, run_dir: Path) -> Path:
+        return run_dir
 
     def start(self, context: Path, run_id: str, deadline: Deadline, log: Path) -> command.Running:
         argv = [sys.executable, "-c", self.program, str(context)]

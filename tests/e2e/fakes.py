@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
-STRESS_NG = """\
+STRESS_NG = f"""\
 stress-ng: info:  [4543] setting to a 1 second run per stressor
-stress-ng: info:  [4543] dispatching hogs: 2 cpu
+stress-ng: info:  [4543] dispatching hogs: {os.cpu_count()} cpu
 stress-ng: metrc: [4543] stressor       bogo ops real time  usr time  sys time   bogo ops/s     bogo ops/s
 stress-ng: metrc: [4543]                           (secs)    (secs)    (secs)   (real time) (usr+sys time)
 stress-ng: metrc: [4543] cpu               10611      1.00      1.98      0.00      3535.83        1773.96

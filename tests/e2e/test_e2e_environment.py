@@ -7,7 +7,8 @@ from pathlib import Path
 
 import fakes
 import pytest
-from rig import Rig, Run
+from rig import Rig
+from run_left import Run
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(150)]
 

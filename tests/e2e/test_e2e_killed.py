@@ -11,7 +11,8 @@ from pathlib import Path
 
 import fakes
 import pytest
-from rig import BUSY, Rig, Run, processes, wait_for
+from rig import BUSY, Rig, processes, wait_for
+from run_left import Run
 
 from acceptance import journal, strays, unfinished
 from acceptance.judge.record import CheckEnded, CheckStarted, RunClosed, RunEnded, SessionEnded

@@ -42,7 +42,7 @@ def never_passes(rig: Rig) -> None:
 
 def no_more(pid: int) -> None:
     """As on a full disk: no file of this process grows any more. Every user can ask this for processes of his own."""
-    resource.prlimit(pid, resource.RLIMIT_FSIZE, (16, 16))
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, 0))
 
 
 @pytest.mark.parametrize("moment", ["at its start", "in a check"])

@@ -61,7 +61,7 @@ def test_a_hanging_tool_is_stopped_at_its_deadline(rig: Rig) -> None:
     assert run.ended() == {"cpu.stress_ng": "error"}
     # Planned are 3 s; the programs of a check have a quarter more, and half a minute.
     assert "stress-ng did not end within its time and was stopped after 34 s" in run.texts("unjudged")
-    assert "dispatching hogs: 2 cpu" in run.texts("unjudged"), "the last it said"
+    assert "dispatching hogs: " in run.texts("unjudged"), "the last it said"
     assert run.seconds < 45
 
 

@@ -169,9 +169,12 @@ def test_an_unknown_class_of_components_is_refused() -> None:
 def test_a_gpu_that_no_check_loads_is_a_gap() -> None:
     classes = {**CLASSES, "gpu": ("gpu0", "gpu1"), "first": ("gpu0",)}
     looked = collected("g.look", Measures("power", "W", "gpu"), session="host-before")
-    heated = collected("g.burn", Measures("power", "W", "first"))
-    assert build([*BOTH, looked, heated], components=classes).gaps == ("gpu1: no check of this plan loads it",)
-    assert build([*BOTH, looked, heated], components=classes, only=["g"]).gaps == ()
+    seen = collected("g.seen", Measures("power", "W", "gpu"))  # where the loads run, but it is none
+    heated = collected("g.burn", Measures("power", "W", "first"), load="burn")
+    checks, loads_s = [*BOTH, looked, seen, heated], {"burn": 1.0}
+    gaps = build(checks, components=classes, loads_s=loads_s).gaps
+    assert gaps == ("gpu1: no check of this plan loads it",)
+    assert build(checks, components=classes, loads_s=loads_s, only=["g"]).gaps == ()
 
 
 @pytest.mark.parametrize("component", ["cpu9", "gpu0"])
@@ -179,5 +182,6 @@ def test_a_limit_for_a_component_that_is_not_there_is_a_gap(component: str) -> N
     # gpu0 is there, but power is not measured on it: the limit would be held against nothing.
     book = BOOK.after([Override("power", "override in box.toml", WATT, component)])
     classes = {**CLASSES, "gpu": ("gpu0",)}
-    gaps = build([*BOTH, collected("g.burn", Measures("faults", "count", "gpu"))], components=classes, book=book).gaps
+    burn = collected("g.burn", Measures("faults", "count", "gpu"), load="burn")
+    gaps = build([*BOTH, burn], components=classes, book=book, loads_s={"burn": 1.0}).gaps
     assert gaps == (f"override in box.toml: a limit for power on {component}, which this machine does not show",)
