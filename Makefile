@@ -5,21 +5,24 @@ STATION ?= auto
 OUT     ?= reports
 ONLY    ?=
 BURN    ?=
+IMAGE   ?=
+BASE    ?=
 RUN     ?= $(OUT)/latest
 
 RIGPROOF := .venv/bin/rigproof
 ARGS = --profile "$(PROFILE)" --station "$(STATION)" --out "$(OUT)" \
-       $(if $(MACHINE),--machine "$(MACHINE)") $(if $(ONLY),--only "$(ONLY)") $(if $(BURN),--burn "$(BURN)")
+       $(if $(MACHINE),--machine "$(MACHINE)") $(if $(ONLY),--only "$(ONLY)") $(if $(BURN),--burn "$(BURN)") \
+       $(if $(IMAGE),--image "$(IMAGE)")
 
 .DEFAULT_GOAL := help
-.PHONY: help accept smoke nightly soak plan inventory judge report tools test test-e2e lint bench clean
+.PHONY: help accept smoke nightly soak plan inventory judge report image engine tools test test-e2e lint bench clean
 
 help: ## list these targets
 	@echo 'rigproof: the acceptance test for a newly built NVIDIA GPU machine'
 	@echo
 	@awk -F ':.*## ' '/^[a-z0-9 -]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
-	@echo 'settings: MACHINE=FILE PROFILE=smoke|accept|nightly|soak STATION=auto|docker|host OUT=DIR ONLY=EXPR BURN=SECONDS RUN=DIR PYTHON=python3'
+	@echo 'settings: MACHINE=FILE PROFILE=smoke|accept|nightly|soak STATION=auto|docker|host OUT=DIR ONLY=EXPR BURN=SECONDS IMAGE=REF RUN=DIR PYTHON=python3'
 
 # Both stamps are files of .venv, so that removing it is enough to start afresh.
 .venv/.run: pyproject.toml scripts/venv
@@ -48,14 +51,20 @@ judge: .venv/.run ## judge a recorded run again (RUN=DIR, the newest if not give
 report: .venv/.run ## write the reports of a recorded run again (RUN=DIR)
 	@$(RIGPROOF) report "$(RUN)"
 
+image: .venv/.run ## build the container's image, or find it (BASE=REF builds on another base)
+	@.venv/bin/python -m acceptance.image $(if $(BASE),--base "$(BASE)")
+
+engine: ## install and start the distribution's container engine (as root)
+	@scripts/engine
+
 tools: ## install the distribution's test tools (as root)
 	@scripts/tools
 
 test: .venv/.test ## the harness's own tests: no GPU, no engine, under a minute
-	@.venv/bin/python -m pytest -q
+	@.venv/bin/python -m pytest -q -n auto
 
-test-e2e: .venv/.test ## the whole harness driven with faults; needs `make tools`; minutes
-	@.venv/bin/python -m pytest -q -m 'e2e or tools'
+test-e2e: .venv/.test ## the whole harness driven with faults; needs `make tools engine`; minutes
+	@.venv/bin/python -m pytest -q -m 'e2e or tools or docker'
 
 lint: .venv/.test ## layout, habits, import rule and types, through tox
 	@.venv/bin/tox run -q -e lint,type

@@ -1,4 +1,7 @@
-"""Reads the reports of a run back as others would: exits 0 only when they say PASS and agree with each other."""
+"""Reads the reports of a run back as others would: exits 0 only when they say PASS, name the station, and agree with each other.
+
+python .ci/read_back.py RUN_DIR STATION
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from pathlib import Path
 
 from junitparser import JUnitXml
 
-run = Path(sys.argv[1])
+run, station = Path(sys.argv[1]), sys.argv[2]
 verdict = json.loads((run / "verdict.json").read_text(encoding="utf-8"))
 report = JUnitXml.fromfile(str(run / "junit.xml"))
 suites = list(report)
@@ -17,7 +20,12 @@ properties = {one.name: one.value for suite in suites for one in suite.propertie
 print(f"{verdict['verdict']}: {len(cases)} testcases, {report.failures} failures, {report.errors} errors")
 assert verdict["verdict"] == "PASS", verdict["violations"] + verdict["unjudged"]
 assert report.failures == report.errors == 0
-assert {f"{case.classname}.{case.name}" for case in cases} == {f"rigproof.{check['id']}" for check in verdict["checks"]}
+assert [case.name for case in cases] == [check["id"] for check in verdict["checks"]]
 assert properties["verdict"] == "PASS"
+assert properties["station"] == verdict["provenance"]["station"] == station
+if station == "docker":
+    assert properties["image_id"].startswith("sha256:")
+    assert properties["image_versions"]
+    print(f"image {properties['image']}, engine {properties['engine']}")
 assert properties["package_digest"] == verdict["provenance"]["package_digest"]
 assert (run / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")

@@ -81,11 +81,15 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="rigproof-bench-") as folder:
         wall, code, supervisor_kib, session_kib = accept(options.profile, Path(folder))
         entries = journal.read(Path(folder) / "latest").entries
-    loads = [entry.body for entry in entries if isinstance(entry.body, ToolRan) and entry.segment == "journal-load.jsonl"]
+    loads = [
+        entry.body for entry in entries if isinstance(entry.body, ToolRan) and entry.segment == "journal-load.jsonl"
+    ]
     checks = sum(isinstance(entry.body, CheckStarted) for entry in entries)
     ended = [entry.body for entry in entries if isinstance(entry.body, SessionEnded)]
     busy = sum(load.seconds for load in loads)
-    print(f"harness cost          {wall - busy:.2f} s = {wall:.2f} s wall - {busy:.2f} s in {len(loads)} loads (aim: < 3 s)")
+    print(
+        f"harness cost          {wall - busy:.2f} s = {wall:.2f} s wall - {busy:.2f} s in {len(loads)} loads (aim: < 3 s)"
+    )
     print(f"  {options.profile}, exit {code}, {checks} checks in {len(ended)} sessions")
     print(f"answer                {version:.3f} s for --version (python alone {bare:.3f} s)")
     print(f"import of a run       {imports - bare:.3f} s beside python's own start (aim: < 0.3 s)")
