@@ -73,7 +73,7 @@ class DeclaredLink(Strict, frozen=True):
 
 
 class DeclaredGpu(Strict, frozen=True):
-    """`[[gpu]]`: one card (or `count` equal ones), matched by PCI address where given, else by position on the bus."""
+    """`[[gpu]]`: one card (or `count` equal ones), in the order of their PCI addresses; each declared fact is compared with that card."""
 
     model: Text | None = None
     count: Annotated[int, msgspec.Meta(ge=1, le=MOST_GPUS)] = 1

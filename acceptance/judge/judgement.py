@@ -9,16 +9,23 @@ from typing import Literal
 
 import msgspec
 
+from acceptance.judge.collected import selected
 from acceptance.judge.machine import Waiver
 from acceptance.judge.measurement import number, quantity
-from acceptance.judge.plan import Due, selected
+from acceptance.judge.plan import Due
 from acceptance.judge.record import Measured, Skipped
+
+NOTE_INLINE = 100  # a note of more characters would hide what was measured and its limit
 
 Kind = Literal["fail", "error", "skip", "warn", "waived"]
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One thing that the reader must know, as one line; `kind` says what it does to the outcome (warn and waived do nothing)."""
+    """One thing that the reader must know, as one line; `kind` says what it does to the outcome (warn and waived do nothing).
+
+    `note` is what was looked at, where that is too long for the line. `action` is what to do next, with the likely causes where they
+    are known (`advice.parts` takes it apart). `quote` is the kernel's own line.
+    """
 
     kind: Kind
     check: str
@@ -27,6 +34,7 @@ class Finding(msgspec.Struct, frozen=True):
     component: str | None = None
     action: str | None = None
     quote: str | None = None
+    note: str | None = None
     unmeasured: bool = False  # an error only because the value is missing: a better reason replaces it
 
 
@@ -45,8 +53,11 @@ class Judged(msgspec.Struct, frozen=True):
     waived: bool = False
 
 
-def _finding(kind: Kind, check: str, due: Due, text: str, *, unmeasured: bool = False) -> Finding:
-    return Finding(kind, check, text, due.measurement, due.component, unmeasured=unmeasured)
+def _finding(
+    kind: Kind, check: str, due: Due, text: str, *, note: str | None = None, unmeasured: bool = False
+) -> Finding:
+    action = due.advice if kind in ("fail", "warn") else None
+    return Finding(kind, check, text, due.measurement, due.component, action, note=note, unmeasured=unmeasured)
 
 
 def judge_due(
@@ -102,14 +113,15 @@ def _against_limit(due: Due, check: str, value: float, note: str | None, waivers
     grade = due.limit.grade(value)
     if grade == "pass":
         return None
-    about = f" ({note})" if note else ""
+    brief = bool(note) and "\n" not in str(note) and len(str(note)) <= NOTE_INLINE
+    about, note = (f" ({note})", None) if brief else ("", note or None)
     shown = quantity(value, due.unit)
     if due.limit.grade(float(number(value))) != grade:  # rounded, it would look as if it were within
         shown = shown.replace(number(value), repr(value))
     measured = f"{due.measurement} on {due.component}: measured {shown}{about}, limit {due.limit}"
     text = f"{measured}; basis: {due.limit.basis}"
     if grade == "warn":
-        return _finding("warn", check, due, f"{text} (within the limit, outside what is usual)")
+        return _finding("warn", check, due, f"{text} (within the limit, outside what is usual)", note=note)
     exceeded = ""
     for waiver in waivers:
         if waiver.measurement is None or waiver.worst is None or not due.waivable or not covers(waiver, check, due):
@@ -117,9 +129,10 @@ def _against_limit(due: Due, check: str, value: float, note: str | None, waivers
         bound = quantity(waiver.worst, due.unit)
         below = due.limit.low is not None and value < due.limit.low
         if value >= waiver.worst if below else value <= waiver.worst:
-            return _finding("waived", check, due, f"{text}; waived: {waiver.reason} (worst accepted {bound})")
+            told = f"{text}; waived: {waiver.reason} (worst accepted {bound})"
+            return _finding("waived", check, due, told, note=note)
         exceeded = f"; worse than the waiver accepts ({bound})"
-    return _finding("fail", check, due, f"{text}{exceeded}")
+    return _finding("fail", check, due, f"{text}{exceeded}", note=note)
 
 
 def covers(waiver: Waiver, check: str, due: Due) -> bool:

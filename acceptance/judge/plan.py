@@ -6,57 +6,29 @@ is not a pass.
 
 from __future__ import annotations
 
-import fnmatch
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 import msgspec
 
+from acceptance.judge.collected import SESSIONS as SESSIONS
+from acceptance.judge.collected import Collected as Collected
+from acceptance.judge.collected import Measures as Measures
+from acceptance.judge.collected import PlanError as PlanError
+from acceptance.judge.collected import Session as Session
+from acceptance.judge.collected import lint, lint_waivers, selected
 from acceptance.judge.limits import LimitBook
 from acceptance.judge.machine import Waiver
-from acceptance.judge.measurement import UNITS, Limit
+from acceptance.judge.measurement import Limit
 
-Session = Literal["host-before", "load", "host-after"]
-SESSIONS: tuple[Session, ...] = ("host-before", "load", "host-after")
 Scope = Literal["full", "partial"]
 
 
-class PlanError(Exception):
-    """The plan cannot be made; the message is one sentence for the user."""
-
-
-class Measures(msgspec.Struct, frozen=True):
-    """What a check says that it measures: the arguments of its `measures` mark.
-
-    `per` is the class of components. A *fact* is due only where the machine file declares it. `waivable` is false for what no waiver
-    may excuse (miscompares).
-    """
-
-    name: str
-    unit: str
-    per: str
-    fact: bool = False
-    waivable: bool = True
-
-
-class Collected(msgspec.Struct, frozen=True):
-    """One check as pytest collected it.
-
-    It costs `seconds`, and the time of the load named in `load`, and `seconds_per_gib` for each GiB of RAM that is tested.
-    """
-
-    id: str
-    title: str
-    session: Session
-    measures: tuple[Measures, ...]
-    seconds: float
-    load: str | None = None
-    gate: bool = False
-    seconds_per_gib: float = 0.0
-
-
 class Due(msgspec.Struct, frozen=True):
-    """One measurement of one component that this run owes. Without a limit, `unlimited` says why none can be."""
+    """One measurement of one component that this run owes.
+
+    Without a limit, `unlimited` says why none can be. `advice` says what is likely wrong where the limit is not met, and what to do next.
+    """
 
     measurement: str
     component: str
@@ -65,6 +37,7 @@ class Due(msgspec.Struct, frozen=True):
     origin: str
     unlimited: str | None = None
     waivable: bool = True
+    advice: str | None = None
 
 
 class PlannedCheck(msgspec.Struct, frozen=True):
@@ -106,59 +79,9 @@ class Plan(msgspec.Struct, frozen=True):
         return tuple(check for check in self.checks if check.session == session)
 
 
-def selected(check_id: str, patterns: Sequence[str]) -> bool:
-    """Whether `--only` names this check: a pattern is an id, a subject, an id without its parameter, or a shell pattern."""
-    return any(
-        check_id == pattern
-        or check_id.startswith((pattern + ".", pattern + "["))
-        or fnmatch.fnmatchcase(check_id, pattern)
-        for pattern in patterns
-    )
-
-
-def lint(collected: Sequence[Collected], book: LimitBook) -> None:
-    """Both ways, over every check there is: units agree, every limit is measured, every measurement has a limit or says why not.
-
-    Raises PlanError, also for a machine's own limit on what no waiver may excuse: it would be a waiver without a bound.
-    """
-    every = [(check, measures) for check in collected for measures in check.measures]
-    units: dict[str, str] = {}
-    for check, measures in every:
-        if measures.unit not in UNITS:
-            raise PlanError(f"{check.id} measures {measures.name} in {measures.unit}, which is no unit of ours")
-        other = units.setdefault(measures.name, measures.unit)
-        if other != measures.unit:
-            raise PlanError(f"{check.id} measures {measures.name} in {measures.unit}, another check in {other}")
-    for entry in book.entries:
-        name, where = entry.measurement, entry.origin
-        if name not in units:
-            known = ", ".join(sorted(units))
-            raise PlanError(f"{where}: a limit for {name}, which no check measures; measured are: {known}")
-        if entry.limit is not None and entry.limit.unit != units[name]:
-            told = f"the limit for {name} is in {entry.limit.unit}, but {name} is measured in {units[name]}"
-            raise PlanError(f"{where}: {told}: write it in that unit")
-        if entry.own and any(measures.name == name and not measures.waivable for _, measures in every):
-            raise PlanError(
-                f"{where}: {name} takes no limit of the machine's own, because it proves a fault: remove it"
-            )
-    for _, measures in every:
-        if not measures.fact and not book.knows(measures.name):
-            raise PlanError(f"{measures.name} is measured but has no limit, and nothing says why none can be")
-
-
-def lint_waivers(collected: Sequence[Collected], waivers: Iterable[Waiver], where: str) -> None:
-    """A waiver must name something that exists and that may be waived. Raises PlanError."""
-    for waiver in waivers:
-        named = [one for check in collected for one in check.measures if one.name == waiver.measurement]
-        if waiver.measurement is not None and not named:
-            raise PlanError(f"{where}: a waiver names {waiver.measurement}, which no check measures: correct it")
-        if not all(one.waivable for one in named):
-            raise PlanError(f"{where}: {waiver.measurement} cannot be waived, because it proves a fault: remove it")
-        if waiver.skip is not None and not any(selected(check.id, [waiver.skip]) for check in collected):
-            raise PlanError(f"{where}: a waiver names the check {waiver.skip}, which does not exist: correct it")
-
-
-def dues(check: Collected, components: Mapping[str, Sequence[str]], book: LimitBook) -> tuple[Due, ...]:
+def dues(
+    check: Collected, components: Mapping[str, Sequence[str]], book: LimitBook, advice: Mapping[str, str]
+) -> tuple[Due, ...]:
     """Everything one check owes on this machine.
 
     Raises PlanError for a component class that nothing resolves, and for a component for which there is neither a limit nor a reason.
@@ -174,7 +97,8 @@ def dues(check: Collected, components: Mapping[str, Sequence[str]], book: LimitB
             if held is None:
                 raise PlanError(f"{measures.name} on {component} has no limit, and nothing says why none can be")
             limit, origin, why = held.limit, held.origin, held.unlimited
-            found.append(Due(measures.name, component, measures.unit, limit, origin, why, measures.waivable))
+            told = advice.get(measures.name) if limit is not None else None
+            found.append(Due(measures.name, component, measures.unit, limit, origin, why, measures.waivable, told))
     return tuple(found)
 
 
@@ -182,7 +106,8 @@ def _gaps(
     checks: Sequence[Collected], planned: Sequence[PlannedCheck], classes: Mapping[str, Sequence[str]], book: LimitBook
 ) -> Iterator[str]:
     """What keeps a full run from passing: a GPU that nothing loads, a limit for a component that this machine does not show."""
-    heated = {due.component for check in planned if check.session == "load" for due in check.due}
+    loaded = {check.id for check in checks if check.session == "load" and check.load is not None}
+    heated = {due.component for check in planned if check.id in loaded for due in check.due}
     for gpu in classes["gpu"]:
         if gpu not in heated:
             yield f"{gpu}: no check of this plan loads it"
@@ -202,12 +127,13 @@ def build(
     components: Mapping[str, Sequence[str]],
     not_offered: Sequence[str],
     book: LimitBook,
+    advice: Mapping[str, str],
     waivers: Sequence[Waiver],
     declared_in: str | None,
     only: Sequence[str],
     digest: str,
 ) -> Plan:
-    """The plan of one run: session by session, gates first in theirs, else in the order of `collected`.
+    """The plan of one run: session by session, gates first in theirs, else in the order of `collected`. `advice` is by measurement.
 
     Raises PlanError when a lint finds a contradiction, or a pattern of `only` selects nothing that is due.
     """
@@ -223,7 +149,7 @@ def build(
             continue
         if check.load is not None and check.load not in loads_s:
             continue  # this profile does not run that load
-        due = dues(check, components, book)
+        due = dues(check, components, book, advice)
         if due:
             load_s = loads_s[check.load] if check.load else 0.0
             seconds = check.seconds + load_s + check.seconds_per_gib * memory_gib

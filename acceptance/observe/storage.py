@@ -66,12 +66,13 @@ def health(
 ) -> smartctl.Health:
     """Ask one disk for its health; needs root.
 
-    Raises smartctl.NotReadable, UnreadableOutput, or CommandError where smartctl is missing; each message says why and the cure.
+    Raises smartctl.NotReadable, smartctl.Interrupted, UnreadableOutput, or CommandError where smartctl is missing; each message says
+    why and the cure.
     """
     argv = smartctl.argv(f"/dev/{disk.name}", program or command.find(smartctl.PROGRAM, smartctl.PACKAGE))
     done = run(argv, deadline=deadline.sooner(SMARTCTL_S))
     if done.timed_out:
-        raise smartctl.NotReadable(
+        raise smartctl.Interrupted(
             f"{disk.component} did not answer: smartctl {done.describe()}; look at the kernel log for the disk"
         )
     return smartctl.parse(done.stdout, done.returncode)

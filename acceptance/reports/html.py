@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jinja2
-import msgspec
 from markupsafe import Markup
 
 from acceptance.journal import Journal
@@ -20,10 +19,9 @@ from acceptance.reports.text import counted, duration, one_line
 GIB = 1 << 30
 
 
-def parts(finding: Finding, verdict: Verdict) -> list[str]:
-    """A finding's text in its clauses, one a line, as a card shows it."""
-    first, *more = summary.told(msgspec.structs.replace(finding, action=None), verdict)
-    return [*first.replace("; basis:", "\nbasis:").split("\n"), *more]
+def parts(finding: Finding) -> list[str]:
+    """A finding's text in its clauses and what was looked at, one a line, as a card shows it."""
+    return [*one_line(finding.text).replace("; basis:", "\nbasis:").split("\n"), *summary.notes(finding)]
 
 
 def value_class(judged: Judged) -> str:
@@ -48,6 +46,7 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters.update(
         parts=parts,
+        advice=summary.advice,
         value_class=value_class,
         duration=duration,
         value_text=summary.value_text,

@@ -7,13 +7,13 @@ read; provenance is properties of the suite.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestSuite
 from junitparser.xunit2 import TestCase
 
 from acceptance.journal import Journal
-from acceptance.judge.judgement import Finding, Judged
+from acceptance.judge.judgement import Judged
 from acceptance.judge.measurement import number
 from acceptance.judge.record import RunStarted, ToolRan
 from acceptance.judge.verdict import CheckResult, Verdict
@@ -34,11 +34,11 @@ def render(verdict: Verdict, found: Journal) -> bytes:
     for name, value in _provenance(verdict):
         suite.add_property(name, one_line(value))
     for check in verdict.checks:
-        suite.add_testcase(_case(check, verdict, found))
+        suite.add_testcase(_case(check, found))
     troubles = [finding for finding in verdict.findings if finding.kind in ("fail", "error")]
     if troubles:
         case = TestCase(RUN, classname="rigproof.run", time=0.0)
-        told = _told(troubles, verdict)
+        told = "\n".join(summary.told(troubles))
         kind = Failure if any(finding.kind == "fail" for finding in troubles) else Error
         case.result = [_result(kind, told, "run")]
         suite.add_testcase(case)
@@ -65,7 +65,7 @@ def _provenance(verdict: Verdict) -> Iterator[tuple[str, str]]:
         yield f"stale_waiver_{index}", waiver
 
 
-def _case(check: CheckResult, verdict: Verdict, found: Journal) -> TestCase:
+def _case(check: CheckResult, found: Journal) -> TestCase:
     subject = check.id.partition(".")[0]
     case = TestCase(one_line(check.id), classname=f"rigproof.{one_line(subject)}", time=_seconds(check.seconds))
     for judged in check.judged:
@@ -73,24 +73,20 @@ def _case(check: CheckResult, verdict: Verdict, found: Journal) -> TestCase:
             case.add_property(one_line(key), one_line(value))
     told = [finding for finding in check.findings if finding.kind == check.outcome]
     waived = [finding for finding in check.findings if finding.kind == "waived"] if check.outcome == "skip" else []
-    text = _told(told or waived, verdict)
+    text = "\n".join(summary.told(told or waived))
     if check.outcome == "fail":
         case.result = [_result(Failure, text, "limit")]
     elif check.outcome == "error":
         case.result = [_result(Error, text, "unjudged")]
     elif check.outcome == "skip":
         case.result = [_result(Skipped, text, "waived" if waived and not told else "skipped")]
-    case.system_out = "\n".join(_lines(check, verdict, found))
+    case.system_out = "\n".join(_lines(check, found))
     return case
 
 
 def _seconds(seconds: float) -> float:
     """Never negative or in scientific notation, which no schema of these knows."""
     return round(max(0.0, seconds), 3)
-
-
-def _told(findings: Sequence[Finding], verdict: Verdict) -> str:
-    return "\n".join(line for finding in findings for line in summary.told(finding, verdict))
 
 
 def _result(kind: type[Failure] | type[Error] | type[Skipped], text: str, type_: str) -> Failure | Error | Skipped:
@@ -116,14 +112,15 @@ def _numbers(judged: Judged) -> Iterator[tuple[str, str]]:
     yield f"{key}.basis", summary.basis_text(judged)
 
 
-def _lines(check: CheckResult, verdict: Verdict, found: Journal) -> Iterator[str]:
+def _lines(check: CheckResult, found: Journal) -> Iterator[str]:
     yield one_line(check.title)
     for judged in check.judged:
         about = f"{judged.due.measurement} on {judged.due.component}: {summary.value_text(judged)}"
         yield one_line(f"{about}, {'limit ' if judged.due.limit else ''}{summary.limit_text(judged)}")
     for finding in check.findings:
-        first, *more = summary.told(finding, verdict)
-        yield from (f"{finding.kind}: {first}", *more)
+        yield f"{finding.kind}: {one_line(finding.text)}"
+        if finding.kind != check.outcome:  # what made the outcome is told whole in the result beside this
+            yield from summary.details(finding)
     for entry in found.entries:
         body = entry.body
         if isinstance(body, ToolRan) and body.check == check.id:

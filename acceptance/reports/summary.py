@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from acceptance.judge.advice import parts
 from acceptance.judge.judgement import Finding, Judged
 from acceptance.judge.measurement import quantity
 from acceptance.judge.record import Outcome
@@ -31,32 +35,26 @@ def closing_line(verdict: Verdict) -> str:
     return f"{verdict.verdict}{told}: {counts}"
 
 
-def line(finding: Finding) -> str:
-    """A finding as one line."""
-    action = f" -> {finding.action}" if finding.action else ""
-    return one_line(f"{finding.text}{action}")
+def notes(finding: Finding) -> tuple[str, ...]:
+    """What was looked at, a line each, where it takes more than the finding's own line."""
+    return tuple(one_line(part) for part in (finding.note or "").splitlines())
 
 
-def told(finding: Finding, verdict: Verdict) -> tuple[str, ...]:
-    """A finding as one line, and after it, each a line of its own, what was looked at where that takes several.
-
-    A note of several lines stands in parentheses in the middle of the text; what was measured and its limit would be lost in it.
-    """
-    if "\n" in finding.text:
-        key = (finding.check, finding.measurement, finding.component)
-        for check in verdict.checks:
-            for judged in check.judged:
-                if (check.id, judged.due.measurement, judged.due.component) == key and "\n" in (judged.note or ""):
-                    short, note = without_note(finding.text, judged.note or "")
-                    action = f" -> {finding.action}" if finding.action else ""
-                    return (one_line(f"{short}{action}"), *(one_line(part) for part in note))
-    return (line(finding),)
+def advice(finding: Finding) -> tuple[tuple[str, str], ...]:
+    """The likely causes in order, then what to do next, each with its label; what is not known is absent."""
+    return tuple((label, one_line(text)) for label, text in parts(finding.action)) if finding.action else ()
 
 
-def without_note(text: str, note: str) -> tuple[str, list[str]]:
-    """A finding's text without the note in it, and the note's lines; none when the text does not hold it."""
-    short = text.replace(f" ({note})", "", 1)
-    return short, note.split("\n") if short != text else []
+def details(finding: Finding) -> tuple[str, ...]:
+    """All that is told below a finding's own line, a line each."""
+    return (*notes(finding), *(f"{label}: {text}" for label, text in advice(finding)))
+
+
+def told(findings: Iterable[Finding]) -> Iterator[str]:
+    """Findings as lines: a line each, and below it its details; neighbours with the same details get them once, below the last."""
+    for below, group in groupby(findings, key=details):
+        yield from (one_line(finding.text) for finding in group)
+        yield from below
 
 
 def limit_text(judged: Judged) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import groupby
 from typing import IO, cast
 
 from rich.console import Console
@@ -38,7 +39,6 @@ class _Check:
     def __init__(self) -> None:
         self.values: dict[str, list[Measured]] = {}
         self.skips: list[str] = []
-        self.notes: list[str] = []
 
     def figures(self) -> str:
         """Its first figures; of several components the range. The page has them all."""
@@ -141,8 +141,6 @@ class Terminal:
         elif isinstance(body, Measured):
             if body.value is not None and body.unit != "count":
                 self._check.values.setdefault(body.measurement, []).append(body)
-            if body.note:
-                self._check.notes.append(body.note)
         elif isinstance(body, Skipped):
             self._check.skips.append(body.reason)
         elif isinstance(body, CheckEnded):
@@ -154,8 +152,6 @@ class Terminal:
         if self._remaining:
             self._remaining.ended(body.check)
         message, outcome = body.message, body.outcome
-        for note in self._check.notes:  # the closing block has the whole of it
-            message, _ = summary.without_note(message, note)
         about = message.split("\n")[0] or self._check.figures()
         if outcome == "pass" and self._check.skips:
             # The session has nothing against a skip that is waived; it is none the less no measurement.
@@ -170,14 +166,16 @@ class Terminal:
         self._print(line)
 
     def verdict(self, verdict: Verdict, files: list[str]) -> None:
-        """The closing block: one line per violation, where the files are, and the verdict last."""
+        """The closing block: one line per violation with its causes and the next command, where the files are, and the verdict last."""
         for word, style, kinds in _BLOCK:
             # What is true of several checks for one reason is said once.
-            checks: dict[tuple[str, ...], list[str]] = {}
+            checks: dict[tuple[str, tuple[str, ...]], list[str]] = {}
             for finding in verdict.of_kind(*kinds):
-                checks.setdefault(summary.told(finding, verdict), []).append(finding.check)
-            for (text, *details), names in checks.items():
-                self.say(f"{word} {', '.join(dict.fromkeys(names))}: {text}", style)
+                checks.setdefault((finding.text, summary.details(finding)), []).append(finding.check)
+            for details, group in groupby(checks, key=lambda key: key[1]):
+                for text, _ in group:
+                    names = ", ".join(dict.fromkeys(checks[text, details]))
+                    self.say(f"{word} {names}: {text}", style)
                 for detail in details:
                     self.say(detail, indent=_HANG)
         for text in verdict.stale_waivers:

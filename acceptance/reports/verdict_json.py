@@ -19,6 +19,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "measurement": finding.measurement,
         "component": finding.component,
         "text": finding.text,
+        "note": finding.note,
         "action": finding.action,
     }
     return {key: value for key, value in row.items() if value is not None}

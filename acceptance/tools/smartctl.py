@@ -40,6 +40,10 @@ class NotReadable(Exception):
     """The disk's health could not be read; the message is one sentence with the cure. It never means that the disk is healthy."""
 
 
+class Interrupted(Exception):
+    """smartctl was ended before it could answer: nothing is known of the disk, not even that it offers no report."""
+
+
 @dataclass(frozen=True, slots=True)
 class Health:
     """What the disk reports. What it does not offer is None.
@@ -73,7 +77,8 @@ def argv(device: str, program: str = PROGRAM) -> tuple[str, ...]:
 def parse(text: str, returncode: int) -> Health:
     """Read the output of `smartctl -j -a DEVICE` and its exit status.
 
-    Raises NotReadable when smartctl could not ask the disk, or the disk offers no health data; UnreadableOutput for any other text.
+    Raises NotReadable when smartctl could not ask the disk, or the disk offers no health data; Interrupted when a signal ended it;
+    UnreadableOutput for any other text.
     """
     document = _document(text, returncode)
     if returncode & (BIT_COMMAND_LINE | BIT_OPEN_FAILED):
@@ -138,7 +143,7 @@ def _unknown(why: str) -> UnreadableOutput:
 
 def _document(text: str, returncode: int) -> dict[str, Any]:
     if returncode < 0:
-        raise NotReadable(f"smartctl was ended by signal {-returncode}: run it by hand to see whether the disk answers")
+        raise Interrupted(f"smartctl was ended by signal {-returncode}: run it by hand to see whether the disk answers")
     start = text.strip()
     try:
         document = json.loads(start)

@@ -107,7 +107,7 @@ def test_health_is_asked_of_the_disk() -> None:
     assert programs.asked == [("smartctl", "-j", "-a", "/dev/sda")]
 
 
-def test_a_disk_that_does_not_answer_is_not_readable() -> None:
+def test_a_disk_that_does_not_answer_proves_nothing() -> None:
     programs = Programs(smartctl=completed(timed_out=True))
-    with pytest.raises(smartctl.NotReadable, match="disk:sda did not answer"):
+    with pytest.raises(smartctl.Interrupted, match="disk:sda did not answer"):
         storage.health(DISK, deadline=Deadline.after(9), run=programs, program="smartctl")

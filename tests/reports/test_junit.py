@@ -48,7 +48,14 @@ def test_a_run_with_every_outcome() -> None:
     }
     assert read["gpu.present"].classname == "rigproof.gpu"
     assert read["gpu.present"].result[0].message == "gpu_count on machine: measured 0, limit = 1; basis: declared"
-    assert read["gpu.present"].result[0].text.splitlines()[1:] == samples.LOOKED.splitlines()
+    assert read["gpu.present"].result[0].text.splitlines()[1:] == [
+        *samples.LOOKED.splitlines(),
+        "likely: a loose plug; a dead card",
+        "next: lspci -nn -d 10de:",
+    ]
+    assert read["cpu.burn"].result[0].text.splitlines()[1:] == ["next: reseat it"]
+    assert "next:" not in read["gpu.present"].system_out, "it is told once"
+    assert read["gpu.present"].system_out.splitlines()[-1].startswith("fail: gpu_count on machine: measured 0, limit")
     assert read["storage.health"].result[0].type == "waived"
     assert "never ran: stopped by SIGINT" in read["cpu.last"].result[0].message
 

@@ -13,11 +13,13 @@ from typing import TextIO
 import journals
 import pytest
 import samples
+from msgspec.structs import replace
 from rich.console import Console
 from test_junit import HOSTILE
 
 from acceptance.judge.record import Body, CheckEnded, CheckStarted, Event, Measured, Skipped
 from acceptance.judge.verdict import Verdict
+from acceptance.reports import summary
 from acceptance.reports.screen import Screen
 from acceptance.reports.terminal import Terminal
 
@@ -51,7 +53,12 @@ def test_violations_first_the_verdict_last() -> None:
     lines = shown(verdict)
     assert lines[0] == "FAIL gpu.present: gpu_count on machine: measured 0, limit = 1; basis: declared"
     assert lines[1:3] == ["    " + line for line in samples.LOOKED.splitlines()]
-    assert lines[3] == "FAIL cpu.burn: xid 79 on gpu0: the GPU has fallen off the bus -> reseat it"
+    assert lines[3:7] == [
+        "    likely: a loose plug; a dead card",
+        "    next: lspci -nn -d 10de:",
+        "FAIL cpu.burn: xid 79 on gpu0: the GPU has fallen off the bus",
+        "    next: reseat it",
+    ]
     assert "UNJUDGED cpu.burn: stress-ng was ended by signal 11" in lines
     assert "UNJUDGED cpu.last, kernel_log.during_run: never ran: stopped by SIGINT" in lines
     assert [line for line in lines if line.startswith(("waived storage.health: ", "warning memory.bandwidth: "))]
@@ -59,6 +66,19 @@ def test_violations_first_the_verdict_last() -> None:
     assert "recorded without a limit: gemm (`rigproof plan` says why)" in lines
     assert lines[-2] == "/runs/run-1/report.html"
     assert lines[-1] == "FAIL: 2 passed, 2 failed, 2 errors, 1 skipped, 1 waived"
+
+
+def test_neighbours_with_the_same_causes_get_them_once() -> None:
+    dues = [replace(journals.due(component=f"gpu{n}"), advice=samples.ADVICE) for n in (0, 1, 2)]
+    other = replace(journals.due("triad", "gpu0"), advice="likely: dust; heat. Next: sensors")
+    made = journals.plan(journals.check("link.copy", *dues, other))
+    low = {(one.measurement, one.component): 1.0 for one in (*dues, other)}
+    found = samples.journal(journals.bodies(made, low))
+    verdict = samples.fold(found.entries)
+    expected = ["copy on gpu0", "copy on gpu1", "copy on gpu2", "likely", "next", "triad on gpu0", "likely", "next"]
+    assert [line.split(":")[0] for line in summary.told(verdict.of_kind("fail"))] == expected
+    lines = [line.removeprefix("FAIL link.copy: ").lstrip() for line in shown(verdict)]
+    assert [line.split(":")[0] for line in lines][:8] == expected
 
 
 def test_what_a_pass_does_not_cover_is_in_its_line() -> None:
@@ -101,7 +121,7 @@ def test_a_check_is_one_line_with_its_first_figures() -> None:
 
 def test_a_failing_check_tells_its_first_fault_without_the_long_note() -> None:
     name = "gpu.present"
-    message = f"gpu_count on machine: measured 0 ({samples.LOOKED}), limit = 1; basis: declared\nanother"
+    message = "gpu_count on machine: measured 0, limit = 1; basis: declared\nanother"
     measured = Measured(name, "gpu_count", "machine", "count", 0.0, note=samples.LOOKED)
     line = told(CheckStarted(name), measured, CheckEnded(name, "fail", message, 0.1))
     assert (

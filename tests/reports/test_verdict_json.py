@@ -25,7 +25,9 @@ def test_its_shape() -> None:
         assert list(check) == CHECK
         assert all(list(measurement) == MEASUREMENT for measurement in check["measurements"])
     for row in content["violations"] + content["unjudged"]:
-        assert {"check", "text"} <= set(row) <= {"check", "text", "measurement", "component", "action"}
+        assert {"check", "text"} <= set(row) <= {"check", "text", "measurement", "component", "note", "action"}
+    assert (content["violations"][0]["note"], content["violations"][0]["action"]) == (samples.LOOKED, samples.ADVICE)
+    assert content["violations"][0]["text"] == "gpu_count on machine: measured 0, limit = 1; basis: declared"
     assert [row["check"] for row in content["violations"]] == ["gpu.present", "cpu.burn"]
     assert {row["check"] for row in content["unjudged"]} == {"run", "cpu.burn", "cpu.last", "kernel_log.during_run"}
     assert [row["check"] for row in content["warnings"]] == ["memory.bandwidth"]

@@ -183,7 +183,10 @@ def test_a_disk_that_cannot_be_asked() -> None:
     # Bits 0 and 1 win over whatever else the document holds.
     assert "exit code 2" in refused(2, smart_status={"passed": True})
     assert "no SMART data" in refused(0, device={"name": "/dev/sda"})
-    with pytest.raises(NotReadable, match="signal 9"):
+
+
+def test_a_program_that_was_killed_says_nothing_of_the_disk() -> None:
+    with pytest.raises(smartctl.Interrupted, match="smartctl was ended by signal 9: run it by hand"):
         smartctl.parse("", -9)
 
 

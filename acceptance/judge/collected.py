@@ -1,0 +1,102 @@
+"""What pytest collected, and what must be right about it before anything is planned."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+import msgspec
+
+from acceptance.judge.limits import LimitBook
+from acceptance.judge.machine import Waiver
+from acceptance.judge.measurement import UNITS
+
+Session = Literal["host-before", "load", "host-after"]
+SESSIONS: tuple[Session, ...] = ("host-before", "load", "host-after")
+
+
+class PlanError(Exception):
+    """The plan cannot be made; the message is one sentence for the user."""
+
+
+class Measures(msgspec.Struct, frozen=True):
+    """What a check says that it measures: the arguments of its `measures` mark.
+
+    `per` is the class of components. A *fact* is due only where the machine file declares it. `waivable` is false for what no waiver
+    may excuse (miscompares).
+    """
+
+    name: str
+    unit: str
+    per: str
+    fact: bool = False
+    waivable: bool = True
+
+
+class Collected(msgspec.Struct, frozen=True):
+    """One check as pytest collected it.
+
+    It costs `seconds`, and the time of the load named in `load`, and `seconds_per_gib` for each GiB of RAM that is tested.
+    """
+
+    id: str
+    title: str
+    session: Session
+    measures: tuple[Measures, ...]
+    seconds: float
+    load: str | None = None
+    gate: bool = False
+    seconds_per_gib: float = 0.0
+
+
+def selected(check_id: str, patterns: Sequence[str]) -> bool:
+    """Whether `--only` names this check: a pattern is an id, a subject, an id without its parameter, or a shell pattern."""
+    return any(
+        check_id == pattern
+        or check_id.startswith((pattern + ".", pattern + "["))
+        or fnmatch.fnmatchcase(check_id, pattern)
+        for pattern in patterns
+    )
+
+
+def lint(collected: Sequence[Collected], book: LimitBook) -> None:
+    """Both ways, over every check there is: units agree, every limit is measured, every measurement has a limit or says why not.
+
+    Raises PlanError, also for a machine's own limit on what no waiver may excuse: it would be a waiver without a bound.
+    """
+    every = [(check, measures) for check in collected for measures in check.measures]
+    units: dict[str, str] = {}
+    for check, measures in every:
+        if measures.unit not in UNITS:
+            raise PlanError(f"{check.id} measures {measures.name} in {measures.unit}, which is no unit of ours")
+        other = units.setdefault(measures.name, measures.unit)
+        if other != measures.unit:
+            raise PlanError(f"{check.id} measures {measures.name} in {measures.unit}, another check in {other}")
+    for entry in book.entries:
+        name, where = entry.measurement, entry.origin
+        if name not in units:
+            known = ", ".join(sorted(units))
+            raise PlanError(f"{where}: a limit for {name}, which no check measures; measured are: {known}")
+        if entry.limit is not None and entry.limit.unit != units[name]:
+            told = f"the limit for {name} is in {entry.limit.unit}, but {name} is measured in {units[name]}"
+            raise PlanError(f"{where}: {told}: write it in that unit")
+        if entry.own and any(measures.name == name and not measures.waivable for _, measures in every):
+            raise PlanError(
+                f"{where}: {name} takes no limit of the machine's own, because it proves a fault: remove it"
+            )
+    for _, measures in every:
+        if not measures.fact and not book.knows(measures.name):
+            raise PlanError(f"{measures.name} is measured but has no limit, and nothing says why none can be")
+
+
+def lint_waivers(collected: Sequence[Collected], waivers: Iterable[Waiver], where: str) -> None:
+    """A waiver must name something that exists and that may be waived. Raises PlanError."""
+    for waiver in waivers:
+        named = [one for check in collected for one in check.measures if one.name == waiver.measurement]
+        if waiver.measurement is not None and not named:
+            raise PlanError(f"{where}: a waiver names {waiver.measurement}, which no check measures: correct it")
+        if not all(one.waivable for one in named):
+            raise PlanError(f"{where}: {waiver.measurement} cannot be waived, because it proves a fault: remove it")
+        if waiver.skip is not None and not any(selected(check.id, [waiver.skip]) for check in collected):
+            raise PlanError(f"{where}: a waiver names the check {waiver.skip}, which does not exist: correct it")
