@@ -7,6 +7,7 @@ ONLY    ?=
 BURN    ?=
 IMAGE   ?=
 BASE    ?=
+COLD    ?=
 RUN     ?= $(OUT)/latest
 
 RIGPROOF := .venv/bin/rigproof
@@ -69,9 +70,10 @@ test-e2e: .venv/.test ## the whole harness driven with faults; needs `make tools
 lint: .venv/.test ## layout, habits, import rule and types, through tox
 	@.venv/bin/tox run -q -e lint,type
 
-bench: .venv/.test ## what the harness itself costs
+bench: .venv/.test ## what the harness itself costs (COLD=1 also builds the image from nothing)
 	@.venv/bin/python benchmarks/harness.py
 	@.venv/bin/python benchmarks/cpu_gemm.py
+	@.venv/bin/python benchmarks/container.py $(if $(COLD),--cold)
 
 clean: ## remove what make has built (not the reports)
 	@rm -rf .venv .tox build dist

@@ -62,7 +62,10 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
         "--station",
         choices=("auto", "docker", "host"),
         default="auto",
-        help="where loads run: a container, or in place (default: auto)",
+        help="where loads run: a container, or in place (default: a container where an engine answers)",
+    )
+    parser.add_argument(
+        "--image", metavar="REF", help="an image that is here, in place of the one of this checkout (stamped)"
     )
     parser.add_argument(
         "--out", metavar="DIR", type=_path, default=Path("reports"), help="folder for runs (default: reports)"

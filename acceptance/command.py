@@ -32,7 +32,7 @@ class CommandError(Exception):
 
 
 class ProgramMissing(CommandError):
-    """The program is not on PATH; the message says how to get it."""
+    """The program is not on PATH, or may not be run; the message says how to get it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +70,16 @@ class Completed:
 def find(program: str, package: str | None = None) -> str:
     """The full path of a program on PATH.
 
-    Raises ProgramMissing, naming the distribution's package where one is known. Debian keeps some tools out of a user's PATH, so the
-    system directories are looked at too.
+    Raises ProgramMissing, naming the package to install, or the file that may not be run. Debian keeps some tools out of a user's PATH,
+    so the system directories are looked at too.
     """
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"])
-    found = shutil.which(program, path=path)
-    if found is None:
-        cure = f"install it with `sudo apt install {package}` or `sudo make tools`" if package else "put it on PATH"
-        raise ProgramMissing(f"{program} is not installed: {cure}")
-    return found
+    if found := shutil.which(program, path=path):
+        return found
+    if there := shutil.which(program, os.F_OK, path):
+        raise ProgramMissing(f"{there} is there but may not be run: make it executable with `sudo chmod +x {there}`")
+    cure = f"install it with `sudo apt install {package}` or `sudo make tools`" if package else "put it on PATH"
+    raise ProgramMissing(f"{program} is not installed: {cure}")
 
 
 @dataclass(slots=True)

@@ -30,6 +30,11 @@ class Programs:
         self._count = 0
 
     @property
+    def folder(self) -> Path:
+        """A folder that the programs can write."""
+        return self._logs
+
+    @property
     def deadline(self) -> Deadline:
         """When the check's programs must have ended."""
         if self._deadline is None:

@@ -6,12 +6,14 @@ pytest: a stray `-k` in PYTEST_ADDOPTS must not turn a failing machine green.
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
+from acceptance import clock, reaper
 from acceptance.judge.machine import Machine
 from acceptance.judge.plan import Collected, Plan, Session
 from acceptance.observe.inventory import Inventory
@@ -75,7 +77,35 @@ def argv(context: Path) -> list[str]:
     ]
 
 
+def in_container(
+    context: str, seconds: float, boot_id: str, python: str = "/opt/rigproof/venv/bin/python"
+) -> list[str]:
+    """The command line of a session in a container: this module as a program, with the image's own Python. Pure."""
+    return [python, "-P", "-m", "acceptance.session", context, f"{seconds:.0f}", boot_id]
+
+
+def main(arguments: list[str]) -> None:
+    """Become the reaper over a session: the first process of a container.
+
+    It ends the session when the engine closes its standard input, which it does when the harness outside is gone, and after its
+    seconds are over: the deadline inside, beside the one outside. An engine on another machine, or in a virtual one, is refused: the
+    loads would test that.
+    """
+    context, seconds, boot_id = Path(arguments[0]), float(arguments[1]), arguments[2]
+    if clock.boot_id() != boot_id:
+        sys.stderr.write(
+            "the container does not run under this machine's kernel: use an engine on the machine itself\n"
+        )
+        sys.exit(REFUSED)
+    own = [sys.executable, "-I", "-S", reaper.__file__, f"stdin:{seconds:.0f}", "3", "--", *argv(context)]
+    os.execv(own[0], own)
+
+
 def environment(run_id: str | None) -> dict[str, str]:
     """What a session's environment gets beside the cleaned one. Every descendant carries the run id, so that strays can be found."""
     own = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     return {**own, "RIGPROOF_RUN": run_id} if run_id else own
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

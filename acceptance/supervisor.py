@@ -24,9 +24,9 @@ from acceptance.deadline import Deadline
 from acceptance.judge.plan import SESSIONS, Plan, Session
 from acceptance.judge.record import CheckEnded, Entry, Note, Observed, RunEnded, RunStarted, SessionEnded
 from acceptance.judge.verdict import Verdict
+from acceptance.place import Host, Station
 from acceptance.plugin import belt_s
 from acceptance.preparation import Prepared
-from acceptance.station import Host, Station
 from acceptance.watch import Watch
 
 View = Callable[[Entry], None]
@@ -157,18 +157,21 @@ class Supervisor:
             machine=self._prepared.machine.name if self._prepared.machine else None,
             boot_id=clock.boot_id(self._root),
             user="root" if os.geteuid() == 0 else "unprivileged",
+            **self._station.provenance,
         )
         writer.write(RunStarted(self._run_dir.name, self._plan, told, clock.machine_id(self._root)))
+        for note in self._station.notes:
+            writer.write(note)
         writer.write(Observed(msgspec.to_builtins(self._prepared.inventory)))
 
-    def _context(self, name: Session) -> Path:
+    def _context(self, name: Session, station: Station) -> Path:
         """Write what a session is told. Raises JournalError when the disk does not take it."""
         path = self._run_dir / f"session-{name}.json"
         context = session.Context(
             mode="run",
             root=str(self._root),
             session=name,
-            run_dir=str(self._run_dir),
+            run_dir=str(station.inside(self._run_dir)),
             kernel_log_after=self._kernel_log_after,
             plan=self._plan,
             machine=self._prepared.machine,
@@ -184,9 +187,9 @@ class Supervisor:
 
     def _session(self, name: Session, writer: journal.Writer, stop: Stop) -> RunEnded | None:
         """Run one session; returns the end of the run where a gate did not pass, or somebody stopped it."""
-        context = self._context(name)
-        deadline = Deadline.after(sum(belt_s(check) for check in self._plan.share(name)) + 60.0)
         station = self._station if name == "load" else Host()
+        context = self._context(name, station)
+        deadline = Deadline.after(sum(belt_s(check) for check in self._plan.share(name)) + 60.0)
         began = time.monotonic()
         try:
             running = station.start(

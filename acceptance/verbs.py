@@ -9,7 +9,20 @@ from pathlib import Path
 
 import msgspec
 
-from acceptance import command, fixtures, journal, lock, outputs, preparation, profile, station, supervisor, unfinished
+from acceptance import (
+    command,
+    fixtures,
+    gpu_grant,
+    journal,
+    lock,
+    outputs,
+    place,
+    preparation,
+    profile,
+    supervisor,
+    unfinished,
+)
+from acceptance.image.errors import ImageError
 from acceptance.judge import limits, machine, plan, verdict
 from acceptance.judge.record import RunClosed, RunEnded
 from acceptance.judge.verdict import Verdict
@@ -30,7 +43,7 @@ USER_ERRORS = (
     machine.MachineFileError,
     plan.PlanError,
     profile.ProfileError,
-    station.StationError,
+    place.StationError,
     supervisor.OutputError,
     lock.Busy,
     lock.LockError,
@@ -45,6 +58,8 @@ TROUBLE: tuple[type[BaseException], ...] = (
     journal.JournalError,
     verdict.UnreadableRun,
     preparation.PreparationError,
+    ImageError,
+    gpu_grant.GrantError,
     limits.LimitFileError,
     fixtures.FixtureMissing,
     sysfs.SysfsError,
@@ -58,16 +73,20 @@ _EXIT = {"pass": 0, "fail": 1, "error": 3}
 
 
 def _options(given: argparse.Namespace) -> Options:
-    return Options(given.machine, given.profile, given.station, given.out, given.only, given.burn)
+    return Options(given.machine, given.profile, given.station, given.image, given.out, given.only, given.burn)
 
 
 def accept(given: argparse.Namespace) -> int:
     """Test the machine: from the lock to the verdict."""
+    from acceptance import preflight  # the engine's SDK takes its time to load, and judging or reading needs none of it
+
     options = _options(given)
     screen = terminal.Terminal.on_stdout()
     with supervisor.interruptible(), lock.MachineLock(options.root) as held:
-        where, remark = station.choose(options.station)
         prepared = preparation.prepare(options)
+        where, remark = preflight.choose(
+            options.station, options.image, prepared.inventory, screen.say, options.out / "image", options.root
+        )
         told = unfinished.close_all(options.out, held.last_run(), options.root)
         run_dir = supervisor.new_run_dir(options.out)
         held.claim(run_dir)
@@ -98,9 +117,11 @@ def _close(screen: terminal.Terminal, found: Verdict, run_dir: Path) -> int:
 
 def plan_(given: argparse.Namespace) -> int:
     """Show the plan; nothing is run."""
+    from acceptance import preflight
+
     options = _options(given)
-    _, remark = station.choose(options.station)
     prepared = preparation.prepare(options)
+    remark = preflight.remark(options.station, options.image)
     screen = terminal.Terminal.on_stdout()
     screen.plan(prepared.plan, prepared.profile_summary, details=True)
     if remark:

@@ -231,13 +231,19 @@ def test_the_working_directory(tmp_path: Path) -> None:
 
 def test_find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool = tmp_path / "rigproof-test-tool"
-    tool.write_text("#!/bin/sh\n")
     monkeypatch.setenv("PATH", str(tmp_path))
     cure = "install it with `sudo apt install a-package` or `sudo make tools`"
     with pytest.raises(command.ProgramMissing, match=f"^rigproof-test-tool is not installed: {cure}$"):
         command.find("rigproof-test-tool", "a-package")
     with pytest.raises(command.ProgramMissing, match=r"^rigproof-test-tool is not installed: put it on PATH$"):
         command.find("rigproof-test-tool")
+    tool.write_text("#!/bin/sh\n")
+    for name in ("rigproof-test-tool", str(tool)):
+        with pytest.raises(command.ProgramMissing) as caught:
+            command.find(name, "a-package")
+        assert (
+            str(caught.value) == f"{tool} is there but may not be run: make it executable with `sudo chmod +x {tool}`"
+        )
     tool.chmod(0o755)
     assert command.find("rigproof-test-tool") == str(tool)
     monkeypatch.delenv("PATH")

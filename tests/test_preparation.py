@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import errno
+import os
+import resource
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -234,7 +238,67 @@ def test_the_machine_files_own_limit_goes_first(prepare: Callable[..., Prepared]
     assert (default.limit, default.origin) == (None, "class default")
 
 
+# --- what to do about a failure ---
+
+
+def test_the_advice_is_in_the_plan(prepare: Callable[..., Prepared]) -> None:
+    dues = [one for check in prepare("[cpu]\ncores = 9\n").plan.checks for one in check.due]
+    assert {one.advice is not None for one in dues if one.limit} == {True}
+    assert {one.advice for one in dues if not one.limit} == {None}
+    (cores,) = [one.advice for one in dues if one.measurement == "cpu_cores"]
+    assert cores is not None
+    assert cores.startswith("likely: the BIOS switches cores off")
+    assert cores.endswith(". Next: lscpu")
+
+
+def test_a_wrong_file_of_causes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(fixtures, "locate", lambda name: tmp_path / name)
+    with pytest.raises(PreparationError, match=r"^en.toml: cannot be read \(No such file or directory\): install"):
+        preparation.advised()
+
+
 # --- collection that fails ---
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder for temporary files."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def assert_full(temporary: object, why: str) -> None:
+    with pytest.raises(PreparationError) as caught:
+        preparation.collect(Path("/"))
+    assert str(caught.value) == (
+        f"no temporary file can be written in {temporary} ({why}): "
+        "free some space, or set TMPDIR to a folder that has some"
+    )
+
+
+def test_a_full_temporary_folder(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "context.json")
+
+    monkeypatch.setattr(session, "write", full)
+    assert_full(temporary, "No space left on device")
+
+
+def test_a_temporary_folder_that_fills_up(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The session fails over it in words of pytest's own."""
+    monkeypatch.setattr(session, "argv", lambda _: ["python3", "-c", "raise SystemExit('INTERNALERROR>')"])
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (preparation.ROOM - 1, hard))
+    try:
+        assert_full(temporary, "File too large")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_no_temporary_folder_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/nowhere"])
+    assert_full("any folder", "No usable temporary directory found in ['/nowhere']")
 
 
 def test_checks_that_cannot_be_collected(monkeypatch: pytest.MonkeyPatch) -> None:

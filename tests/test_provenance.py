@@ -22,7 +22,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (package / "a.py").write_text("a")
     (package / "suites/b.py").write_text("b")
     (package / "suites/pytest.ini").write_text("c")
-    for name in ("events", "machines", "models"):
+    for name in ("causes", "events", "machines", "models"):
         (data / name).mkdir(parents=True)
         (data / name / "x.toml").write_text(name)
     (data / "profiles.toml").write_text("d")
@@ -39,7 +39,7 @@ def test_any_changed_file_changes_the_digest(checkout: Path) -> None:
     seen = {provenance.package_digest()}
     assert provenance.package_digest() in seen
     files = [path for path in checkout.rglob("*") if path.is_file()]
-    assert len(files) == 7
+    assert len(files) == 8
     for number, path in enumerate(files, start=1):
         path.write_text(path.read_text() + " ")
         seen.add(provenance.package_digest())

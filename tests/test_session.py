@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import sys
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import journals
 import msgspec
 import pytest
 
-from acceptance import session
+from acceptance import clock, reaper, session
 from acceptance.judge.declared import DeclaredCpu
 from acceptance.judge.machine import Machine
 from acceptance.session import Context
@@ -44,6 +45,33 @@ def test_the_command_line() -> None:
     plugins = [word for option, word in itertools.pairwise(argv) if option == "-p"]
     assert plugins == ["pytest_timeout", "acceptance.plugin"]
     assert (session.SUITES / "pytest.ini").is_file()
+
+
+def test_the_command_line_in_a_container() -> None:
+    argv = session.in_container("/rigproof/session-load.json", 99.6, "boot-1")
+    tail = ["-P", "-m", "acceptance.session", "/rigproof/session-load.json", "100", "boot-1"]
+    assert argv == ["/opt/rigproof/venv/bin/python", *tail]
+    assert session.in_container("x", 1.0, "b", python="python3")[0] == "python3"
+
+
+def test_the_first_process_of_a_container_becomes_the_reaper(monkeypatch: pytest.MonkeyPatch) -> None:
+    become: list[tuple[str, list[str]]] = []
+    monkeypatch.setattr(os, "execv", lambda path, argv: become.append((path, argv)))
+    session.main(["/x/session-load.json", "100", clock.boot_id()])
+    ((path, argv),) = become
+    assert path == argv[0] == sys.executable
+    assert argv[1:7] == ["-I", "-S", reaper.__file__, "stdin:100", "3", "--"]
+    assert argv[7:] == session.argv(Path("/x/session-load.json"))
+
+
+def test_another_machines_kernel_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(os, "execv", lambda *_: pytest.fail("it was started"))
+    with pytest.raises(SystemExit) as caught:
+        session.main(["/x/session-load.json", "100", "another-boot"])
+    assert caught.value.code == session.REFUSED
+    assert "does not run under this machine's kernel" in capsys.readouterr().err
 
 
 def test_the_environment() -> None:

@@ -35,6 +35,7 @@ class Fake:
     def __init__(self, program: str) -> None:
         self.program = program
         self.provenance: dict[str, str] = {"engine": "a fake one"}
+        self.notes: tuple[Note, ...] = ()
 
     def inside(self, run_dir: Path) -> Path:
         return run_dir
@@ -108,6 +109,19 @@ def test_an_honest_session_passes(runs: Runs) -> None:
         "CheckEnded",
     ]
     assert runs.bodies(RunEnded) == [RunEnded(True, "every session of the plan was run")]
+
+
+def test_what_there_is_to_know_of_the_station_is_in_the_reports(runs: Runs) -> None:
+    station = Fake(honest())
+    station.notes = (Note("STATION: host, because"),)
+    verdict = runs.run(station)
+    assert verdict["verdict"] == "PASS"
+    assert "STATION: host, because" in str(verdict["notes"])
+    assert "a fake one" in str(verdict["provenance"])
+    station.notes = (Note("another image", trouble=True),)
+    verdict = runs.run(station)
+    assert verdict["verdict"] == "UNJUDGED"
+    assert "run: another image" in texts(verdict)
 
 
 @pytest.mark.parametrize(

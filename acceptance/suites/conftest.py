@@ -58,11 +58,16 @@ def groups(inventory: Inventory) -> Groups:
 
 
 @pytest.fixture
-def stress_ng_run(programs: Programs, load_s: Mapping[str, float]) -> ToolOutput:
+def stress_ng_run(programs: Programs, load_s: Mapping[str, float], inventory: Inventory) -> ToolOutput:
     """Every logical CPU under stress-ng's verified CPU methods, for the profile's time."""
     binary = programs.find("stress-ng", "stress-ng")
-    seconds = round(load_s["stress_ng"])
-    return proven(stress_ng.TOOL, programs.run(stress_ng.argv(binary, seconds=seconds)), stress_ng.parse, seconds)
+    seconds, threads = round(load_s["stress_ng"]), inventory.cpu.threads
+    argv = stress_ng.argv(binary, seconds=seconds, workers=threads, temp_path=str(programs.folder))
+    output = proven(stress_ng.TOOL, programs.run(argv), stress_ng.parse, seconds)
+    started = {reading.name: reading.values.get("cpu") for reading in output.readings}.get("stress_ng_workers")
+    if output.outcome == "pass" and started != threads:
+        raise ToolTrouble(f"stress-ng tells of {started} workers, and there are {threads} logical CPUs to load")
+    return output
 
 
 @pytest.fixture

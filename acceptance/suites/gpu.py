@@ -6,9 +6,21 @@ import pytest
 
 from acceptance.check import Check, same
 from acceptance.judge.machine import Machine
+from acceptance.observe import nvml
 from acceptance.observe.inventory import Gpu, Inventory, gpus
 from acceptance.observe.pci import PciFunction
 from acceptance.observe.presence import presence
+from acceptance.program import Programs
+
+GRANT_CURE = (
+    "set the engine up for GPUs (NVIDIA's container toolkit, then `sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml`), "
+    "or go without a container: STATION=host"
+)
+
+
+class NotGranted(Exception):
+    """Where the loads run there are other GPUs than those that are due; the message says which, and the cure."""
+
 
 # PCI Express base specification: gigatransfers a second of each generation.
 GENERATION = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6, 128.0: 7}
@@ -44,6 +56,36 @@ def test_present(inventory: Inventory, check: Check) -> None:
     check("gpu_driver_bound", bound, serials=serials, notes={name: told for name, value in bound.items() if not value})
     known = {gpu.name: float(gpu.nvml_index is not None) for gpu in found}
     check("gpu_in_nvml", known, serials=serials, notes={name: told for name, value in known.items() if not value})
+
+
+@pytest.mark.gate
+@pytest.mark.session("load")
+@pytest.mark.costs(1.0)
+@pytest.mark.measures("gpu_granted", unit="count", per="gpu", waivable=False)
+def test_granted(inventory: Inventory, programs: Programs, check: Check) -> None:
+    """The GPUs that can be seen from where the loads run are those that are due, by their UUIDs.
+
+    Measured: NVML's list inside the session. An engine may ignore a request for GPUs in silence, and a container without them would
+    pass every test of GPUs that it does not see. What differs is the station's trouble and no fault of a card, so it is an error.
+    """
+    due = gpus(inventory)
+    inside = nvml.probe(deadline=programs.deadline)
+    seen = {device.uuid for device in inside.devices if device.uuid is not None and device.error is None}
+    check(
+        "gpu_granted",
+        {gpu.name: 1.0 for gpu in due if gpu.uuid in seen},
+        serials={gpu.name: gpu.uuid for gpu in due},
+    )
+    lost = [f"{gpu.name} ({gpu.uuid or 'without a UUID'})" for gpu in due if gpu.uuid not in seen]
+    more = sorted(seen - {gpu.uuid for gpu in due})
+    if lost or more:
+        errors = [inside.error, *(f"GPU {device.index}: {device.error}" for device in inside.devices if device.error)]
+        told = [
+            *([f"cannot be seen from where the loads run: {', '.join(lost)}"] if lost else []),
+            *([f"seen there and not due: {', '.join(more)}"] if more else []),
+            *(error for error in errors if error),
+        ]
+        raise NotGranted(f"{'; '.join(told)}: {GRANT_CURE}")
 
 
 @pytest.mark.session("host-before")

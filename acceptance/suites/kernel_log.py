@@ -12,6 +12,7 @@ import pytest
 from acceptance.check import Check
 from acceptance.judge.record import HARMFUL
 from acceptance.observe import kernel_log, kmsg
+from acceptance.observe.event import Event
 
 
 class LogLost(Exception):
@@ -31,8 +32,12 @@ def records(root: Path) -> list[kmsg.Record]:
 
 
 def faults(found: list[kmsg.Record]) -> list[str]:
-    """One line for each event that proves a fault of the hardware."""
+    """One line for each event that proves a fault of the hardware, storms of corrected errors included."""
     events = kernel_log.events_of(kmsg.as_lines(found))
+    return [*kernel_log.storms(events), *_harmful(events)]
+
+
+def _harmful(events: tuple[Event, ...]) -> list[str]:
     return [
         f"{event.kind} {event.code}: {event.text}" for event in events if event.hardware and event.severity in HARMFUL
     ]

@@ -14,7 +14,7 @@ from acceptance.tools.reading import UnreadableOutput
 
 
 class ReportsUnread(Exception):
-    """smartctl answered for a disk, and the answer cannot be read: that is no known lack of a report, so no waiver of one covers it."""
+    """smartctl did not answer for a disk, or cannot be understood: that is no known lack of a report, so no waiver of one covers it."""
 
 
 @pytest.mark.session("host-before")
@@ -35,7 +35,7 @@ def test_smart_health(inventory: Inventory, programs: Programs, check: Check) ->
         except (ProgramMissing, smartctl.NotReadable) as error:
             skipped[disk.component] = str(error)
             continue
-        except UnreadableOutput as error:
+        except (UnreadableOutput, smartctl.Interrupted) as error:
             unread.append(f"{disk.component}: {error}")
             continue
         readings[disk.component] = float(len(faults))

@@ -338,13 +338,21 @@ def test_smart_health(
     assert set(check.skipped["disk_faults"]) == skipped
 
 
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (completed("Segmentation fault", "", 0), "disk:sda: smartctl: this is no JSON"),
+        (completed("", "", -11), "disk:sda: smartctl was ended by signal 11"),
+        (completed("", "", -15, timed_out=True), "disk:sda: disk:sda did not answer: smartctl did not end within"),
+    ],
+)
 def test_a_report_that_cannot_be_read_is_no_missing_report(
-    tree: Tree, check: Any, monkeypatch: pytest.MonkeyPatch
+    tree: Tree, check: Any, monkeypatch: pytest.MonkeyPatch, answer: command.Completed, told: str
 ) -> None:
     monkeypatch.setattr(command, "find", lambda program, _package=None: program)
     tree.disk("sda", "pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0")
-    programs: Any = Disks(completed("Segmentation fault", "", 0))
-    with pytest.raises(storage.ReportsUnread, match="disk:sda: "):
+    programs: Any = Disks(answer)
+    with pytest.raises(storage.ReportsUnread, match=told):
         storage.test_smart_health(look(tree), programs, check)
     assert check.readings["disk_faults"] == {}
     assert check.skipped["disk_faults"] == {}

@@ -1,0 +1,169 @@
+"""Before a run: which station it gets. Engine, image, GPU grant; every trouble names its cure."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from acceptance import clock, container, driver_files, gpu_grant, holder, image, station
+from acceptance.deadline import Deadline
+from acceptance.image import inputs
+from acceptance.judge.record import Note
+from acceptance.observe.inventory import Inventory, gpus
+from acceptance.place import Host, Station, StationError
+
+BUILD_S = 3600.0
+ENGINE_CURE = "`sudo make engine` installs and starts one; --station host (make: STATION=host) goes without"
+INSTALLED = (
+    "this rigproof is an installed package, without the checkout that the image is built from, and no --image was given"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An engine that answered, at which address (None: the environment's), or why none did."""
+
+    engine: station.Engine | None
+    why: str
+    address: str | None = None
+
+
+def addresses(environment: Mapping[str, str], uid: int) -> tuple[str | None, ...]:
+    """Where an engine may answer, in order: what the user named, and nothing beside it; else Docker's socket, a rootless one's, Podman's.
+
+    None stands for what the environment names (DOCKER_HOST).
+    """
+    if environment.get("DOCKER_HOST"):
+        return (None,)
+    own = environment.get("XDG_RUNTIME_DIR") or f"/run/user/{uid}"
+    sockets = ["/var/run/docker.sock", f"{own}/docker.sock"]
+    sockets += ["/run/podman/podman.sock"] if uid == 0 else [f"{own}/podman/podman.sock"]
+    return tuple(f"unix://{path}" for path in sockets)
+
+
+def engine(environment: Mapping[str, str] | None = None, uid: int | None = None) -> Found:
+    """The first engine that answers, and runs under this machine's kernel: one in a virtual machine would have that one tested."""
+    where = os.environ if environment is None else environment
+    refusals = []
+    for address in addresses(where, os.geteuid() if uid is None else uid):
+        if address is not None and not os.path.exists(address.removeprefix("unix://")):  # noqa: PTH110 - never raises
+            continue
+        name = address or f"DOCKER_HOST={where.get('DOCKER_HOST')}"
+        try:
+            found = station.connect(address)
+        except station.TROUBLE as error:
+            why = station.first_line(error)
+            cure = ", so add yourself to the group docker and log in again" if "ermission denied" in why else ""
+            refusals.append(f"{name} does not answer ({why}{cure})")
+            continue
+        if found.kernel in (None, os.uname().release):
+            return Found(found, "", address)
+        refusals.append(f"{name} runs under another kernel ({found.kernel}) than this machine's")
+    return Found(None, "; ".join(refusals) or "there is no container engine")
+
+
+def loud(why: str) -> str:
+    """The line that everybody must see when the loads run without a container."""
+    return f"STATION: host, because {why}. The loads run in place, with your rights and no isolation. {ENGINE_CURE}."
+
+
+def look(name: str, reference: str | None) -> tuple[Found | None, str | None]:
+    """The engine that the station of this name would use, and the line that the user must see where it takes the host instead.
+
+    Raises StationError where a container was asked for and cannot be had.
+    """
+    if name == "host":
+        return None, None
+    found = engine()
+    why = found.why if found.engine is None else ""
+    if not why and reference is None and not inputs.in_checkout():
+        why = INSTALLED
+    if not why:
+        return found, None
+    if name == "docker":
+        raise StationError(f"no container can be had: {why}: {ENGINE_CURE}")
+    return None, loud(why)
+
+
+def remark(name: str, reference: str | None = None) -> str | None:
+    """The line that the user must see about the station of this name, before anything is started. Raises StationError."""
+    return look(name, reference)[1]
+
+
+def choose(
+    name: str,
+    reference: str | None,
+    inventory: Inventory,
+    say: Callable[[str], None],
+    logs: Path,
+    root: Path = Path("/"),
+) -> tuple[Station, str | None]:
+    """The station of that name, and a line that the user must see about the choice.
+
+    `auto` takes a container when an engine answers, else the host. The image is `reference` where one is given, else the one of this
+    checkout, built where it is not here yet. Raises StationError, ImageError or GrantError.
+    """
+    found, line = look(name, reference)
+    if found is None or found.engine is None:
+        return Host(line), line
+    boot = clock.boot_id(root)
+    try:
+        for run_id in station.sweep(found.engine.client, boot):
+            say(f"a container of the run {run_id}, which is dead, was removed")
+        told = _image(found, reference, say, logs, root)
+    except station.TROUBLE as error:
+        raise StationError(f"the container engine fails ({station.first_line(error)}): {ENGINE_CURE}") from error
+    due = gpus(inventory)
+    grant = gpu_grant.choose(due, found.engine.facts, driver_files.find(root) if due else gpu_grant.DriverFiles())
+    return (
+        station.Docker(
+            client=found.engine.client,
+            image=told["image_id"],
+            grant=grant,
+            room=container.room(inventory.memory.total_bytes),
+            holder=holder.name(boot),
+            traits=found.engine.traits,
+            provenance={"engine": found.engine.version, "gpu_grant": grant.mode, **told},
+            notes=(Note(named(reference), trouble=True),) if reference is not None else (),
+        ),
+        None,
+    )
+
+
+def named(reference: str) -> str:
+    """Why a run in an image that the user named proves nothing of the machine (DESIGN, "No simulate switch")."""
+    return (
+        f"the loads ran in an image named with --image ({reference}), which may hold anything: such a run never passes"
+    )
+
+
+def _image(
+    found: Found, reference: str | None, say: Callable[[str], None], logs: Path, root: Path
+) -> Mapping[str, str]:
+    """The image's provenance, its id among it. One that was named is stamped as such."""
+    assert found.engine is not None
+    if reference is not None:
+        identity = station.image_id(found.engine.client, reference)
+        if identity is None:
+            raise StationError(
+                f"there is no image {reference} here: build one with `make image`, or leave --image away"
+            )
+        return {"image": f"{reference} (named by --image)", "image_id": identity}
+    with _told_to_the_client(found.address):
+        return image.build(log_dir=logs, say=say, deadline=Deadline.after(BUILD_S), root=root).provenance()
+
+
+@contextlib.contextmanager
+def _told_to_the_client(address: str | None) -> Iterator[None]:
+    """The engine's command-line client, which builds, uses the engine that was found, and not the one that its own settings name."""
+    if address is None:
+        yield
+        return
+    os.environ["DOCKER_HOST"] = address
+    try:
+        yield
+    finally:
+        del os.environ["DOCKER_HOST"]
