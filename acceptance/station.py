@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import os
 import socket
-import http.client
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

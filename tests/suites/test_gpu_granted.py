@@ -1,4 +1,5 @@
-"""gpu.granted in real sessions: the GPUs that the session sees are those that are due, or the run is unjudged. The driver's answer is a fake."""
+"""gpu.granted in real sessions: the GPUs that the session sees are those that are due, or the run is unjudged.
+The driver's answer is a fake."""
 
 from __future__ import annotations
 
