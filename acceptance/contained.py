@@ -66,7 +66,9 @@ class InContainer:
             except OSError as error:
                 self._log_error = f"{self.log}: {error.strerror}"
             with contextlib.suppress(*self.trouble):  # an engine that goes away; `poll` says so
-                for chunk in self.container.logs(stream=True, follow=True):
+                chunks = self.container.logs(stream=True, follow=True)
+                stack.callback(self._close, chunks)
+                for chunk in chunks:
                     keep = chunk[: self.cap_bytes - len(self._output)]
                     self._dropped = self._dropped or len(keep) < len(chunk)
                     self._output += keep
@@ -111,6 +113,14 @@ class InContainer:
                 getattr(stdin, "_sock", stdin).shutdown(socket.SHUT_RDWR)
             with contextlib.suppress(*self.trouble):
                 stdin.close()
+            self._close(stdin)
+
+    def _close(self, stream: Any) -> None:
+        """The connection under one of the client's streams, which it leaves to the garbage collector."""
+        response = getattr(stream, "_response", None)
+        if response is not None:
+            with contextlib.suppress(*self.trouble):
+                response.close()
 
     def wait(self) -> Completed:
         """Wait for its end, keep what is worth keeping, and remove the container, whatever happened."""
