@@ -27,11 +27,31 @@ NO_ANSWER = 255  # what ssh answers for a connection that broke
 GIB = 1 << 30
 
 
+def hang_up(stdin: Any, trouble: tuple[type[Exception], ...]) -> None:
+    """Close a session's standard input, which ends it. Closing alone leaves it open as long as the client holds a file over it."""
+    line = getattr(stdin, "_sock", stdin)
+    with contextlib.suppress(*trouble):
+        line.shutdown(socket.SHUT_RDWR)
+    _disconnect(stdin, trouble)
+    for one in (stdin, line):
+        with contextlib.suppress(*trouble):
+            one.close()
+
+
+def _disconnect(stream: Any, trouble: tuple[type[Exception], ...]) -> None:
+    """Close the connection under one of the client's streams, which it leaves to the garbage collector."""
+    response = getattr(stream, "_response", None)
+    if response is not None:
+        with contextlib.suppress(*trouble):
+            response.close()
+
+
 @dataclass(slots=True)
 class InContainer:
     """A session in a container. `stdin` is its standard input: closing it, or dying, ends the session.
 
-    `trouble` is what the engine's client raises; `reason` makes a sentence of it.
+    `trouble` is what the engine's client raises; `reason` makes a sentence of it. `bury` ends its processes without the engine: one that
+    dies leaves its containers running, and their standard input open.
     """
 
     container: Any
@@ -42,6 +62,7 @@ class InContainer:
     memory_bytes: int
     trouble: tuple[type[Exception], ...]
     reason: Callable[[BaseException], str] = str
+    bury: Callable[[], object] = tuple
     cap_bytes: int = CAP_BYTES
     _began: float = field(default_factory=time.monotonic)
     _asked: float = float("-inf")
@@ -67,7 +88,7 @@ class InContainer:
                 self._log_error = f"{self.log}: {error.strerror}"
             with contextlib.suppress(*self.trouble):  # an engine that goes away; `poll` says so
                 chunks = self.container.logs(stream=True, follow=True)
-                stack.callback(self._close, chunks)
+                stack.callback(_disconnect, chunks, self.trouble)
                 for chunk in chunks:
                     keep = chunk[: self.cap_bytes - len(self._output)]
                     self._dropped = self._dropped or len(keep) < len(chunk)
@@ -108,19 +129,7 @@ class InContainer:
     def _hang_up(self) -> None:
         stdin, self.stdin = self.stdin, None
         if stdin is not None:
-            # Closing alone leaves it open as long as the client holds a file over it.
-            with contextlib.suppress(*self.trouble):
-                getattr(stdin, "_sock", stdin).shutdown(socket.SHUT_RDWR)
-            with contextlib.suppress(*self.trouble):
-                stdin.close()
-            self._close(stdin)
-
-    def _close(self, stream: Any) -> None:
-        """The connection under one of the client's streams, which it leaves to the garbage collector."""
-        response = getattr(stream, "_response", None)
-        if response is not None:
-            with contextlib.suppress(*self.trouble):
-                response.close()
+            hang_up(stdin, self.trouble)
 
     def wait(self) -> Completed:
         """Wait for its end, keep what is worth keeping, and remove the container, whatever happened."""
@@ -132,6 +141,8 @@ class InContainer:
                     self.stop()
                     break
                 time.sleep(POLL_S)
+            if self._lost:
+                self.bury()
             return self._completed(timed_out=timed_out)
         finally:
             self._hang_up()

@@ -18,9 +18,9 @@ from docker.errors import APIError, DockerException, NotFound
 from docker.models.containers import Container
 from docker.types import DeviceRequest, LogConfig, Mount, Ulimit
 
-from acceptance import clock, command, container, session
+from acceptance import clock, command, container, session, strays
 from acceptance import holder as holders
-from acceptance.contained import InContainer
+from acceptance.contained import InContainer, hang_up
 from acceptance.container import LABEL, LABEL_HOLDER, Room
 from acceptance.deadline import Deadline
 from acceptance.gpu_grant import EngineFacts, Grant
@@ -143,7 +143,15 @@ class Docker:
             raise command.CommandError(f"the container could not be started: {first_line(error)}") from error
         self.client.api.timeout = FOLLOW_S
         running = InContainer(
-            made, stdin, tuple(argv), deadline, log, self.room.memory_bytes, trouble=TROUBLE, reason=first_line
+            made,
+            stdin,
+            tuple(argv),
+            deadline,
+            log,
+            self.room.memory_bytes,
+            trouble=TROUBLE,
+            reason=first_line,
+            bury=lambda: strays.sweep(run_id),
         )
         running.read_on()
         return running
@@ -164,11 +172,14 @@ class Docker:
             memlock=memlock,
         )
         made = self.client.containers.create(**to_sdk(arguments))
+        stdin = None
         try:
             # Before it starts: a harness that dies from here on takes its session along.
             stdin = made.attach_socket(params={"stdin": 1, "stream": 1})
             made.start()
         except TROUBLE:
+            if stdin is not None:
+                hang_up(stdin, TROUBLE)
             with contextlib.suppress(*TROUBLE):
                 made.remove(force=True, v=True)
             raise

@@ -165,8 +165,11 @@ def test_an_engine_that_is_gone(line: Line, tmp_path: Path) -> None:
     container.obeys = False
     container.output = [b"last words\n", ConnectionResetError()]
     session = running(container, line, tmp_path / "x.log")
+    buried: list[str] = []
+    session.bury = lambda: buried.append("its processes")
     session.read_on()
     done = session.wait()
+    assert buried == ["its processes"]
     assert done.returncode == 255
     assert done.last_lines() == "last words\nthe engine no longer answers (ConnectionRefusedError)"
     assert line.hung_up(), "which ends the session, should it still be there"

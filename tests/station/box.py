@@ -1,0 +1,113 @@
+"""The real engine, the real image and the real station, for tests that look at what a container may do."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import docker
+
+from acceptance import clock, command, holder, session, station
+from acceptance.command import Completed
+from acceptance.container import LABEL, Room
+from acceptance.deadline import Deadline
+from acceptance.gpu_grant import Grant
+from acceptance.image.record import ImageRef
+
+ROOM = Room(1 << 30, 64 << 20)
+
+
+def engine(*arguments: str, seconds: float = 120.0, host: str | None = None, stdin: Path | None = None) -> Completed:
+    """The engine's own client, which must succeed."""
+    where = ["--host", host] if host else []
+    argv = [command.find("docker"), *where, *arguments]
+    if stdin is not None:
+        argv = ["sh", "-c", 'file=$1; shift; exec "$@" <"$file"', "sh", str(stdin), *argv]
+    done = command.run(argv, deadline=Deadline.after(seconds))
+    assert done.returncode == 0, f"{argv}: {done.describe()}: {done.last_lines()}"
+    return done
+
+
+def containers(client: docker.DockerClient, run_id: str) -> list[Any]:
+    """The containers of one run that are still there."""
+    found: list[Any] = client.containers.list(all=True, filters={"label": f"{LABEL}={run_id}"}, ignore_removed=True)
+    return found
+
+
+@contextlib.contextmanager
+def derived(built: ImageRef, tag: str, *steps: str, folder: Path) -> Iterator[str]:
+    """An image made from ours by some steps of a Dockerfile, removed afterwards."""
+    (folder / "Dockerfile").write_text("\n".join([f"FROM {built.tag}", "USER 0:0", *steps]))
+    environment = {"DOCKER_BUILDKIT": "0"}
+    argv = [command.find("docker"), "build", "--quiet", "--network", "none", "--tag", tag, str(folder)]
+    done = command.run(argv, deadline=Deadline.after(120.0), env=environment)
+    assert done.returncode == 0, done.last_lines()
+    try:
+        yield tag
+    finally:
+        engine("rmi", "--force", tag)
+
+
+@dataclass
+class Probe:
+    """Starts programs of ours in the place of a session, through the real station."""
+
+    client: docker.DockerClient
+    image: str
+    run_dir: Path
+    traits: frozenset[str] = frozenset()
+    grant: Grant = field(default_factory=lambda: Grant("none"))
+    room: Room = ROOM
+    held_by: str = ""
+
+    def __post_init__(self) -> None:
+        self.run_dir.mkdir()
+        (self.run_dir / "session.json").write_text("{}")
+        self.run_id = f"probe-{os.getpid()}-{time.monotonic_ns()}"
+
+    def station(self) -> station.Docker:
+        held_by = self.held_by or holder.name(clock.boot_id())
+        return station.Docker(self.client, self.image, self.grant, self.room, held_by, self.traits)
+
+    def owned_by(self, uid: int, gid: int) -> None:
+        """Give the run directory to somebody."""
+        for path in (self.run_dir, *self.run_dir.iterdir()):
+            os.chown(path, uid, gid)
+
+    def start(self, monkeypatch: Any, script: str, seconds: float = 60.0) -> Any:
+        """Start a Python program in place of pytest, under the image's own reaper."""
+        program = self.run_dir / "probe.py"
+        program.write_text(script)
+        program.chmod(0o644)
+        inner = ["/opt/rigproof/venv/bin/python", "-c", LIKE_A_SESSION, "/rigproof/probe.py"]
+        monkeypatch.setattr(session, "in_container", lambda _context, left, _boot: [*inner, f"{left:.0f}"])
+        return self.station().start(
+            self.run_dir / "session.json", self.run_id, Deadline.after(seconds), self.run_dir / "session.log"
+        )
+
+    def run(self, monkeypatch: Any, script: str, seconds: float = 60.0) -> Completed:
+        done = self.start(monkeypatch, script, seconds).wait()
+        assert isinstance(done, Completed)
+        assert containers(self.client, self.run_id) == []
+        return done
+
+    def ask(self, monkeypatch: Any, script: str) -> Any:
+        """What the program prints as JSON."""
+        done = self.run(monkeypatch, script)
+        assert done.returncode == 0, done.describe() + done.last_lines(20)
+        return json.loads(done.stdout)
+
+
+# session.main with another program in pytest's place.
+LIKE_A_SESSION = """
+import os, sys
+from acceptance import reaper
+argv = [sys.executable, "-I", "-S", reaper.__file__, f"stdin:{sys.argv[2]}", "3", "--", sys.executable, "-u", sys.argv[1]]
+os.execv(argv[0], argv)
+"""
