@@ -65,7 +65,9 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
         help="where loads run: a container, or in place (default: a container where an engine answers)",
     )
     parser.add_argument(
-        "--image", metavar="REF", help="an image that is here, in place of the one of this checkout (stamped)"
+        "--image",
+        metavar="REF",
+        help="an image that is here, in place of the one of this checkout (stamped; such a run is never PASS)",
     )
     parser.add_argument(
         "--out", metavar="DIR", type=_path, default=Path("reports"), help="folder for runs (default: reports)"

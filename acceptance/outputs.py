@@ -57,6 +57,13 @@ def write_unreadable(run_dir: Path, reason: str) -> None:
     put(run_dir / VERDICT, msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n")
 
 
+def unlink_latest(out: Path) -> None:
+    """Take `latest` away for as long as there is no new run: whoever publishes it must not find yesterday's verdict there."""
+    with contextlib.suppress(OSError):
+        if (out / "latest").is_symlink():
+            (out / "latest").unlink()
+
+
 def link_latest(run_dir: Path) -> None:
     """Point `latest` in the output folder to this run; a file system without links simply has none."""
     draft = run_dir.parent / f".latest.{os.getpid()}"

@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from acceptance import clock, container, driver_files, gpu_grant, holder, image, station
+from acceptance import clock, command, container, driver_files, gpu_grant, holder, image, station
 from acceptance.deadline import Deadline
 from acceptance.image import inputs
+from acceptance.judge.plan import Plan
 from acceptance.judge.record import Note
 from acceptance.observe.inventory import Inventory, gpus
 from acceptance.place import Host, Station, StationError
+from acceptance.preparation import Options
 
 BUILD_S = 3600.0
 ENGINE_CURE = "`sudo make engine` installs and starts one; --station host (make: STATION=host) goes without"
@@ -79,8 +81,8 @@ def look(name: str, reference: str | None) -> tuple[Found | None, str | None]:
         return None, None
     found = engine()
     why = found.why if found.engine is None else ""
-    if not why and reference is None and not inputs.in_checkout():
-        why = INSTALLED
+    if not why and reference is None:
+        why = INSTALLED if not inputs.in_checkout() else _no_client()
     if not why:
         return found, None
     if name == "docker":
@@ -88,34 +90,60 @@ def look(name: str, reference: str | None) -> tuple[Found | None, str | None]:
     return None, loud(why)
 
 
+def _no_client() -> str:
+    """Why the image cannot be built although an engine answers (Podman's socket alone, say); empty where it can."""
+    try:
+        command.find("docker")
+    except command.ProgramMissing:
+        return "an engine answers, but the command `docker`, which builds the image, is not installed"
+    return ""
+
+
 def remark(name: str, reference: str | None = None) -> str | None:
     """The line that the user must see about the station of this name, before anything is started. Raises StationError."""
     return look(name, reference)[1]
 
 
-def choose(
-    name: str,
-    reference: str | None,
-    inventory: Inventory,
-    say: Callable[[str], None],
-    logs: Path,
-    root: Path = Path("/"),
-) -> tuple[Station, str | None]:
-    """The station of that name, and a line that the user must see about the choice.
+def stops_at_the_gate(plan: Plan, inventory: Inventory) -> bool:
+    """Whether a GPU is missing, dead, or without its driver, so that the run ends at `gpu.present` before any load.
 
-    `auto` takes a container when an engine answers, else the host. The image is `reference` where one is given, else the one of this
+    Then that check must speak, within seconds: building an image, or saying that a dead card has no device node, would only delay it.
+    """
+    found = gpus(inventory)
+    drivers = {function.address: function.driver for function in inventory.pci}
+    for due in (due for check in plan.checks if check.id == "gpu.present" for due in check.due):
+        if due.measurement == "gpu_count" and due.limit is not None and due.limit.grade(len(found)) == "fail":
+            return True
+    gated = any(check.id == "gpu.present" for check in plan.checks)
+    whole = all(gpu.answers and drivers[gpu.pci_address] == "nvidia" and gpu.nvml_index is not None for gpu in found)
+    return gated and not whole
+
+
+def choose(
+    options: Options, plan: Plan, inventory: Inventory, say: Callable[[str], None]
+) -> tuple[Station, str | None]:
+    """The station that the options name, and a line that the user must see about the choice.
+
+    `auto` takes a container when an engine answers, else the host. The image is the one that `--image` names, else the one of this
     checkout, built where it is not here yet. Raises StationError, ImageError or GrantError.
     """
-    found, line = look(name, reference)
+    reference, root = options.image, options.root
+    found, line = look(options.station, reference)
     if found is None or found.engine is None:
         return Host(line), line
+    if stops_at_the_gate(plan, inventory):
+        return (
+            Host(),
+            "no container is prepared: a GPU that is due is not there as it should be, and the run stops at gpu.present",
+        )
     boot = clock.boot_id(root)
     try:
         for run_id in station.sweep(found.engine.client, boot):
             say(f"a container of the run {run_id}, which is dead, was removed")
-        told = _image(found, reference, say, logs, root)
+        identity = station.image_id(found.engine.client, reference) if reference is not None else None
     except station.TROUBLE as error:
         raise StationError(f"the container engine fails ({station.first_line(error)}): {ENGINE_CURE}") from error
+    told = _image(found, reference, identity, say, options.out / "image", root)
     due = gpus(inventory)
     grant = gpu_grant.choose(due, found.engine.facts, driver_files.find(root) if due else gpu_grant.DriverFiles())
     return (
@@ -134,19 +162,17 @@ def choose(
 
 
 def named(reference: str) -> str:
-    """Why a run in an image that the user named proves nothing of the machine (DESIGN, "No simulate switch")."""
+    """Why a run in an image that the user named proves nothing of the machine: this is how fakes enter a container."""
     return (
         f"the loads ran in an image named with --image ({reference}), which may hold anything: such a run never passes"
     )
 
 
 def _image(
-    found: Found, reference: str | None, say: Callable[[str], None], logs: Path, root: Path
+    found: Found, reference: str | None, identity: str | None, say: Callable[[str], None], logs: Path, root: Path
 ) -> Mapping[str, str]:
     """The image's provenance, its id among it. One that was named is stamped as such."""
-    assert found.engine is not None
     if reference is not None:
-        identity = station.image_id(found.engine.client, reference)
         if identity is None:
             raise StationError(
                 f"there is no image {reference} here: build one with `make image`, or leave --image away"

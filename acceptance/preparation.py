@@ -122,6 +122,17 @@ def memory_gib(declared: Machine | None, chosen: profile.Profile, inventory: Inv
     return min(share * free / (1 << 30), chosen.memory_gib_max or float("inf"))
 
 
+def memory_gap(filled_gib: float, declared: Machine | None, chosen: profile.Profile, inventory: Inventory) -> list[str]:
+    """A gap where so much RAM is taken that less than half of the share is free to be tested, and the profile asks for more."""
+    share = declared.memory.test_share if declared and declared.memory.test_share is not None else TEST_SHARE
+    total = inventory.memory.total_bytes / (1 << 30)
+    if filled_gib >= min(0.5 * share * total, chosen.memory_gib_max or float("inf")):
+        return []
+    return [
+        f"memory: only {filled_gib:.1f} of {total:.1f} GiB can be filled: end what holds the rest (`free -h`), or hugepages"
+    ]
+
+
 def prepare(options: Options) -> Prepared:
     """Make the plan. Raises what the parts raise: each is one sentence for the user."""
     declared = machine.read(options.machine_file) if options.machine_file else None
@@ -130,19 +141,23 @@ def prepare(options: Options) -> Prepared:
     answer = collect(options.root)
     file = options.machine_file.name if options.machine_file else None
     classes = components.resolve(declared, inventory, Sensors.find(options.root).offered())
+    filled_gib = memory_gib(declared, chosen, inventory)
+    total_gib = inventory.memory.total_bytes / (1 << 30)
+    untested = f"RAM beyond the {filled_gib:.1f} of {total_gib:.1f} GiB that the memory test fills"
     made = plan.build(
         answer.checks,
         profile=options.profile,
         loads_s=profile.seconds(chosen, options.burn_s),
-        memory_gib=memory_gib(declared, chosen, inventory),
+        memory_gib=filled_gib,
         cannot_detect=chosen.cannot_detect,
         components=classes,
-        not_offered=components.not_offered(classes),
+        not_offered=(*components.not_offered(classes), untested),
         book=book(declared, file, inventory),
         advice=advised(),
         waivers=declared.waiver if declared else (),
         declared_in=file,
         only=options.only,
         digest=answer.digest,
+        gaps=memory_gap(filled_gib, declared, chosen, inventory),
     )
     return Prepared(options, declared, inventory, made, chosen.summary)

@@ -9,6 +9,7 @@ import contextlib
 import os
 import secrets
 import signal
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -55,15 +56,27 @@ class OutputError(Exception):
     """The output folder cannot be used; the message is one sentence with the cure."""
 
 
+def _refused(out: Path, error: OSError) -> OutputError:
+    return OutputError(f"{out}: no run can be written there ({error.strerror}): give another folder with --out")
+
+
+def usable(out: Path) -> None:
+    """Raise OutputError where no run could be written, before anything is built or measured for it."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".rigproof-", dir=out):
+            pass
+    except OSError as error:
+        raise _refused(out, error) from error
+
+
 def new_run_dir(out: Path) -> Path:
     """Make the folder of a new run. Raises OutputError."""
     run_id = f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%SZ}-{secrets.token_hex(2)}"
     try:
         (out / run_id / "logs").mkdir(parents=True)
     except OSError as error:
-        raise OutputError(
-            f"{out}: no run can be written there ({error.strerror}): give another folder with --out"
-        ) from error
+        raise _refused(out, error) from error
     return (out / run_id).resolve()
 
 
@@ -212,9 +225,12 @@ class Supervisor:
                 if over:
                     break
                 time.sleep(0.05)
-        finally:
-            if not running.poll() and not deadline.passed():
-                running.stop()
+        except BaseException:  # the journal cannot be read or shown any more: nothing may go on, and no container stay
+            running.stop()
+            running.wait()
+            raise
+        if not running.poll() and not deadline.passed():
+            running.stop()
         complete, detail = outcome_of(running.wait(), gate=failed_gate is not None, stopped=stop.reason is not None)
         writer.write(SessionEnded(name, complete, detail, time.monotonic() - began))
         if stop.reason is not None and not complete:

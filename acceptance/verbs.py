@@ -83,16 +83,16 @@ def accept(given: argparse.Namespace) -> int:
     options = _options(given)
     screen = terminal.Terminal.on_stdout()
     with supervisor.interruptible(), lock.MachineLock(options.root) as held:
+        supervisor.usable(options.out)
+        # What an earlier run left behind goes first: it would hold memory, or an old verdict under the name of the newest.
+        for sentence in unfinished.close_all(options.out, held.last_run(), options.root):
+            screen.say(sentence, "yellow")
+        outputs.unlink_latest(options.out)
         prepared = preparation.prepare(options)
-        where, remark = preflight.choose(
-            options.station, options.image, prepared.inventory, screen.say, options.out / "image", options.root
-        )
-        told = unfinished.close_all(options.out, held.last_run(), options.root)
+        where, remark = preflight.choose(options, prepared.plan, prepared.inventory, screen.say)
         run_dir = supervisor.new_run_dir(options.out)
         held.claim(run_dir)
         outputs.link_latest(run_dir)
-        for sentence in told:
-            screen.say(sentence, "yellow")
         screen.plan(prepared.plan, prepared.profile_summary, details=False)
         if remark:
             screen.say(remark, "bold yellow")

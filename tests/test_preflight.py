@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import gc
 import os
 import socket
@@ -8,18 +9,24 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import journals
+import msgspec
 import pytest
 from docker.errors import APIError
+from machine_tree import NO_DMI, Programs, Tree, completed
 
-from acceptance import clock, container, driver_files, gpu_grant, holder, image, preflight, station
+from acceptance import clock, command, container, driver_files, gpu_grant, holder, image, preflight, station
+from acceptance.deadline import Deadline
 from acceptance.gpu_grant import DriverFiles, EngineFacts, GrantError
 from acceptance.image import inputs
 from acceptance.image.errors import ImageError
+from acceptance.judge.measurement import Limit
+from acceptance.judge.plan import Plan
 from acceptance.judge.record import Note
-from acceptance.observe.inventory import Gpu, Inventory, observe
+from acceptance.observe.inventory import Inventory, observe
+from acceptance.observe.nvml import NvmlAnswer, NvmlDevice
 from acceptance.place import Host, StationError
-
-GPU = Gpu("gpu0", "0000:01:00.0", "10de:2684", True, "GPU-0", None, None, 0)
+from acceptance.preparation import Options
 
 
 @pytest.fixture(scope="module")
@@ -152,9 +159,16 @@ def test_the_environments_engine_alone(monkeypatch: pytest.MonkeyPatch, tmp_path
 # --- which station ---
 
 
-def choose(name: str, inventory: Inventory, reference: str | None = None, said: list[str] | None = None) -> Any:
+def choose(
+    name: str,
+    inventory: Inventory,
+    reference: str | None = None,
+    said: list[str] | None = None,
+    plan: Plan | None = None,
+) -> Any:
     say = (said if said is not None else []).append
-    return preflight.choose(name, reference, inventory, say, Path("/nowhere/logs"))
+    options = Options(station=name, image=reference, out=Path("/nowhere"))
+    return preflight.choose(options, plan or journals.plan(), inventory, say)
 
 
 @pytest.fixture
@@ -165,6 +179,7 @@ def answering(monkeypatch: pytest.MonkeyPatch) -> station.Engine:
     monkeypatch.setattr(station, "sweep", lambda *_: [])
     told = SimpleNamespace(provenance=lambda: {"image": "rigproof:1", "image_id": "sha256:1"})
     monkeypatch.setattr(image, "build", lambda **_: told)
+    monkeypatch.setattr(command, "find", lambda program: f"/usr/bin/{program}")
     monkeypatch.delenv("DOCKER_HOST", raising=False)
     return made
 
@@ -242,6 +257,20 @@ def test_the_client_builds_with_the_engine_that_was_found(
 
 
 @pytest.mark.usefixtures("answering")
+def test_without_the_engines_client_no_image_can_be_built(
+    inventory: Inventory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def find(program: str) -> str:
+        raise command.ProgramMissing(f"{program} is not installed")
+
+    monkeypatch.setattr(command, "find", find)
+    assert "the command `docker`, which builds the image, is not installed" in choose("auto", inventory)[1]
+    with pytest.raises(StationError, match="the command `docker`"):
+        choose("docker", inventory)
+    assert choose("docker", inventory, "mine:1")[0].image == "sha256:mine:1"
+
+
+@pytest.mark.usefixtures("answering")
 def test_an_image_that_the_user_named_is_stamped(inventory: Inventory) -> None:
     where, _ = choose("docker", inventory, "mine:1")
     assert where.image == where.provenance["image_id"] == "sha256:mine:1"
@@ -268,16 +297,62 @@ def test_an_engine_that_fails_after_its_first_answer(inventory: Inventory, monke
         choose("auto", inventory)
 
 
+# --- GPUs; and a run that will stop before any load needs no container ---
+
+COUNTED = journals.check(
+    "gpu.present",
+    journals.due("gpu_count", "machine", "count", Limit("count", "a basis", low=2.0)),
+    session="host-before",
+    gate=True,
+)
+
+
+def seen(tree: Tree, *devices: NvmlDevice) -> Inventory:
+    answer = msgspec.json.encode(NvmlAnswer("570", "12.8", devices, None, None)).decode()
+    programs = Programs(nvml=completed(answer), dmidecode=completed(*NO_DMI))
+    return observe(tree.root, deadline=Deadline.after(9), run=programs, dmidecode="dmidecode")
+
+
+def device(number: int) -> NvmlDevice:
+    return NvmlDevice(number, f"GPU-{number}", "H200", f"0000:0{number + 1}:00.0", None, None, 1, None, None)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    made = Tree(tmp_path)
+    made.cpus([(0,)])
+    made.memory(64)
+    made.gpu(0x01)
+    made.gpu(0x02)
+    return made
+
+
 @pytest.mark.usefixtures("answering")
-def test_gpus_are_granted_or_it_is_said_why_not(inventory: Inventory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preflight, "gpus", lambda _: (GPU,))
+def test_gpus_are_granted_or_it_is_said_why_not(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    inventory = seen(tree, device(0), device(1))
     monkeypatch.setattr(driver_files, "find", lambda _: DriverFiles())
-    with pytest.raises(GrantError, match="no device node for gpu0"):
+    with pytest.raises(GrantError, match="no device node for gpu0, gpu1"):
         choose("auto", inventory)
     libraries = dict.fromkeys(gpu_grant.NEEDED, "/x")
-    nodes = frozenset({"/dev/nvidia0", *gpu_grant.CONTROL_NODES})
-    monkeypatch.setattr(
-        driver_files, "find", lambda _: DriverFiles(nodes, {GPU.pci_address: "/dev/nvidia0"}, libraries)
-    )
+    node_of = {f"0000:0{number + 1}:00.0": f"/dev/nvidia{number}" for number in (0, 1)}
+    nodes = frozenset({*node_of.values(), *gpu_grant.CONTROL_NODES})
+    monkeypatch.setattr(driver_files, "find", lambda _: DriverFiles(nodes, node_of, libraries))
     where, _ = choose("auto", inventory)
     assert (where.grant.mode, where.provenance["gpu_grant"]) == ("devices", "devices")
+
+
+@pytest.mark.usefixtures("answering")
+def test_a_gpu_that_is_not_as_it_should_be(tree: Tree) -> None:
+    plan = journals.plan(COUNTED, journals.check())
+    assert not preflight.stops_at_the_gate(plan, seen(tree, device(0), device(1)))
+    unknown = seen(tree, device(0))
+    assert preflight.stops_at_the_gate(plan, unknown)
+    assert not preflight.stops_at_the_gate(journals.plan(), unknown), "it is not asked for"
+    where, line = choose("docker", unknown, plan=plan)
+    assert where == Host()
+    assert "the run stops at gpu.present" in line
+
+
+@pytest.mark.usefixtures("answering")
+def test_a_gpu_that_is_missing(tree: Tree, inventory: Inventory) -> None:
+    assert preflight.stops_at_the_gate(journals.plan(COUNTED), dataclasses.replace(inventory, pci=()))

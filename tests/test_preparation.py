@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import resource
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from machine_tree import NO_DMI, Programs, Tree, completed
@@ -122,16 +124,29 @@ def test_cpuburn_is_driven_when_it_is_asked_for(prepare: Callable[..., Prepared]
 
 def test_what_is_not_offered_is_not_tested(prepare: Callable[..., Prepared], tree: Tree) -> None:
     made = prepare("")
-    assert [line.split(":")[0] for line in made.plan.not_tested] == [
-        "processor temperature",
-        "processor throttling",
-        "disk health",
-    ]
+    *offers, memory = made.plan.not_tested
+    assert [line.split(":")[0] for line in offers] == ["processor temperature", "processor throttling", "disk health"]
+    assert re.fullmatch(r"RAM beyond the \d+\.\d of \d+\.\d GiB that the memory test fills", memory)
     assert due(made, "cpu_temperature") == []
     tree.files("sys/class/hwmon/hwmon0", name="k10temp", temp1_input=40_000)
     made = prepare("")
     assert due(made, "cpu_temperature") == ["cpu"]
-    assert len(made.plan.not_tested) == 2
+    assert len(made.plan.not_tested) == 3
+
+
+@pytest.mark.parametrize(
+    ("free_gib", "profile", "gap"), [(20, "accept", True), (20, "smoke", False), (400, "accept", False)]
+)
+def test_memory_that_is_taken_is_a_gap(free_gib: int, profile: str, gap: bool) -> None:
+    chosen = preparation.profile.choose(preparation.profile.read(preparation.fixtures.locate("profiles.toml")), profile)
+    seen = SimpleNamespace(memory=SimpleNamespace(total_bytes=512 << 30, available_bytes=free_gib << 30))
+    filled = preparation.memory_gib(None, chosen, seen)  # type: ignore[arg-type]
+    told = preparation.memory_gap(filled, None, chosen, seen)  # type: ignore[arg-type]
+    assert told == (
+        ["memory: only 16.0 of 512.0 GiB can be filled: end what holds the rest (`free -h`), or hugepages"]
+        if gap
+        else []
+    )
 
 
 def test_burns_are_stretched(prepare: Callable[..., Prepared]) -> None:

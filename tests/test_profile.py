@@ -34,9 +34,9 @@ def test_one_is_chosen_by_name() -> None:
 
 
 def test_burns_are_stretched_and_nothing_else() -> None:
-    one = Profile("x", (), {"stress_ng": 8.0, "cpu_gemm": 4.0, "stressapptest": 10.0})
+    one = Profile("x", (), {"stress_ng": 8.0, "cpu_gemm": 4.0, "memory_bandwidth": 3.0})
     assert profile.seconds(one, None) == one.seconds
-    assert profile.seconds(one, 600.0) == {"stress_ng": 600.0, "cpu_gemm": 4.0, "stressapptest": 600.0}
+    assert profile.seconds(one, 600.0) == {"stress_ng": 600.0, "cpu_gemm": 600.0, "memory_bandwidth": 3.0}
 
 
 @pytest.mark.parametrize(

@@ -159,6 +159,8 @@ def _waiver_problem(waiver: Waiver) -> str | None:
         return "reason is empty: say why the shortfall is accepted"
     if (waiver.measurement is None) == (waiver.skip is None):
         return "give either measurement (with worst) or skip, the name of a check"
+    if waiver.skip is not None and set(waiver.skip) & set("*?"):
+        return "a pattern would excuse whatever could not be done: name one check or one subject in skip"
     if waiver.skip is not None:
         return None if waiver.worst is None else "a skip has no value, so worst means nothing here: remove it"
     if waiver.worst is None:

@@ -132,6 +132,7 @@ def build(
     declared_in: str | None,
     only: Sequence[str],
     digest: str,
+    gaps: Sequence[str] = (),
 ) -> Plan:
     """The plan of one run: session by session, gates first in theirs, else in the order of `collected`. `advice` is by measurement.
 
@@ -168,7 +169,7 @@ def build(
         memory_gib=memory_gib,
         cannot_detect=tuple(cannot_detect),
         not_tested=tuple(not_offered),
-        gaps=() if only else tuple(_gaps(collected, planned, components, book)),
+        gaps=() if only else (*gaps, *_gaps(collected, planned, components, book)),
         inventory_declared=declared_in is not None,
         digest=digest,
     )

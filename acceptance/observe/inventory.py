@@ -29,7 +29,10 @@ class Inventory:
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """A GPU that is due: it is on the PCI bus. `uuid`, `model`, `serial` and `nvml_index` are None where NVML does not know it."""
+    """A GPU that is due: it is on the PCI bus. `uuid`, `model`, `serial` and `nvml_index` are None where NVML does not know it.
+
+    `error` is what NVML says when the GPU has stopped answering it: such a GPU is known, and of no use.
+    """
 
     name: str
     pci_address: str
@@ -39,6 +42,7 @@ class Gpu:
     model: str | None
     serial: str | None
     nvml_index: int | None
+    error: str | None = None
 
 
 def observe(
@@ -87,4 +91,5 @@ def _gpu(number: int, function: pci.PciFunction, device: nvml.NvmlDevice | None)
         model=device.name if device else None,
         serial=device.serial if device else None,
         nvml_index=device.index if device else None,
+        error=device.error if device else None,
     )

@@ -102,7 +102,8 @@ class Sensors:
 
     def _readings(self) -> Iterator[tuple[str, float]]:
         temperatures = [value / 1000.0 for path in self.temperatures if (value := _number(path)) is not None]
-        if temperatures:
+        # Without one of its sensors the hottest may be the one that is missing.
+        if temperatures and len(temperatures) == len(self.temperatures):
             yield "cpu_temperature_c", max(temperatures)
         throttles = [value for path in self.throttles if (value := _number(path)) is not None]
         if throttles and len(throttles) == len(self.throttles):

@@ -17,6 +17,7 @@ from acceptance.tools import cpuburn, load_output, stress_ng, stressapptest
 from acceptance.tools.load_output import Groups, LoadFailed, LoadOutput
 from acceptance.tools.reading import ToolOutput, UnreadableOutput
 
+FILLED = 0.99  # stressapptest rounds to its blocks of a MiB
 EARLY = 0.95  # a program that rounds its seconds ends a little early, never by a twentieth
 
 
@@ -77,8 +78,12 @@ def stressapptest_run(
     """The planned part of the RAM under stressapptest, one thread a logical CPU."""
     binary = programs.find("stressapptest", "stressapptest")
     seconds, threads = round(load_s["stressapptest"]), inventory.cpu.threads
-    done = programs.run(stressapptest.argv(binary, megabytes=int(memory_gib * 1024), seconds=seconds, threads=threads))
-    return proven(stressapptest.TOOL, done, stressapptest.parse, seconds)
+    argv = stressapptest.argv(binary, megabytes=int(memory_gib * 1024), seconds=seconds, threads=threads)
+    output = proven(stressapptest.TOOL, programs.run(argv), stressapptest.parse, seconds)
+    if output.outcome == "pass" and output.reading("stressapptest_tested")["memory"] < FILLED * memory_gib:
+        filled = output.reading("stressapptest_tested")["memory"]
+        raise ToolTrouble(f"stressapptest filled {filled:.2f} GiB and was to fill {memory_gib:.2f} GiB")
+    return output
 
 
 @pytest.fixture
@@ -104,8 +109,9 @@ def cpu_gemm(programs: Programs, load_s: Mapping[str, float], groups: Groups) ->
     """Runs the verified matrix load on every core at once, for one dtype."""
 
     def run(dtype: str) -> LoadOutput:
-        argv = load_output.cpu_gemm_argv(sys.executable, dtype=dtype, seconds=load_s["cpu_gemm"], groups=groups)
-        return load_output.read(programs.run(argv), "cpu_gemm")
+        seconds = load_s["cpu_gemm"]
+        argv = load_output.cpu_gemm_argv(sys.executable, dtype=dtype, seconds=seconds, groups=groups)
+        return load_output.read(programs.run(argv), "cpu_gemm", {"dtype": dtype, "seconds": seconds})
 
     return run
 
@@ -118,14 +124,15 @@ def memory_bandwidth(
 
     def run() -> LoadOutput:
         caches = inventory.cpu.caches
-        last = max((cache.level for cache in caches), default=0)
-        llc = sum((cache.size_bytes or 0) * cache.instances for cache in caches if cache.level == last)
-        if not llc:
-            raise ToolTrouble("the kernel shows no cache sizes, so arrays that leave the caches cannot be chosen")
-        argv = load_output.memory_bandwidth_argv(
-            sys.executable, seconds=load_s["memory_bandwidth"], groups=groups, llc_bytes=llc
-        )
-        return load_output.read(programs.run(argv), "memory_bandwidth")
+        last = [cache for cache in caches if cache.level == max(cache.level for cache in caches)]
+        sizes = [cache.size_bytes * cache.instances for cache in last if cache.size_bytes is not None]
+        if not sizes or len(sizes) != len(last):
+            raise ToolTrouble(
+                "the kernel does not show every cache size, so arrays that leave the caches cannot be chosen"
+            )
+        seconds = load_s["memory_bandwidth"]
+        argv = load_output.memory_bandwidth_argv(sys.executable, seconds=seconds, groups=groups, llc_bytes=sum(sizes))
+        return load_output.read(programs.run(argv), "memory_bandwidth", {"seconds": seconds})
 
     return run
 

@@ -41,7 +41,7 @@ def looked(inventory: Inventory) -> str:
 @pytest.mark.measures("gpu_driver_bound", unit="count", per="gpu", waivable=False)
 @pytest.mark.measures("gpu_in_nvml", unit="count", per="gpu", waivable=False)
 def test_present(inventory: Inventory, check: Check) -> None:
-    """Every GPU that is due is on the PCI bus, answers, has NVIDIA's driver, and is known to NVML.
+    """Every GPU that is due is on the PCI bus, answers, has NVIDIA's driver, and is known to NVML and answers it.
 
     Measured: presence only. What the cards can do is measured later, and only if this check passes.
     """
@@ -54,7 +54,7 @@ def test_present(inventory: Inventory, check: Check) -> None:
     check("gpu_answers", answers, serials=serials, notes={gpu.name: told for gpu in found if gpu.answers is False})
     bound = {gpu.name: float(drivers[gpu.pci_address] == "nvidia") for gpu in found}
     check("gpu_driver_bound", bound, serials=serials, notes={name: told for name, value in bound.items() if not value})
-    known = {gpu.name: float(gpu.nvml_index is not None) for gpu in found}
+    known = {gpu.name: float(gpu.nvml_index is not None and gpu.error is None) for gpu in found}
     check("gpu_in_nvml", known, serials=serials, notes={name: told for name, value in known.items() if not value})
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from acceptance.check import Check, same
@@ -93,15 +95,27 @@ def test_dimms(inventory: Inventory, machine: Machine | None, check: Check) -> N
             check("dimm_part_number_differs", differs, skipped=why, notes={component: f"found {part}"})
 
 
-def matching(declared: DeclaredDisk, disks: tuple[Disk, ...]) -> list[Disk]:
-    """The disks that a declared one describes."""
-    return [
-        disk
-        for disk in disks
-        if same(declared.model, disk.model)
+def describes(declared: DeclaredDisk, disk: Disk) -> bool:
+    """Whether a disk is what a declaration says."""
+    return (
+        same(declared.model, disk.model)
         and (declared.serial is None or same(declared.serial, disk.serial))
         and (declared.size_gb is None or disk.size_bytes >= DISK_SHARE * declared.size_gb * 1e9)
-    ]
+    )
+
+
+def assigned(declared: Sequence[DeclaredDisk], disks: Sequence[Disk]) -> list[list[Disk]]:
+    """The disks of each declaration, in its order: no disk stands for two, and none gets more than it declares.
+
+    Declarations with a serial choose first, then the larger: what is left to the others still suits them.
+    """
+    free = list(disks)
+    found: list[list[Disk]] = [[] for _ in declared]
+    choosy = sorted(enumerate(declared), key=lambda one: (one[1].serial is None, -(one[1].size_gb or 0)))
+    for index, wanted in choosy:
+        found[index] = [disk for disk in free if describes(wanted, disk)][: wanted.count]
+        free = [disk for disk in free if disk not in found[index]]
+    return found
 
 
 @pytest.mark.session("host-before")
@@ -110,7 +124,7 @@ def matching(declared: DeclaredDisk, disks: tuple[Disk, ...]) -> list[Disk]:
 def test_disks(inventory: Inventory, machine: Machine | None, check: Check) -> None:
     """Each declared disk model, as often as declared, with its serial and at least its size.
 
-    Measured: what the kernel lists. Disks beyond those declared are no fault.
+    Measured: what the kernel lists, each disk counted for one declaration. Disks beyond those declared are no fault.
     """
     declared = machine.disk if machine else ()
     there = (
@@ -120,7 +134,7 @@ def test_disks(inventory: Inventory, machine: Machine | None, check: Check) -> N
         or "none"
     )
     counts = {
-        f"declared-disk:{n}": float(len(matching(disk, inventory.disks))) for n, disk in enumerate(declared, start=1)
+        f"declared-disk:{n}": float(len(found)) for n, found in enumerate(assigned(declared, inventory.disks), start=1)
     }
     check("disk_count", counts, notes={component: f"disks found: {there}" for component in counts})
 

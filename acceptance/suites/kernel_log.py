@@ -45,7 +45,7 @@ def _harmful(events: tuple[Event, ...]) -> list[str]:
 
 @pytest.mark.session("host-before")
 @pytest.mark.costs(0.2)
-@pytest.mark.measures("kernel_faults_before", unit="count", per="system")
+@pytest.mark.measures("kernel_faults_before", unit="count", per="system", waivable=False)
 def test_since_boot(root: Path, check: Check) -> None:
     """Hardware faults that the kernel logged before the run: Xid, AER, MCE, EDAC and their kin.
 
@@ -59,7 +59,7 @@ def test_since_boot(root: Path, check: Check) -> None:
 
 @pytest.mark.session("host-after")
 @pytest.mark.costs(0.2)
-@pytest.mark.measures("kernel_faults_during", unit="count", per="system")
+@pytest.mark.measures("kernel_faults_during", unit="count", per="system", waivable=False)
 def test_during_run(root: Path, kernel_log_after: int | None, check: Check) -> None:
     """Hardware faults that the kernel logged while this run loaded the machine.
 

@@ -40,10 +40,11 @@ def test_bandwidth(
 @pytest.mark.costs(3.0, load="stressapptest", per_gib=1.0)  # a GiB takes 0.3 s to fill, in a VM up to 2
 @pytest.mark.measures("stressapptest_errors", unit="count", per="memory", waivable=False)
 @pytest.mark.measures("stressapptest_copy", unit="GB/s", per="memory")
+@pytest.mark.measures("memory_tested", unit="GiB", per="memory")
 def test_stressapptest(stressapptest_run: ToolOutput, check: Check) -> None:
     """A declared share of the free RAM filled with patterns, moved about, and compared, by stressapptest.
 
-    Measured: blocks that came back changed. Not measured: the RAM that the system itself occupies.
+    Measured: blocks that came back changed, and how much RAM was filled. Not measured: the RAM that the system itself occupies.
     """
     counts = ("stressapptest_incidents", "stressapptest_errors")
     counted = sum(reading.values["memory"] for reading in stressapptest_run.readings if reading.name in counts)
@@ -51,3 +52,5 @@ def test_stressapptest(stressapptest_run: ToolOutput, check: Check) -> None:
     check("stressapptest_errors", {"memory": max(counted, float(failed))}, notes={"memory": stressapptest_run.reason})
     rate = {} if failed else dict(stressapptest_run.reading("stressapptest_copy"))
     check("stressapptest_copy", rate, skipped={"memory": "no rate counts from a run that found wrong data"})
+    tested = {} if failed else dict(stressapptest_run.reading("stressapptest_tested"))
+    check("memory_tested", tested, skipped={"memory": "a run that found wrong data did not go over all of it"})

@@ -24,11 +24,11 @@ class LoadFailed(Exception):
         self.miscompares = miscompares
 
 
-def read(completed: Completed, load: str) -> LoadOutput:
-    """What the load named `load` printed, if it ran whole.
+def read(completed: Completed, load: str, asked: Mapping[str, Any]) -> LoadOutput:
+    """What the load named `load` printed, if it ran whole and with the parameters that were `asked`, `seconds` among them.
 
-    Raises LoadFailed when it ran out of time, printed more than is kept, ended with anything but 0, is another load, or its output
-    cannot be read to its end line.
+    Raises LoadFailed when it ran out of time, printed more than is kept, ended with anything but 0 or before its time, is another load
+    or ran with other parameters, had a fault injected, or its output cannot be read to its end line.
     """
     trouble: str | None = None
     output: LoadOutput | None = None
@@ -42,13 +42,26 @@ def read(completed: Completed, load: str) -> LoadOutput:
         except ProtocolError as error:
             trouble = f"ended, but {error}"
         else:
-            if output.load != load:
-                trouble = f"is not what ran: the output is that of {output.load!r}"
+            trouble = _other(output, load, asked)
+            if trouble is None and completed.seconds < asked["seconds"]:
+                trouble = f"ended after {completed.seconds:.1f} s and was to work for {asked['seconds']:g} s"
     if output is None or trouble is not None:
         last = completed.last_lines()
         message = f"the load {load} {trouble}" + (f"; its last lines:\n{last}" if last else "; it printed nothing")
         raise LoadFailed(message, salvage(completed.stdout))
     return output
+
+
+def _other(output: LoadOutput, load: str, asked: Mapping[str, Any]) -> str | None:
+    """Why this output is not that of the run that was asked for."""
+    if output.load != load:
+        return f"is not what ran: the output is that of {output.load!r}"
+    if output.injected is not None:
+        return f"had a fault injected on purpose ({output.injected}): such a run never passes"
+    for name, value in asked.items():
+        if output.parameters.get(name) != value:
+            return f"ran with {name} = {output.parameters.get(name)!r}, and {value!r} was asked for"
+    return None
 
 
 def cores_argument(groups: Groups) -> str:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from acceptance.tools.reading import UnreadableOutput, quote
+from acceptance.tools.smart_health import CRITICAL_WARNINGS as CRITICAL_WARNINGS
+from acceptance.tools.smart_health import Health as Health
+from acceptance.tools.smart_health import faults as faults
 
 PROGRAM = "smartctl"
 PACKAGE = "smartmontools"
@@ -19,19 +21,9 @@ PACKAGE = "smartmontools"
 # smartctl(8), EXIT STATUS.
 BIT_COMMAND_LINE = 1 << 0
 BIT_OPEN_FAILED = 1 << 1
+BIT_COMMAND_FAILED = 1 << 2
 BIT_FAILING = 1 << 3
 
-# NVMe base specification, SMART / Health Information log, Critical Warning.
-CRITICAL_WARNINGS = (
-    "available spare is below its threshold",
-    "temperature is outside its thresholds",
-    "reliability is degraded by media or internal errors",
-    "media has become read-only",
-    "the volatile memory backup has failed",
-    "the persistent memory region is unreliable or read-only",
-    "reserved bit 6 is set",
-    "reserved bit 7 is set",
-)
 # NVMe base specification, Device Self-test Result: fatal error, failed segment unknown, failed segments known.
 _NVME_SELF_TEST_FAILED = frozenset({5, 6, 7})
 
@@ -44,31 +36,6 @@ class Interrupted(Exception):
     """smartctl was ended before it could answer: nothing is known of the disk, not even that it offers no report."""
 
 
-@dataclass(frozen=True, slots=True)
-class Health:
-    """What the disk reports. What it does not offer is None.
-
-    `percentage_used`, `available_spare` and `spare_threshold` are percent; `critical_warning` is a bit mask (`CRITICAL_WARNINGS`).
-    """
-
-    passed: bool | None
-    critical_warning: int | None
-    media_errors: int | None
-    percentage_used: int | None
-    available_spare: int | None
-    spare_threshold: int | None
-    temperature_c: int | None
-    power_on_hours: int | None
-    reallocated_sectors: int | None
-    pending_sectors: int | None
-    offline_uncorrectable: int | None
-    reported_uncorrectable: int | None
-    uncorrected_errors: int | None
-    grown_defects: int | None
-    failed_self_tests: int | None
-    failing_attributes: tuple[str, ...]
-
-
 def argv(device: str, program: str = PROGRAM) -> tuple[str, ...]:
     """The command line that prints everything of one disk (`/dev/nvme0n1`) as JSON; needs root."""
     return (program, "-j", "-a", device)
@@ -77,8 +44,9 @@ def argv(device: str, program: str = PROGRAM) -> tuple[str, ...]:
 def parse(text: str, returncode: int) -> Health:
     """Read the output of `smartctl -j -a DEVICE` and its exit status.
 
-    Raises NotReadable when smartctl could not ask the disk, or the disk offers no health data; Interrupted when a signal ended it;
-    UnreadableOutput for any other text.
+    Raises NotReadable when smartctl could not ask the disk, or the disk offers no health data, or no fault was found in a report that
+    lacks a part (a command failed, or there is no overall status); Interrupted when a signal ended it; UnreadableOutput for any other
+    text.
     """
     document = _document(text, returncode)
     if returncode & (BIT_COMMAND_LINE | BIT_OPEN_FAILED):
@@ -91,7 +59,7 @@ def parse(text: str, returncode: int) -> Health:
     known = ("smart_status", nvme, "ata_smart_attributes", "scsi_error_counter_log", "scsi_grown_defect_list")
     if not any(key in document for key in known):
         raise NotReadable(_reason(document, returncode))
-    return Health(
+    health = Health(
         passed=False if returncode & BIT_FAILING else passed,
         critical_warning=_count(document, nvme, "critical_warning"),
         media_errors=_count(document, nvme, "media_errors"),
@@ -112,29 +80,16 @@ def parse(text: str, returncode: int) -> Health:
         failed_self_tests=_failed_self_tests(document),
         failing_attributes=tuple(str(row["name"]) for row in attributes if row.get("when_failed") == "now"),
     )
-
-
-def faults(health: Health) -> tuple[str, ...]:
-    """Every fault that the disk's own report proves, one sentence each; none for a disk that reports none."""
-    found: list[str] = []
-    if health.passed is False:
-        found.append("the disk's own SMART status is FAILED")
-    found += [f"SMART attribute {name} is below its threshold" for name in health.failing_attributes]
-    warning = health.critical_warning or 0
-    found += [f"critical warning: {text}" for bit, text in enumerate(CRITICAL_WARNINGS) if warning >> bit & 1]
-    spare, threshold = health.available_spare, health.spare_threshold
-    if spare is not None and threshold is not None and spare < threshold:
-        found.append(f"available spare is {spare} %, below its threshold of {threshold} %")
-    counts = (
-        (health.media_errors, "media errors"),
-        (health.pending_sectors, "sectors waiting to be reallocated"),
-        (health.offline_uncorrectable, "sectors found unreadable by offline scans"),
-        (health.reported_uncorrectable, "unreadable sectors reported to the host"),
-        (health.uncorrected_errors, "uncorrected read, write or verify errors"),
-        (health.failed_self_tests, "failed self-tests"),
-    )
-    found += [f"{count} {what}" for count, what in counts if count]
-    return tuple(found)
+    if faults(health):  # a fault is proven, whatever else could not be read
+        return health
+    if returncode & BIT_COMMAND_FAILED:
+        raise NotReadable(
+            _reason(document, returncode, "a command to the disk failed or its answer had a wrong checksum")
+        )
+    # The critical warning is what smartctl derives an NVMe disk's status from.
+    if health.passed is None and health.critical_warning is None:
+        raise NotReadable(_reason(document, returncode, "it tells no overall SMART status"))
+    return health
 
 
 def _unknown(why: str) -> UnreadableOutput:
@@ -160,9 +115,9 @@ def _document(text: str, returncode: int) -> dict[str, Any]:
     return document
 
 
-def _reason(document: dict[str, Any], returncode: int) -> str:
+def _reason(document: dict[str, Any], returncode: int, lack: str | None = None) -> str:
     messages = [str(message.get("string")) for message in document["smartctl"].get("messages", ())]
-    why = "; ".join(messages) or (
+    why = "; ".join([*([lack] if lack else []), *messages]) or (
         f"smartctl ended with exit code {returncode}" if returncode else "it offers no SMART data"
     )
     if "permission denied" in why.lower():

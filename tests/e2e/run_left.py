@@ -50,8 +50,9 @@ class Run:
         return {check["id"]: check["outcome"] for check in self.verdict["checks"]}
 
     def texts(self, kind: str) -> str:
-        """All findings of verdict.json under this key, one a line."""
-        return "\n".join(f"{row['check']}: {row['text']}" for row in self.verdict[kind])
+        """All findings of verdict.json under this key, one a line, each with its note."""
+        rows = self.verdict[kind]
+        return "\n".join(f"{row['check']}: {row['text']}{row.get('note', '')}" for row in rows)
 
     def cases(self) -> dict[str, TestCase]:
         """The testcases of junit.xml by name, after it was held against the rules of Jenkins' schema."""

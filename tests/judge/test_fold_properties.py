@@ -80,7 +80,7 @@ def check_is_good(check: PlannedCheck, found: Sequence[Body], waivers: Sequence[
 
 
 def is_pass(plan: Plan, found: Sequence[Body]) -> bool:
-    """What DESIGN asks of a PASS, said without any of the words in which the fold is written."""
+    """What a PASS must hold, said without any of the words in which the fold is written."""
     ids = {check.id for check in plan.checks}
     for session in SESSIONS:
         share = {check.id for check in plan.checks if check.session == session}

@@ -59,6 +59,12 @@ def test_a_lost_device_without_address_binds_to_nothing(tower: Tree) -> None:
     assert [gpu.uuid for gpu in gpus(seen)] == [None, "GPU-1"]
 
 
+def test_a_lost_device_that_still_told_its_address_is_known_with_its_error(tower: Tree) -> None:
+    lost = NvmlDevice(0, None, None, "0000:01:00.0", None, None, None, "NVML says: GPU is lost", nvml.GPU_IS_LOST)
+    seen = look(tower, NvmlAnswer("570.86.15", "12.8", (lost, known(1, "0000:41:00.0")), None, None))
+    assert [(gpu.nvml_index, gpu.error) for gpu in gpus(seen)] == [(0, "NVML says: GPU is lost"), (1, None)]
+
+
 def test_a_virtual_machine_without_anything(tmp_path: Path) -> None:
     tree = Tree(tmp_path)
     tree.cpus([(0,), (1,)], flags="fpu hypervisor")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import docker
+from rig import BUSY, Rig, wait_for
 
 from acceptance import clock, command, holder, session, station
 from acceptance.command import Completed
@@ -38,6 +40,20 @@ def containers(client: docker.DockerClient, run_id: str) -> list[Any]:
     """The containers of one run that are still there."""
     found: list[Any] = client.containers.list(all=True, filters={"label": f"{LABEL}={run_id}"}, ignore_removed=True)
     return found
+
+
+def begin(rig: Rig, *arguments: str) -> tuple[subprocess.Popen[str], set[Path], float, Path]:
+    """Start a run, when nobody else has the machine: its process, what `Rig.finish` wants to know, and its folder."""
+    for _ in range(60):
+        before, began = rig.runs(), time.monotonic()
+        process = rig.start(arguments)
+        wait_for(lambda before=before, process=process: rig.runs() - before or process.poll() is not None, 300.0)  # type: ignore[misc]
+        if process.poll() is None:
+            return process, before, began, rig.started_run(before)
+        err = process.communicate()[1]
+        assert BUSY in err, err
+        time.sleep(2.0)
+    raise AssertionError("the machine was never free")
 
 
 @contextlib.contextmanager

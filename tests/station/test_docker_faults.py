@@ -32,9 +32,8 @@ class Going:
 
     def __init__(self, rig: Rig, client: docker.DockerClient) -> None:
         self.rig = rig
-        self.before, self.began = rig.runs(), time.monotonic()
-        self.process = rig.start(rig.argv("--station", "docker", only=ONLY, burn=200))
-        self.folder = rig.started_run(self.before)
+        argv = rig.argv("--station", "docker", only=ONLY, burn=200)
+        self.process, self.before, self.began, self.folder = box.begin(rig, *argv)
         rig.reached(self.folder, "cpu.stress_ng")
         (self.container,) = box.containers(client, self.folder.name)
         wait_for(lambda: any("stress-ng" in line for line in strays.find(self.folder.name).values()))

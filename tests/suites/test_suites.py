@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,10 @@ from acceptance.deadline import Deadline
 from acceptance.judge.machine import Machine
 from acceptance.judge.measurement import Series
 from acceptance.loads.protocol import LoadReading
+from acceptance.observe import draft
 from acceptance.observe.inventory import Inventory, observe
-from acceptance.observe.nvml import NvmlAnswer, NvmlDevice
+from acceptance.observe.nvml import GPU_IS_LOST, NvmlAnswer, NvmlDevice
+from acceptance.observe.storage import Disk
 from acceptance.suites import conftest, cpu, gpu, inventory, kernel_log, memory, storage
 from acceptance.suites.conftest import ToolTrouble, proven
 from acceptance.tools import stress_ng
@@ -168,6 +171,44 @@ def test_disks_and_links(tree: Tree, check: Any) -> None:
     assert check.skipped["link_speed"] == {"net:enp9s0": "the link is down or missing"}
 
 
+def disk(name: str, size_gb: int, serial: str | None = None, model: str = "SSD 990") -> Disk:
+    return Disk(name, model, serial, size_gb * 10**9, "nvme", "nvme", None)
+
+
+@pytest.mark.parametrize(
+    ("declared", "disks", "counts"),
+    [
+        ([{}, {}], [disk("a", 1000)], [1, 0]),
+        ([{}, {}], [disk("a", 1000), disk("b", 1000)], [1, 1]),
+        ([{"size_gb": 1000}, {"size_gb": 2000}], [disk("a", 2000)], [0, 1]),
+        ([{"size_gb": 1000}, {"size_gb": 2000}], [disk("a", 1000), disk("b", 2000)], [1, 1]),
+        ([{"size_gb": 1000}, {"size_gb": 2000}], [disk("a", 2000), disk("b", 1000)], [1, 1]),
+        ([{"size_gb": 1000}, {"size_gb": 2000}], [disk("a", 1000), disk("b", 1000)], [1, 0]),
+        ([{}, {"size_gb": 1000}], [disk("a", 1000), disk("b", 500)], [1, 1]),
+        ([{"size_gb": 1000}, {"serial": "S1"}], [disk("a", 1000, "S1"), disk("b", 1000, "S2")], [1, 1]),
+        ([{"size_gb": 1000}, {"serial": "S1"}], [disk("a", 1000, "S1")], [0, 1]),
+        ([{"count": 2}, {"count": 2}], [disk("a", 1000), disk("b", 1000), disk("c", 1000)], [2, 1]),
+        ([{"count": 2}], [disk("a", 1000), disk("b", 1000, model="other")], [1]),
+    ],
+)
+def test_no_disk_stands_for_two_declarations(
+    tree: Tree, check: Any, declared: list[dict[str, Any]], disks: list[Disk], counts: list[int]
+) -> None:
+    seen = dataclasses.replace(look(tree), disks=tuple(disks))
+    inventory.test_disks(seen, machine(disk=[{"model": "SSD 990", **one} for one in declared]), check)
+    assert check.readings["disk_count"] == {f"declared-disk:{n}": count for n, count in enumerate(counts, start=1)}
+
+
+def test_a_draft_of_two_sizes_of_one_model_passes_and_notices_a_dead_disk(tree: Tree, check: Any) -> None:
+    both = (disk("a", 2000), disk("b", 1000))
+    seen = dataclasses.replace(look(tree), disks=both)
+    drafted = msgspec.convert(tomllib.loads(draft.render(seen)), Machine)
+    inventory.test_disks(seen, drafted, check)
+    assert check.readings["disk_count"] == {"declared-disk:1": 1.0, "declared-disk:2": 1.0}
+    inventory.test_disks(dataclasses.replace(seen, disks=both[:1]), drafted, check)
+    assert check.readings["disk_count"] == {"declared-disk:1": 1.0, "declared-disk:2": 0.0}
+
+
 def test_a_system_is_compared_as_text(tree: Tree, check: Any) -> None:
     inventory.test_system(look(tree), None, check)
     assert check.readings == {}
@@ -215,6 +256,17 @@ def test_gpus_that_are_sick(tree: Tree, check: Any) -> None:
     gpu.test_identity(look(tree), machine(gpu=[{"model": "RTX", "count": 2}]), check)
     assert check.readings["gpu_model_differs"] == {}, "a model that nobody told is not another model"
     assert set(check.skipped["gpu_model_differs"]) == {"gpu0", "gpu1"}
+
+
+def test_a_gpu_that_nvml_has_lost_is_not_present(tree: Tree, check: Any) -> None:
+    tree.gpu(0x01)
+    tree.gpu(0x41)
+    tree.driver(nodes=("nvidia0", "nvidia1", "nvidiactl"))
+    lost = dataclasses.replace(known(0, "0000:01:00.0"), error="NVML says: GPU is lost", error_code=GPU_IS_LOST)
+    gpu.test_present(look(tree, lost, known(1, "0000:41:00.0")), check)
+    assert check.readings["gpu_in_nvml"] == {"gpu0": 0.0, "gpu1": 1.0}
+    assert "GPU is lost" in check.notes["gpu_in_nvml"]["gpu0"]
+    assert "gpu1" not in check.notes["gpu_in_nvml"]
 
 
 # --- loads ---
@@ -274,7 +326,16 @@ def tool(outcome: Any, *readings: tuple[str, float]) -> ToolOutput:
 @pytest.mark.parametrize(
     ("output", "errors"),
     [
-        (tool("pass", ("stressapptest_incidents", 0), ("stressapptest_errors", 0), ("stressapptest_copy", 40)), 0.0),
+        (
+            tool(
+                "pass",
+                ("stressapptest_incidents", 0),
+                ("stressapptest_errors", 0),
+                ("stressapptest_copy", 40),
+                ("stressapptest_tested", 4),
+            ),
+            0.0,
+        ),
         (tool("fail"), 1.0),
         (tool("fail", ("stressapptest_incidents", 5)), 5.0),
     ],
@@ -283,6 +344,7 @@ def test_stressapptest(check: Any, output: ToolOutput, errors: float) -> None:
     memory.test_stressapptest(output, check)
     assert check.readings["stressapptest_errors"] == {"memory": errors}
     assert check.readings["stressapptest_copy"] == ({} if errors else {"memory": 40.0})
+    assert check.readings["memory_tested"] == ({} if errors else {"memory": 4.0})
     assert bool(check.skipped["stressapptest_copy"]) is bool(errors)
 
 
@@ -293,6 +355,39 @@ def test_cooling_reads_the_telemetry(check: Any) -> None:
     counter = Series("cpu_throttle_count", "cpu", "count", ((0.0, 7.0), (2.0, 9.0)))
     cpu.test_cooling({"cpu_temperature_c": warm, "cpu_throttle_count": counter}, check)
     assert check.readings == {"cpu_temperature": {"cpu": 71.0}, "cpu_throttle_events": {"cpu": 2.0}}
+
+
+def series(name: str, moments: Iterable[float]) -> Series:
+    return Series(name, "cpu", "degC", tuple((moment, 50.0) for moment in moments))
+
+
+@pytest.mark.parametrize(
+    ("moments", "ended", "told"),
+    [
+        (range(101), 100, None),
+        (range(0, 101, 2), 100, None),
+        (range(96), 100, None),
+        (range(95), 100, "was last read 6 s before the end"),
+        (range(0, 101, 3), 100, "has 34 samples of a run of 100 s"),
+        ([0, 100] * 60, 100, "has 2 samples"),  # low, mean and high of one moment are one sample
+        (range(60, 101), 100, "has 41 samples"),  # silent at first is as bad
+        ([*range(3600), *range(3610, 7200, 11)], 7200, None),  # thinned
+        (range(1, 1000), 7200, "has 999 samples of a run of 7200 s"),
+        ([0], 0, None),
+    ],
+)
+def test_a_sensor_covers_the_run_or_not(moments: Iterable[float], ended: float, told: str | None) -> None:
+    watched = {"cpu_temperature_c": series("cpu_temperature_c", moments), "load_1m": series("load_1m", (0, ended))}
+    said = cpu.uncovered("cpu_temperature_c", watched)
+    assert (said is None) if told is None else (told in str(said))
+    assert cpu.uncovered("cpu_throttle_count", watched) is None
+
+
+def test_a_sensor_that_fell_silent_is_an_error_and_what_it_showed_stays(check: Any) -> None:
+    watched = {"cpu_temperature_c": series("cpu_temperature_c", range(10)), "load_1m": series("load_1m", range(17))}
+    with pytest.raises(cpu.SensorUnread, match="cpu_temperature_c was last read 7 s before the end of the run: see"):
+        cpu.test_cooling(watched, check)
+    assert check.readings == {"cpu_temperature": {"cpu": 50.0}}
 
 
 # --- disks and the kernel's log ---
@@ -318,6 +413,8 @@ SMART = '{"smartctl": {"exit_status": 0}, "smart_status": {"passed": true}}'
     [
         (SMART, 0, {"disk:sda": 0.0}, set()),
         (SMART.replace("true", "false").replace('"exit_status": 0', '"exit_status": 8'), 8, {"disk:sda": 1.0}, set()),
+        (SMART.replace('"exit_status": 0', '"exit_status": 4'), 4, {}, {"disk:sda"}),
+        (SMART.replace('{"passed": true}', "{}"), 0, {}, {"disk:sda"}),
         ('{"smartctl": {"exit_status": 2, "messages": [{"string": "Permission denied"}]}}', 2, {}, {"disk:sda"}),
     ],
 )

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import sys
 from pathlib import Path
 
@@ -14,8 +15,9 @@ from acceptance.loads.cpu_gemm import arguments as gemm_arguments
 from acceptance.loads.memory_bandwidth import arguments as memory_arguments
 from acceptance.tools.load_output import LoadFailed, cores_argument, cpu_gemm_argv, memory_bandwidth_argv, read
 
-HELLO = '{"rigproof_load": 1, "load": "cpu_gemm", "parameters": {}}\n'
+HELLO = '{"rigproof_load": 1, "load": "cpu_gemm", "parameters": {"seconds": 1.0}}\n'
 MISCOMPARE = '{"miscompare": {"component": "core:1"}}\n'
+ASKED = {"seconds": 1.0}
 END = '{"end": true, "readings": 0}\n'
 
 
@@ -26,7 +28,7 @@ def completed(
 
 
 def test_a_whole_run_is_read() -> None:
-    output = read(completed(HELLO + MISCOMPARE + END), "cpu_gemm")
+    output = read(completed(HELLO + MISCOMPARE + END), "cpu_gemm", ASKED)
     assert output.load == "cpu_gemm"
     assert output.miscompares == ({"component": "core:1"},)
 
@@ -43,18 +45,21 @@ def test_a_whole_run_is_read() -> None:
         (completed(""), "printed nothing.*it printed nothing"),
         (completed("rubbish\n"), "not one whole JSON object: 'rubbish'"),
         (completed(HELLO.replace("cpu_gemm", "burn") + END), "the output is that of 'burn'"),
+        (completed(HELLO.replace("1.0", "2.0") + END), "ran with seconds = 2.0, and 1.0 was asked for"),
+        (completed(HELLO.replace("1.0", '1.0, "inject": "nan"') + END), r"a fault injected on purpose \(nan\)"),
+        (dataclasses.replace(completed(HELLO + END), seconds=0.4), "ended after 0.4 s and was to work for 1 s"),
     ],
 )
 def test_anything_less_is_a_failed_load(what: Completed, said: str) -> None:
     with pytest.raises(LoadFailed, match=f"(?s)^the load cpu_gemm .*{said}") as caught:
-        read(what, "cpu_gemm")
+        read(what, "cpu_gemm", ASKED)
     assert caught.value.miscompares == ()
 
 
 @pytest.mark.parametrize("returncode", [0, 1, -9])
 def test_a_wrong_result_outlives_the_load_that_found_it(returncode: int) -> None:
     with pytest.raises(LoadFailed) as caught:
-        read(completed(HELLO + MISCOMPARE, returncode), "cpu_gemm")
+        read(completed(HELLO + MISCOMPARE, returncode), "cpu_gemm", ASKED)
     assert caught.value.miscompares == ({"component": "core:1"},)
 
 
@@ -97,7 +102,9 @@ def test_a_real_load_is_run_and_read() -> None:
     cpu = min(os.sched_getaffinity(0))
     argv = cpu_gemm_argv(sys.executable, dtype="float64", seconds=0.02, groups={"all": [[cpu]]}, size=32)
     root = Path(acceptance.__file__).resolve().parent.parent
-    output = read(command.run(argv, deadline=Deadline.after(60), cwd=root), "cpu_gemm")
+    output = read(
+        command.run(argv, deadline=Deadline.after(60), cwd=root), "cpu_gemm", {"dtype": "float64", "seconds": 0.02}
+    )
     assert {reading.name for reading in output.readings} == {
         "cpu_gemm_f64",
         "cpu_gemm_core_f64",

@@ -166,8 +166,29 @@ def test_sas() -> None:
     assert smartctl.faults(health) == ("5 uncorrected read, write or verify errors",)
 
 
-def test_some_commands_failing_leaves_the_rest_readable() -> None:
-    assert ata(status=4).passed is True
+def test_a_failed_command_proves_no_health_but_hides_no_fault() -> None:
+    with pytest.raises(NotReadable, match=r"a command to the disk failed or its answer had a wrong checksum.*waive"):
+        ata(status=4)
+    with pytest.raises(NotReadable, match="a command to the disk failed"):
+        nvme(status=4)
+    assert smartctl.faults(nvme(status=4, media_errors=7)) == ("7 media errors",)
+    assert smartctl.faults(nvme(status=4 | 8)) == ("the disk's own SMART status is FAILED",)
+
+
+def test_without_overall_status_only_the_critical_warning_proves_health() -> None:
+    pending = attribute(197, "Current_Pending_Sector", "0")
+    for parts in (
+        {"ata_smart_attributes": {"table": [pending]}},
+        {"smart_status": {}},
+        {"scsi_grown_defect_list": 0},
+        {"nvme_smart_health_information_log": {"media_errors": 0}},
+    ):
+        with pytest.raises(NotReadable, match=r"it tells no overall SMART status\): .*waive"):
+            parse(**parts)
+    health = parse(nvme_smart_health_information_log=NVME)
+    assert (health.passed, smartctl.faults(health)) == (None, ())
+    failing = parse(ata_smart_attributes={"table": [{**pending, "raw": {"string": "8"}}]})
+    assert smartctl.faults(failing) == ("8 sectors waiting to be reallocated",)
 
 
 def refused(status: int, *messages: str, **parts: Any) -> str:
