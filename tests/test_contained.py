@@ -241,3 +241,24 @@ def test_whatever_happens_it_is_removed(line: Line, tmp_path: Path) -> None:
     with pytest.raises(KeyError):
         running(container, line, tmp_path / "x.log").wait()
     assert container.done == ["remove"]
+
+
+def test_the_connection_under_a_stream_is_closed() -> None:
+    closed: list[str] = []
+
+    class Response:
+        def close(self) -> None:
+            closed.append("response")
+            raise OSError
+
+    class Stream:
+        _response = Response()
+
+        def shutdown(self, _how: int) -> None:
+            raise OSError
+
+        def close(self) -> None:
+            closed.append("stream")
+
+    contained.hang_up(Stream(), (OSError,))
+    assert closed == ["response", "stream", "stream"]

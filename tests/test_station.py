@@ -126,6 +126,11 @@ def test_the_line_is_held_before_the_session_starts(client: Client, tmp_path: Pa
     ]
 
 
+def test_the_one_place_that_the_container_sees(client: Client, tmp_path: Path) -> None:
+    where = Docker(client, "sha256:1", Grant("none"), Room(GIB, GIB), "x")
+    assert (where.name, where.inside(tmp_path), where.notes) == ("docker", Path("/rigproof"), ())
+
+
 def test_an_engine_that_may_not_give_locked_memory(client: Client, tmp_path: Path) -> None:
     client.containers.fails["start"] = [APIError(REFUSED)]
     started(client, tmp_path).wait()

@@ -99,6 +99,7 @@ def refused(folder: Path, content: bytes) -> str:
         (WAIVER + 'skip = "kernel_log"', 3, "give either measurement (with worst) or skip"),
         ('[[waiver]]\nreason = "known"', 3, "give either measurement (with worst) or skip"),
         (SKIP + "worst = 3", 3, "a skip has no value, so worst means nothing here: remove it"),
+        (SKIP.replace("kernel_log", "*"), 3, "a pattern would excuse whatever could not be done: name one check"),
         (WAIVER.replace("95", "nan"), 3, "worst is nan: it must be a finite number"),
         (WAIVER.replace("95", "inf"), 3, "worst is inf"),
         # contradictions

@@ -17,7 +17,18 @@ from acceptance import command
 from acceptance.image.record import ImageRef
 
 # Of the image what a session needs that loads nothing but the processor; torch and its libraries stay behind.
-LEFT_BEHIND = ("torch", "torchgen", "nvidia", "triton", "cuda", "sympy", "networkx", "mpmath", "functorch")
+LEFT_BEHIND = (
+    "torch",
+    "torchgen",
+    "nvidia",
+    "triton",
+    "cuda",
+    "sympy",
+    "networkx",
+    "mpmath",
+    "functorch",
+    "_cuda_bindings_redirector.pth",
+)
 PATH = "/opt/rigproof/harness/bin:/opt/rigproof/venv/bin:/opt/rigproof/tools/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 
 
@@ -85,34 +96,16 @@ class Second:
                         found.append(int(entry.name))
         return found
 
-    def carry(self, built: ImageRef, tag: str) -> None:
-        """Bring the image here, without its large parts."""
-        packages = "opt/rigproof/venv/lib/python3*/site-packages"
-        without = [f"--exclude=./{packages}/{name}" for name in LEFT_BEHIND]
-        tar = [
-            "tar",
-            "-C",
-            "/",
-            "-c",
-            *without,
-            *(f"--exclude=./{name}/*" for name in ("proc", "sys", "dev", "tmp")),
-            ".",
-        ]
-        give = [
-            "docker",
-            "run",
-            "--rm",
-            "--network",
-            "none",
-            "--user",
-            "0:0",
-            "--entrypoint",
-            tar[0],
-            built.tag,
-            *tar[1:],
-        ]
-        take = ["docker", "--host", self.socket, "import", "--change", f"ENV PATH={PATH}", "-", tag]
-        with subprocess.Popen(give, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as giving:
-            taken = subprocess.run(take, stdin=giving.stdout, capture_output=True, check=False)
-        assert (giving.returncode, taken.returncode) == (0, 0), taken.stderr
-        box.engine("image", "inspect", tag, host=self.socket)
+
+def carry(built: ImageRef, address: str, tag: str) -> None:
+    """Bring the image to another engine, without its large parts."""
+    packages = "opt/rigproof/venv/lib/python3*/site-packages"
+    without = [f"--exclude=./{packages}/{name}" for name in LEFT_BEHIND]
+    without += [f"--exclude=./{name}/*" for name in ("proc", "sys", "dev", "tmp")]
+    tar = ["-C", "/", "-c", *without, "."]
+    give = ["docker", "run", "--rm", "--network", "none", "--user", "0:0", "--entrypoint", "tar", built.tag, *tar]
+    take = ["docker", "--host", address, "import", "--change", f"ENV PATH={PATH}", "-", tag]
+    with subprocess.Popen(give, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as giving:
+        taken = subprocess.run(take, stdin=giving.stdout, capture_output=True, check=False)
+    assert (giving.returncode, taken.returncode) == (0, 0), taken.stderr
+    box.engine("image", "inspect", tag, host=address)

@@ -15,7 +15,7 @@ import docker
 import pytest
 from junitparser import JUnitXml
 from rig import Rig, wait_for
-from second import Second
+from second import Second, carry
 
 from acceptance import clock, container, station, strays
 from acceptance.image.record import ImageRef
@@ -72,7 +72,7 @@ def second(built: ImageRef) -> Iterator[Second]:
     engine = Second(folder)
     try:
         engine.start()
-        engine.carry(built, "rigproof-test:small")
+        carry(built, engine.socket, "rigproof-test:small")
         yield engine
     finally:
         engine.stop()
