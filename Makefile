@@ -65,7 +65,7 @@ test: .venv/.test ## the harness's own tests: no GPU, no engine, under a minute
 	@.venv/bin/python -m pytest -q -n auto
 
 test-e2e: .venv/.test ## the whole harness driven with faults; needs `make tools engine`; minutes
-	@.venv/bin/python -m pytest -q -m 'e2e or tools or docker'
+	@.venv/bin/python -m pytest -q -rs -m 'e2e or tools or docker'
 
 lint: .venv/.test ## layout, habits, import rule and types, through tox
 	@.venv/bin/tox run -q -e lint,type

@@ -205,9 +205,8 @@ class Supervisor:
         deadline = Deadline.after(sum(belt_s(check) for check in self._plan.share(name)) + 60.0)
         began = time.monotonic()
         try:
-            running = station.start(
-                context, self._run_dir.name, deadline, self._run_dir / "logs" / f"session-{name}.log"
-            )
+            log = self._run_dir / "logs" / f"session-{name}.log"
+            running = station.start(context, self._run_dir.name, deadline, log)
         except CommandError as error:
             writer.write(SessionEnded(name, False, f"could not be started: {error}", time.monotonic() - began))
             return None
@@ -248,5 +247,4 @@ def outcome_of(done: Completed, *, gate: bool, stopped: bool) -> tuple[bool, str
         return True, done.describe()
     if stopped:
         return False, "was stopped"
-    last = done.last_lines(3)
-    return False, f"{done.describe()}{f'; it last said: {last}' if last else ''}"
+    return False, "; it last said: ".join(part for part in (done.describe(), done.last_lines(3)) if part)

@@ -19,9 +19,9 @@ STRESS_NG_FAILING = STRESS_NG.replace(
     "stress-ng: fail:  [4544] cpu: float80 error detected, failed calculation checksum\nstress-ng: metrc: [4543] stressor",
 )
 STRESSAPPTEST = """\
-Log: Commandline - stressapptest -s 1 -M 200 -m 2 -W
+Log: Commandline - stressapptest -s 1 -M 4096 -m 2 -W
 Stats: SAT revision 1.0.6_autoconf, 64 bit binary
-Stats: Starting SAT, 200M, 1 seconds
+Stats: Starting SAT, 4096M, 1 seconds
 Stats: Found 0 hardware incidents
 Stats: Completed: 51126.00M in 1.00s 51126.30MB/s, with 0 hardware incidents, 0 errors
 Stats: Memory Copy: 51126.00M at 51131.01MB/s
