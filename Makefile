@@ -62,7 +62,7 @@ tools: ## install the distribution's test tools (as root)
 	@scripts/tools
 
 test: .venv/.test ## the harness's own tests: no GPU, no engine, under a minute
-	@.venv/bin/python -m pytest -q -n auto
+	@.venv/bin/python -m pytest -q -n auto --dist loadfile
 
 test-e2e: .venv/.test ## the whole harness driven with faults; needs `make tools engine`; minutes
 	@.venv/bin/python -m pytest -q -rs -m 'e2e or tools or docker'
