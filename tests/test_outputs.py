@@ -78,3 +78,13 @@ def test_latest_points_to_the_newest(tmp_path: Path) -> None:
     (tmp_path / "latest/mine").mkdir(parents=True)
     outputs.link_latest(tmp_path / "third")  # a folder of that name is somebody's work
     assert [path.name for path in tmp_path.iterdir()] == ["latest"]
+
+
+def test_yesterdays_verdict_is_not_the_newest(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    outputs.link_latest(tmp_path / "run")
+    assert (tmp_path / "latest").is_symlink()
+    outputs.unlink_latest(tmp_path)
+    assert not (tmp_path / "latest").is_symlink()
+    assert (tmp_path / "run").is_dir()
+    outputs.unlink_latest(tmp_path)

@@ -87,3 +87,14 @@ def test_a_program_that_cannot_be_executed_is_an_error(rig: Rig) -> None:
     assert run.verdict["verdict"] == "UNJUDGED"
     assert set(run.outcomes().values()) == {"error"}
     assert "Exec format error" in run.texts("unjudged")
+
+
+def test_a_memory_test_that_fills_too_little_is_an_error(rig: Rig) -> None:
+    fakes.write(rig.fakes, "stressapptest", "healthy")
+    text = rig.fakes / "stressapptest.TEXT"
+    text.write_text(text.read_text(encoding="utf-8").replace("4096M", "64M"), encoding="utf-8")
+    run = rig.accept(only="memory.stressapptest")
+    run.assert_agrees()
+    assert run.verdict["verdict"] == "UNJUDGED"
+    assert run.outcomes() == {"memory.stressapptest": "error"}
+    assert "stressapptest filled 0.06 GiB and was to fill" in run.texts("unjudged")
