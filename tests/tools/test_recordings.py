@@ -9,10 +9,25 @@ from typing import Any
 import pytest
 
 from acceptance.observe import kernel_log
-from acceptance.tools import reading, stress_ng, stressapptest
+from acceptance.tools import (
+    bandwidth_test,
+    device_query,
+    gpu_burn,
+    nvbandwidth,
+    p2p_bandwidth,
+    reading,
+    stress_ng,
+    stressapptest,
+    topo,
+    topo_p2p,
+)
 
 RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings"
 PARSERS = {"stress-ng": stress_ng.parse, "stressapptest": stressapptest.parse, "kernel-log": kernel_log.read}
+PARSERS["gpu-burn"] = gpu_burn.parse
+PARSERS |= {"nvbandwidth": nvbandwidth.parse, "p2pBandwidthLatencyTest": p2p_bandwidth.parse}
+PARSERS |= {"deviceQuery": device_query.parse, "bandwidthTest": bandwidth_test.parse}
+PARSERS |= {"topo-m": topo.parse, "topo-p2p": topo_p2p.parse}
 ENTRIES = [e for e in tomllib.loads((RECORDINGS / "INDEX.toml").read_text())["recording"] if e["tool"] in PARSERS]
 
 
@@ -51,5 +66,6 @@ def test_weather_changes_nothing(entry: dict[str, Any], weather: str) -> None:
 
 
 def test_every_file_is_indexed() -> None:
-    files = {str(path.relative_to(RECORDINGS)) for tool in PARSERS for path in (RECORDINGS / tool).iterdir()}
+    folders = [RECORDINGS / tool for tool in PARSERS] + [RECORDINGS / "h200"]
+    files = {str(path.relative_to(RECORDINGS)) for folder in folders for path in folder.glob("*.txt")}
     assert files == {entry["path"] for entry in ENTRIES}

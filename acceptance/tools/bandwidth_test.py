@@ -1,0 +1,227 @@
+"""bandwidthTest: copies between host and GPU and inside the GPU (NVIDIA's samples of CUDA 3 to 12.8; later ones have no such program).
+
+It looks at no data: `Result = PASS` means that it ran. Without `--device` it measures GPU 0 alone; a GPU number that does not exist it
+replaces by 0; with `--device=all` it prints the *sum* of the GPUs, measured one after the other. Device to device counts each byte as
+read and as written, and its 32 MB lie in the L2 cache of Ada and newer GPUs, where the rate says nothing about the memory. Versions that
+print MB/s compute them with 2^20 bytes: they are taken as 10^6 here, as printed, so what they measured is up to 4.9 % better.
+
+Readings, GB/s, component `gpu0` of `Device 0`, or `machine` for a sum: `bandwidth_test_h2d`, `bandwidth_test_d2h`, `bandwidth_test_d2d`,
+at the largest size of the table; with `_pageable` for pageable and `_wc` for write-combined host memory.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from acceptance.tools import cuda_trouble, reading
+from acceptance.tools.bandwidth_table import Table
+from acceptance.tools.reading import Reading, ToolOutput, UnreadableOutput
+
+TOOL = "bandwidthTest"
+
+_START = re.compile(r"\[CUDA Bandwidth Test\] - Starting")
+# deviceQuery, which people run before, puts the name in quotes.
+_DEVICE = re.compile(r"Device (?P<index>\d{1,4}): (?P<name>[^\"“„\s].*)")
+_MODE = re.compile(r"(?P<mode>Quick|Shmoo|Range) Mode")
+_KINDS = {"Host to Device": "h2d", "Device to Host": "d2h", "Device to Device": "d2d"}
+_TITLE_START = re.compile(r"(?:Host|Device) to (?:Host|Device) Bandwidth")
+_TITLE = re.compile(
+    r"(?P<kind>Host to Device|Device to Host|Device to Device) Bandwidth, (?P<devices>\d{1,4}) Device\(s\)"
+    r"(?:, (?P<memory>Paged|Pinned) memory(?P<combined>, Write-Combined Memory Enabled)?)?"
+)
+_MEMORY = re.compile(r"(?P<memory>PINNED|PAGEABLE) Memory Transfers")
+_COMBINED = "Write-Combined Memory Writes are Enabled"
+_HEADER = re.compile(r"Transfer Size \(Bytes\) ?Bandwidth ?\((?P<unit>[MG]B)/s\)")
+_ROW_START = re.compile(r"\d+(?: |$)")
+_ROW = re.compile(r"(?P<size>\d+) (?P<rate>\d+\.\d+)")
+_CSV_START = re.compile(r"bandwidthTest-[HD]2[HD]")
+_CSV = re.compile(
+    r"bandwidthTest-(?P<kind>H2D|D2H|D2D)(?:-(?P<memory>Pinned|Paged))?(?P<combined>-WriteCombined)?, "
+    r"Bandwidth = (?P<rate>\d+\.\d+) (?P<unit>[MG]B)/s, Time = \S+ s, Size = (?P<size>\d+) bytes, "
+    r"NumDevsUsed = (?P<devices>\d{1,4})"
+)
+_RESULT_START = re.compile(r"Result =|(?:PASSED|FAILED)$")
+_RESULT = re.compile(r"(?:Result = )?(?P<result>PASS|FAIL)(?:ED)?(?![A-Za-z0-9/])")
+_REFUSED = re.compile(
+    r"Invalid (?:memory )?mode - |Illegal argument - |Must specify an? |Not enough memory ava|Invalid GPU number \d"
+)
+
+
+def argv(binary: str, *, device: int) -> tuple[str, ...]:
+    """The command line for one GPU: pinned memory, one size, three directions. Raises ValueError for a negative number."""
+    if device < 0:
+        raise ValueError(f"bandwidthTest needs the number of a GPU, not {device}")
+    return (binary, f"--device={device}", "--memory=pinned", "--mode=quick", "--htod", "--dtoh", "--dtod")
+
+
+@dataclass(slots=True)
+class _Run:
+    """What the lines of one run said, before it is judged."""
+
+    devices: dict[int, str] = field(default_factory=dict)
+    tables: list[Table] = field(default_factory=list)
+    mode: str | None = None
+    old: bool = False
+    result: str | None = None
+    refused: str | None = None
+
+
+def _unknown(
+    line: str, why: str = "a line has an unknown form, comes twice or stands in the wrong place"
+) -> UnreadableOutput:
+    return UnreadableOutput(TOOL, line, why)
+
+
+def _row(table: Table, line: str, match: re.Match[str]) -> None:
+    size = int(reading.number(TOOL, line, match["size"]))
+    if size in table.rates:
+        raise _unknown(line, "a table has a size twice")
+    table.rates[size] = reading.number(TOOL, line, match["rate"])
+
+
+def _title(run: _Run, line: str, text: str) -> None:
+    match = _TITLE.fullmatch(text)
+    if match is None:
+        raise _unknown(line)
+    table = Table(_KINDS[match["kind"]], int(match["devices"]), line, combined=match["combined"] is not None)
+    if match["memory"] is not None:
+        table.pageable = match["memory"] == "Paged"
+        run.old = True
+    run.tables.append(table)
+
+
+def _in_table(run: _Run, line: str, text: str) -> None:
+    """A line under a title: memory, header or row. Where one of them stands without its title, a line is lost."""
+    table = run.tables[-1] if run.tables else None
+    combined = text.startswith(_COMBINED)
+    if memory := _MEMORY.fullmatch(text):
+        if table is None or table.pageable is not None:
+            raise _unknown(line)
+        table.pageable = memory["memory"] == "PAGEABLE"
+    elif (header := _HEADER.fullmatch(text.removeprefix(_COMBINED).strip())) or combined:
+        # With --wc this remark has no line end, and the header follows on its line.
+        if table is None or table.unit is not None:
+            raise _unknown(line)
+        table.combined = table.combined or combined
+        table.unit = header["unit"] if header else None
+    elif _ROW_START.match(text) and table is not None and table.unit is not None and run.result is None:
+        match = _ROW.fullmatch(text)
+        if match is None:
+            raise _unknown(line)
+        _row(table, line, match)
+    elif _ROW.fullmatch(text) and run.result is None:
+        raise _unknown(line)
+
+
+def _csv(run: _Run, line: str, text: str) -> None:
+    match = _CSV.fullmatch(text)
+    if match is None:
+        raise _unknown(line)
+    pageable = None if match["memory"] is None else match["memory"] == "Paged"
+    wanted = Table(match["kind"].lower(), int(match["devices"]), line, pageable, unit=match["unit"], csv=True)
+    wanted.combined = match["combined"] is not None
+    table = next((table for table in run.tables if table.name == wanted.name), wanted)
+    if (table.devices, table.unit) != (wanted.devices, wanted.unit):
+        raise _unknown(line, "the rows of a table do not go together")
+    if table is wanted:
+        run.tables.append(table)
+    _row(table, line, match)
+
+
+def _collect(lines: Sequence[str]) -> _Run:
+    run = _Run()
+    for line in lines:
+        text = " ".join(line.split())
+        if match := _DEVICE.fullmatch(text):
+            if int(match["index"]) in run.devices or run.tables:
+                raise _unknown(line)
+            run.devices[int(match["index"])] = match["name"]
+        elif match := _MODE.fullmatch(text):
+            run.mode = match["mode"]
+        elif _TITLE_START.match(text):
+            _title(run, line, text)
+        elif _CSV_START.match(text):
+            _csv(run, line, text)
+        elif _RESULT_START.match(text):
+            match = _RESULT.match(text)
+            if match is None or run.result not in (None, match["result"]):
+                raise _unknown(line, "a result that is unknown, or that gainsays another")
+            run.result = match["result"]
+        elif _REFUSED.search(text):
+            run.refused = run.refused or text
+        else:
+            _in_table(run, line, text)
+    names = [table.name for table in run.tables]
+    if len(set(names)) < len(names):
+        raise _unknown(run.tables[-1].line, "a table comes twice: give one run at a time")
+    return run
+
+
+def _worthless(run: _Run) -> str | None:
+    """Why a run without a CUDA error still proves nothing, or None."""
+    if run.refused is not None:
+        return f"bandwidthTest did not do what it was asked for: '{reading.quote(run.refused)}'"
+    if run.result is None:
+        return "the text is cut: the line 'Result =' is missing"
+    if run.result == "FAIL":
+        return "bandwidthTest says FAIL and not why"
+    if not run.devices:
+        return "the text is cut: the line 'Device N:' is missing"
+    if not run.tables:
+        return "bandwidthTest passed and measured nothing"
+    for table in run.tables:
+        why = table.worthless(run.mode, run.old)
+        if why is not None:
+            return why
+        if table.devices != len(run.devices):
+            return f"a table is of {table.devices} devices and {len(run.devices)} are named: the text is cut"
+        if table.rates.keys() != run.tables[0].rates.keys():
+            return "the tables have different sizes: the text is cut"
+    return None
+
+
+def _runs(lines: Sequence[str]) -> list[Sequence[str]]:
+    """The lines of each run, from its first line on. What stands before the first is a run that lost that line, if it has a table."""
+    starts = [index for index, line in enumerate(lines) if _START.search(line)]
+    words = [" ".join(line.split()) for line in lines[: starts[0] if starts else None]]
+    if not starts or any(_TITLE_START.match(text) or _CSV_START.match(text) for text in words):
+        starts.insert(0, 0)
+    return [lines[start:end] for start, end in zip(starts, [*starts[1:], len(lines)], strict=True)]
+
+
+def parse(text: str) -> ToolOutput:
+    """Read bandwidthTest's text, tables or `--csv`, one run or several of different GPUs or memory.
+
+    *pass* needs the result, the GPU's name and whole tables of every run. A CUDA error is an *error* with cause and cure; only a code
+    that itself proves a fault (uncorrectable ECC) is a *fail*. Raises UnreadableOutput.
+    """
+    lines = reading.lines(text)
+    trouble = cuda_trouble.find(lines)
+    if trouble is not None:
+        return ToolOutput(TOOL, "fail" if trouble.hardware else "error", trouble.sentence())
+    runs = [_collect(part) for part in _runs(lines)]
+    if not any(_START.search(line) for line in lines) and not any(run.tables or run.refused for run in runs):
+        raise UnreadableOutput(TOOL, reading.first_line(text), "the text holds no line of bandwidthTest")
+    values: dict[str, dict[str, float]] = {}
+    told = []
+    for run in runs:
+        why = _worthless(run)
+        if why is not None:
+            return ToolOutput(TOOL, "error", why)
+        alone = len(run.devices) == 1
+        index, model = next(iter(run.devices.items()))
+        component = f"gpu{index}" if alone else "machine"
+        for table in run.tables:
+            if component in values.setdefault(table.name, {}):
+                raise _unknown(table.line, f"{component} was measured twice: give one run at a time")
+            values[table.name][component] = table.rate()
+        rates = ", ".join(
+            f"{table.name.removeprefix('bandwidth_test_')} {table.rate():.4g} GB/s" for table in run.tables
+        )
+        told.append(
+            f"{component} ({model}): {rates}" if alone else f"sum over {len(run.devices)} GPUs, not one's rate: {rates}"
+        )
+    readings = tuple(Reading(name, "GB/s", rates_by_gpu) for name, rates_by_gpu in values.items())
+    return ToolOutput(TOOL, "pass", "; ".join(told), readings)

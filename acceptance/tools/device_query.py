@@ -1,0 +1,152 @@
+"""deviceQuery: the GPUs as the CUDA runtime shows them (NVIDIA's samples of CUDA 4.0 to 13).
+
+It runs no kernel and compares nothing: `Result = PASS` means that it came to its end, and it says so with no device at all. A failing
+`cudaGetDeviceCount` is a matter of driver, permissions or fabric, which is an *error* here, not a *fail*. Its device order is CUDA's, not
+PCI's, and its PCI numbers are decimal. The number of CUDA cores comes from a table inside the program, not from the GPU.
+
+Readings: `device_query_count`, count, component `machine`; and by GPU (`gpu0` is CUDA's device 0):
+
+- `device_query_sm`, count: multiprocessors.
+- `device_query_memory`, GiB: memory that CUDA can see, which is less than the GPU carries.
+- `device_query_clock`, MHz: the highest SM clock, as the driver states it; not a clock that was seen.
+- `device_query_l2`, count: bytes of L2 cache. Like the clock, absent where the text does not give it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from acceptance.tools import cuda_device, cuda_trouble, reading
+from acceptance.tools.cuda_device import Block, Device
+from acceptance.tools.reading import Reading, ToolOutput, UnreadableOutput
+
+TOOL = "deviceQuery"
+
+_DETECTED = re.compile(r"(?:Detected|Found) (?P<count>\d+) CUDA Capable device\(s\)")
+_DEVICE_START = re.compile(r"Device \d+: [\"“„]")
+_DEVICE = re.compile(r"Device (?P<index>\d{1,4}): [\"“„](?P<name>[^\"“”„]+)[\"“”]")
+_CLOSING = re.compile(r"\bNumDevs = (?P<count>\d+)\b")
+_RESULT_START = re.compile(r"Result =|(?:PASSED|FAILED)$")
+_RESULT = re.compile(r"(?:Result = )?(?P<result>PASS|FAIL)(?:ED)?(?![A-Za-z0-9/])")
+
+
+@dataclass(slots=True)
+class _Text:
+    """What the lines said, before it is judged."""
+
+    detected: int | None = None
+    closing: int | None = None
+    result: str | None = None
+    blocks: list[Block] = field(default_factory=list)
+
+
+def argv(binary: str) -> tuple[str, ...]:
+    """The command line; it takes no options."""
+    return (binary,)
+
+
+def _count(line: str, before: int | None, digits: str) -> int:
+    if before is not None:
+        raise UnreadableOutput(TOOL, line, "a line that comes once comes twice: give one run at a time")
+    return int(reading.number(TOOL, line, digits))
+
+
+def _collect(lines: Sequence[str], trouble: cuda_trouble.CudaError | None) -> _Text:
+    found = _Text()
+    for line in lines:
+        text = " ".join(line.split())
+        if match := _DETECTED.search(text):
+            found.detected = _count(line, found.detected, match["count"])
+        elif match := _CLOSING.search(text):
+            found.closing = _count(line, found.closing, match["count"])
+        elif _DEVICE_START.match(text):
+            match = _DEVICE.fullmatch(text)
+            if match is None or int(match["index"]) != len(found.blocks):
+                raise UnreadableOutput(TOOL, line, "a device has an unknown form or the wrong number")
+            found.blocks.append(Block(TOOL, len(found.blocks), match["name"], line))
+        elif _RESULT_START.match(text):
+            match = _RESULT.match(text)
+            if match is None or found.result not in (None, match["result"]):
+                raise UnreadableOutput(TOOL, line, "a result that is unknown, or that gainsays another")
+            found.result = match["result"]
+        elif cuda_device.is_field(text):
+            if not found.blocks:
+                raise UnreadableOutput(TOOL, line, "a line of a device stands before any 'Device N:'")
+            found.blocks[-1].take(line, text)
+    if found.detected is None and found.closing is None and not found.blocks and trouble is None:
+        raise UnreadableOutput(TOOL, reading.first_line("\n".join(lines)), "the text holds no line of deviceQuery")
+    if trouble is not None and found.result == "PASS" and found.blocks:
+        raise UnreadableOutput(TOOL, "", "the text holds a failed and a passed run: give one run at a time")
+    return found
+
+
+def _worthless(found: _Text) -> str | None:
+    """Why a text without a CUDA error still proves nothing, or None."""
+    if found.result is None:
+        return "the text is cut: the line 'Result =' is missing"
+    if found.result == "FAIL":
+        return "deviceQuery says FAIL and not why"
+    if found.detected is None or found.closing is None:
+        return f"the text is cut: the line '{'Detected' if found.detected is None else 'NumDevs ='}' is missing"
+    if not found.detected == found.closing == len(found.blocks):
+        return f"it detected {found.detected} devices, printed {len(found.blocks)} and counts {found.closing}: the text is cut"
+    if not found.blocks:
+        return "deviceQuery found no device, which it calls a pass"
+    printed = frozenset[str]().union(*(block.printed() for block in found.blocks))
+    for block in found.blocks:
+        missing = block.missing(printed)
+        if missing is not None:
+            return f"the text is cut: device {block.index} has no line '{missing}'"
+    return None
+
+
+def _devices(found: _Text) -> tuple[Device, ...]:
+    devices = tuple(block.device() for block in found.blocks)
+    if len({device.pci_address for device in devices}) < len(devices):
+        raise UnreadableOutput(TOOL, found.blocks[-1].line, "two devices have one PCI address")
+    return devices
+
+
+def devices(text: str) -> tuple[Device, ...]:
+    """The GPUs of a whole, passed run, in CUDA's order. Raises UnreadableOutput for any other text, with its reason."""
+    output, found = _read(text)
+    if output is not None:
+        raise UnreadableOutput(TOOL, "", output.reason)
+    return _devices(found)
+
+
+def _read(text: str) -> tuple[ToolOutput | None, _Text]:
+    """What the lines said, and the outcome when it is not *pass*."""
+    lines = reading.lines(text)
+    trouble = cuda_trouble.find(lines)
+    found = _collect(lines, trouble)
+    if trouble is not None:
+        return ToolOutput(TOOL, "fail" if trouble.hardware else "error", trouble.sentence()), found
+    why = _worthless(found)
+    return (ToolOutput(TOOL, "error", why) if why is not None else None), found
+
+
+def parse(text: str) -> ToolOutput:
+    """Read deviceQuery's text. *pass* needs the result, and as many whole devices as it detected and counts at its end.
+
+    A CUDA error is an *error* with cause and cure; only a code that itself proves a fault (uncorrectable ECC) is a *fail*.
+    Raises UnreadableOutput.
+    """
+    output, found = _read(text)
+    if output is not None:
+        return output
+    gpus = {f"gpu{device.index}": device for device in _devices(found)}
+    clocks = {name: gpu.max_clock_mhz for name, gpu in gpus.items() if gpu.max_clock_mhz is not None}
+    caches = {name: float(gpu.l2_bytes) for name, gpu in gpus.items() if gpu.l2_bytes is not None}
+    readings = (
+        Reading("device_query_count", "count", {"machine": float(len(gpus))}),
+        Reading("device_query_sm", "count", {name: float(gpu.sm) for name, gpu in gpus.items()}),
+        Reading("device_query_memory", "GiB", {name: gpu.memory_bytes / 2**30 for name, gpu in gpus.items()}),
+        Reading("device_query_clock", "MHz", clocks),
+        Reading("device_query_l2", "count", caches),
+    )
+    shown = ", ".join(f"{name} {gpu.name} at {gpu.pci_address}" for name, gpu in gpus.items())
+    reason = f"{len(gpus)} device{'s' * (len(gpus) > 1)}: {shown}"
+    return ToolOutput(TOOL, "pass", reason, tuple(r for r in readings if r.values))

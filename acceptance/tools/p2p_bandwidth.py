@@ -1,0 +1,231 @@
+r"""p2pBandwidthLatencyTest of the CUDA samples: its command line, and what its text is worth (samples of CUDA 8 to 13).
+
+It copies 160 MB between every two GPUs, five times, with peer access off (through host memory) and on, in one direction and in both;
+then a few bytes, for the latency. How it misleads: it copies zeros and compares nothing, so its text is no proof that one byte arrived
+(early RTX 4090 drivers offered peer access and delivered wrong data), and it always exits 0. Where a pair has no peer access it prints
+the staged figure under `P2P=Enabled` as well: `p2p_connectivity` tells the two apart.
+
+Readings of pairs, component `gpu0->gpu1` for row 0, column 1. The copy runs on the row's stream and, but for the `read` ones, from row
+to column. A section that the text lacks gives no reading; with one GPU there are no pairs.
+
+- `p2p_connectivity`, count: 1 where the driver offers peer access, else 0.
+- `p2p_off`, `p2p_on`, GB/s: one direction. `p2p_off_bidirectional`, `p2p_on_bidirectional`, GB/s: both directions added.
+- `p2p_latency_off`, `p2p_latency_on`, us: one small copy, timed by the GPU; `p2p_cpu_latency_off`, `p2p_cpu_latency_on`, us: the time
+  that the host needs to queue it.
+- `p2p_on_read`, GB/s, `p2p_latency_on_read` and `p2p_cpu_latency_on_read`, us: the row fetches from the column (`--p2p_read`).
+
+Readings of one GPU, component `gpu0`, from the diagonals, copies inside that GPU that count read and write: `p2p_local`, GB/s, from
+`p2p_off`, and `<name>_local` from each other matrix.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from acceptance.tools import cuda_error, reading
+from acceptance.tools.reading import Reading, ToolOutput, UnreadableOutput
+
+TOOL = "p2pBandwidthLatencyTest"
+
+_TITLE = "[P2P (Peer-to-Peer) GPU Bandwidth Latency Test]"
+_DEVICE = re.compile(r"^Device: (?P<index>\d{1,4}), (?P<name>.+)$")
+_ACCESS = re.compile(r"^Device=(?P<row>\d{1,4}) (?P<can>CAN|CANNOT) Access Peer Device=(?P<column>\d{1,4})$")
+# What a heading begins with; such a line in another form is a figure's name that changed.
+_HEADING = re.compile(r"^(?:Unidirectional|Bidirectional) P2P|^P2P=|^P2P Connectivity")
+_BANDWIDTH = re.compile(
+    r"^(?P<way>Uni|Bi)directional P2P=(?P<p2p>Disabled|Enabled) Bandwidth "
+    r"(?:\(P2P (?P<how>Writes|Reads)\) )?Matrix \(GB/s\)$"
+)
+_LATENCY = re.compile(r"^P2P=(?P<p2p>Disabled|Enabled) Latency (?:\(P2P (?P<how>Writes|Reads)\) )?Matrix \(us\)$")
+# A markdown page may show the backslash of `D\D` twice or not at all.
+_COLUMNS = re.compile(r"^(?P<label>D\\{0,2}D|GPU|CPU)\s+(?P<indices>\d+(?:\s+\d+)*)$")
+_ROW = re.compile(r"^(?P<index>\d+)(?P<cells>(?:\s+\S+)+)$")
+_LOOSE_ROW = re.compile(r"^\d+(?:\s+-?(?:\d+\.\d+|\d|nan|inf))+$")
+# printf("%6.02f"): two decimals, always; fewer are a line that was cut.
+_CELL = re.compile(r"^-?(?:\d+\.\d\d|nan|inf)$")
+_CONNECTIVITY = "p2p_connectivity"
+_NEEDED = (_CONNECTIVITY, "p2p_off", "p2p_on", "p2p_off_bidirectional", "p2p_on_bidirectional")
+# Sections that come together: the first without the second is a text that was cut.
+_TOGETHER = (("p2p_latency_off", "p2p_latency_on"), ("p2p_cpu_latency_off", "p2p_cpu_latency_on"))
+
+
+def argv(binary: str) -> tuple[str, ...]:
+    """The command line: all GPUs that CUDA shows, copy engines, peer writes."""
+    return (binary,)
+
+
+@dataclass(slots=True)
+class _Matrix:
+    """A table while it is read: `width` columns, and the rows so far."""
+
+    name: str
+    width: int
+    rows: list[tuple[float, ...]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Text:
+    """What the lines said, before it is judged."""
+
+    ours: bool = False
+    devices: dict[int, str] = field(default_factory=dict)
+    access: dict[tuple[int, int], bool] = field(default_factory=dict)
+    headings: list[str] = field(default_factory=list)
+    matrices: dict[str, _Matrix] = field(default_factory=dict)
+    open: _Matrix | None = None
+
+
+def _heading(line: str) -> str:
+    """The reading that a heading announces."""
+    if line == "P2P Connectivity Matrix":
+        return _CONNECTIVITY
+    bandwidth = _BANDWIDTH.match(line)
+    match = bandwidth or _LATENCY.match(line)
+    if match is None or (match["p2p"] == "Disabled" and match["how"]):
+        raise UnreadableOutput(TOOL, line, "a heading has an unknown form")
+    name = "p2p" if bandwidth else "p2p_latency"
+    name += "_on" if match["p2p"] == "Enabled" else "_off"
+    if bandwidth and bandwidth["way"] == "Bi":
+        name += "_bidirectional"
+    return name + ("_read" if match["how"] == "Reads" else "")
+
+
+def _columns(found: _Text, line: str, match: re.Match[str]) -> None:
+    """The first line of a table: it opens the matrix that the heading announced."""
+    name = found.headings[-1] if found.headings else ""
+    if not name or ("latency" not in name and match["label"] in ("GPU", "CPU")):
+        raise UnreadableOutput(TOOL, line, "a table without its heading")
+    if match["label"] == "CPU":
+        name = name.replace("p2p_latency", "p2p_cpu_latency")
+    if name in found.matrices:
+        raise UnreadableOutput(TOOL, line, f"the table of {name} comes twice: a heading is missing, or it is two runs")
+    indices = match["indices"].split()
+    if indices != [str(index) for index in range(len(indices))]:
+        raise UnreadableOutput(TOOL, line, "the columns are not numbered from 0")
+    found.matrices[name] = found.open = _Matrix(name, len(indices))
+
+
+def _row(matrix: _Matrix, line: str) -> tuple[float, ...]:
+    match = _ROW.match(line)
+    cells = match["cells"].split() if match else []
+    if match is None or match["index"] != str(len(matrix.rows)) or len(cells) != matrix.width:
+        raise UnreadableOutput(TOOL, line, f"{matrix.name} needs row {len(matrix.rows)} of {matrix.width} figures here")
+    if matrix.name == _CONNECTIVITY:
+        if not set(cells) <= {"0", "1"} or cells[len(matrix.rows)] != "1":
+            raise UnreadableOutput(TOOL, line, "connectivity is 0 or 1, and 1 with itself")
+        return tuple(map(float, cells))
+    if not all(map(_CELL.match, cells)):
+        raise UnreadableOutput(TOOL, line, "a figure has an unknown form")
+    return tuple(map(float, cells))
+
+
+def _line(found: _Text, line: str) -> None:
+    """Keep what one line says. While a table is open nothing but its next row may come."""
+    if found.open is not None:
+        found.open.rows.append(_row(found.open, line))
+        if len(found.open.rows) == found.open.width:
+            found.open = None
+    elif line == _TITLE:
+        found.ours = True
+    elif match := _DEVICE.match(line):
+        if int(match["index"]) in found.devices:
+            raise UnreadableOutput(TOOL, line, "a device is listed twice: give one run at a time")
+        found.devices[int(match["index"])] = match["name"]
+    elif match := _ACCESS.match(line):
+        found.access[int(match["row"]), int(match["column"])] = match["can"] == "CAN"
+    elif _HEADING.match(line):
+        found.headings.append(_heading(line))
+    elif match := _COLUMNS.match(line):
+        _columns(found, line, match)
+    elif _LOOSE_ROW.match(line):
+        raise UnreadableOutput(TOOL, line, "a row outside of its table")
+
+
+def _cells(matrix: _Matrix) -> Iterator[tuple[int, int, float]]:
+    return ((row, column, value) for row, values in enumerate(matrix.rows) for column, value in enumerate(values))
+
+
+def _component(row: int, column: int) -> str:
+    return f"gpu{row}" if row == column else f"gpu{row}->gpu{column}"
+
+
+def _worthless(found: _Text) -> str | None:
+    """Why a text that could be read proves nothing, or None."""
+    if found.open is not None:
+        return f"the text is cut: {found.open.name} ends after row {len(found.open.rows) - 1} of {found.open.width}"
+    missing = [name for name in (*_NEEDED, *found.headings) if name not in found.matrices]
+    missing += [
+        two
+        for pair in _TOGETHER
+        for one, two in (pair, pair[::-1])
+        if one in found.matrices and two not in found.matrices
+    ]
+    if missing:
+        return f"the text is cut: the matrix of {missing[0]} is missing"
+    count = found.matrices[_CONNECTIVITY].width
+    if found.devices and sorted(found.devices) != list(range(count)):
+        return f"it lists {len(found.devices)} devices and a matrix of {count}: lines are missing"
+    for matrix in found.matrices.values():
+        if matrix.width != count:
+            return f"{matrix.name} holds {matrix.width} GPUs and {_CONNECTIVITY} {count}"
+        for row, column, value in _cells(matrix):
+            if matrix.name != _CONNECTIVITY and not 0 < value < math.inf:
+                return f"{matrix.name} of {_component(row, column)} is {value:.2f}: nothing was measured there"
+    for (row, column), can in found.access.items():
+        if not (row < count and column < count and found.matrices[_CONNECTIVITY].rows[row][column] == can):
+            return f"its line about device {row} and peer {column} gainsays the connectivity matrix"
+    return None
+
+
+def _readings(found: _Text) -> Iterator[Reading]:
+    for name, matrix in found.matrices.items():
+        unit = "count" if name == _CONNECTIVITY else "us" if "latency" in name else "GB/s"
+        pairs = {_component(row, column): value for row, column, value in _cells(matrix) if row != column}
+        if pairs:
+            yield Reading(name, unit, pairs)
+        if name != _CONNECTIVITY:
+            local = "p2p_local" if name == "p2p_off" else f"{name}_local"
+            yield Reading(local, unit, {f"gpu{row}": value for row, column, value in _cells(matrix) if row == column})
+
+
+def parse(text: str) -> ToolOutput:
+    """Read p2pBandwidthLatencyTest's text.
+
+    *pass* needs the connectivity matrix and the four bandwidth matrices whole, for the same GPUs, and no figure that is zero or none.
+    It says that copies ran, not that they were right. Raises UnreadableOutput.
+    """
+    found = _Text()
+    kept = [line.strip().removeprefix("> ").strip() for line in reading.lines(text)]
+    trouble = cuda_error.died(kept)
+    if trouble is not None:
+        return ToolOutput(TOOL, "fail" if trouble.hardware else "error", trouble.reason)
+    for line in filter(None, kept):
+        _line(found, line)
+    if not (found.ours or found.devices or found.matrices):
+        reason = cuda_error.not_started(kept)
+        if reason is None:
+            raise UnreadableOutput(TOOL, reading.first_line(text), "the text holds no line of p2pBandwidthLatencyTest")
+        return ToolOutput(TOOL, "error", reason)
+    why = _worthless(found)
+    if why is not None:
+        return ToolOutput(TOOL, "error", why)
+    matrix = found.matrices[_CONNECTIVITY]
+    peers = sum(value == 1 for row, column, value in _cells(matrix) if row != column)
+    pairs = matrix.width * (matrix.width - 1)
+    reason = f"{matrix.width} devices, peer access in {peers} of {pairs} ordered pairs; no data was compared"
+    return ToolOutput(TOOL, "pass", reason, tuple(_readings(found)))
+
+
+def gain(output: ToolOutput) -> dict[str, float]:
+    """What peer access brings: `p2p_on` over `p2p_off`, a ratio, for each ordered pair; empty for one GPU.
+
+    About 1 says that peer access is off or brings nothing. Raises ValueError for an output that is no pass.
+    """
+    if output.outcome != "pass":
+        raise ValueError(f"{output.tool} measured nothing: {output.reason}")
+    values: dict[str, Mapping[str, float]] = {one.name: one.values for one in output.readings}
+    off = values.get("p2p_off", {})
+    return {pair: on / off[pair] for pair, on in values.get("p2p_on", {}).items()}

@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from acceptance.tools import bandwidth_test
+from acceptance.tools.reading import UnreadableOutput
+
+RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings/bandwidthTest"
+QUICK, CSV, SHMOO, SUM, TWO_RUNS = (
+    (RECORDINGS / name).read_text()
+    for name in (
+        "quick_12.4.txt",
+        "csv_12.4.txt",
+        "shmoo_pageable_12.4.txt",
+        "all_devices_sum_12.4.txt",
+        "two_runs_two_gpus_12.4.txt",
+    )
+)
+HEALTHY = (QUICK, CSV, SHMOO, SUM, TWO_RUNS, (RECORDINGS / "quick_MB_7.5.txt").read_text())
+# CUDA 4: host memory in the title, and another last line.
+OLD = """[bandwidthTest] starting...
+Running on...
+
+ Device 0: Tesla M2090
+ Quick Mode
+
+ Host to Device Bandwidth, 1 Device(s), Paged memory
+   Transfer Size (Bytes)\tBandwidth(MB/s)
+   33554432\t\t\t4137.1
+
+ Device to Device Bandwidth, 1 Device(s)
+   Transfer Size (Bytes)\tBandwidth(MB/s)
+   33554432\t\t\t124325.9
+
+[bandwidthTest] test results...
+PASSED
+"""
+
+
+def test_argv() -> None:
+    assert bandwidth_test.argv("bandwidthTest", device=3) == (
+        "bandwidthTest",
+        "--device=3",
+        "--memory=pinned",
+        "--mode=quick",
+        "--htod",
+        "--dtoh",
+        "--dtod",
+    )
+    with pytest.raises(ValueError, match="not -1"):
+        bandwidth_test.argv("bandwidthTest", device=-1)
+
+
+def test_a_sum_says_that_it_is_one() -> None:
+    output = bandwidth_test.parse(SUM)
+    assert output.reason.startswith("sum over 4 GPUs, not one's rate: h2d 104.9 GB/s")
+    assert set(output.reading("bandwidth_test_d2h")) == {"machine"}
+
+
+def test_a_very_old_version() -> None:
+    output = bandwidth_test.parse(OLD)
+    assert output.outcome == "pass"
+    assert output.reading("bandwidth_test_h2d_pageable")["gpu0"] == pytest.approx(4.1371)
+    assert output.reading("bandwidth_test_d2d")["gpu0"] == pytest.approx(124.3259)
+
+
+@pytest.mark.parametrize("end", [" ", "\n"])
+def test_write_combined_memory_is_another_reading(end: str) -> None:
+    text = QUICK.replace("   Transfer Size", f" Write-Combined Memory Writes are Enabled{end}  Transfer Size")
+    assert bandwidth_test.parse(text).reading("bandwidth_test_h2d_wc") == {"gpu0": 26.2}
+    csv = CSV.replace("H2D-Pinned", "H2D-Pinned-WriteCombined")
+    assert bandwidth_test.parse(csv).reading("bandwidth_test_h2d_wc") == {"gpu2": 26.2}
+
+
+def test_pinned_and_pageable_in_two_runs() -> None:
+    output = bandwidth_test.parse(QUICK + QUICK.replace("PINNED", "PAGEABLE").replace("26.2", "11.2"))
+    assert output.reading("bandwidth_test_h2d") == {"gpu0": 26.2}
+    assert output.reading("bandwidth_test_h2d_pageable") == {"gpu0": 11.2}
+    assert bandwidth_test.parse(CSV.replace("D2H-Pinned", "D2H-Paged")).reading("bandwidth_test_d2h_pageable") == {
+        "gpu2": 26.4
+    }
+
+
+def test_text_before_and_after_is_no_matter() -> None:
+    text = f'Device 0: "Tesla K20c"\nResult = PASS\n$ ./bandwidthTest\n{QUICK}$ other\n 0 913.21\n'
+    assert bandwidth_test.parse(text) == bandwidth_test.parse(QUICK)
+
+
+def test_a_pass_with_something_after_it() -> None:
+    assert bandwidth_test.parse(QUICK.replace("Result = PASS", "Result = PASS \uff08ok\uff09")) == bandwidth_test.parse(
+        QUICK
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (QUICK.replace("Result = PASS", ""), "'Result =' is missing"),
+        (QUICK.replace("Result = PASS", "Result = FAIL"), "not why"),
+        (QUICK.replace(" Device 0: NVIDIA L40S\n", ""), "'Device N:' is missing"),
+        (QUICK.replace("   32000000\t\t\t26.2\n", ""), "h2d has no row"),
+        (QUICK.replace(" PINNED Memory Transfers\n", ""), "PINNED or PAGEABLE"),
+        (QUICK.replace("26.2", "0.0"), "0 GB/s"),
+        (QUICK.replace("32000000\t\t\t26.2", "3200000\t\t\t26.2"), "different sizes"),
+        (QUICK.replace("Bandwidth, 1 Dev", "Bandwidth, 2 Dev"), "2 devices and 1 are named"),
+        (SUM.replace(" Device 3: NVIDIA L40S\n", ""), "4 devices and 3 are named"),
+        (SHMOO.replace("68000000", "6800000"), "ends at 64000000 bytes"),
+        (SHMOO.replace("Shmoo", "Quick"), "quick mode has not"),
+        (QUICK[: QUICK.index(" Host")] + "Result = PASS\n", "measured nothing"),
+        (
+            "[CUDA Bandwidth Test] - Starting...\nInvalid memory mode - valid modes are pageable or pinned\nResult = FAIL\n",
+            "Invalid",
+        ),
+        ("[CUDA Bandwidth Test] - Starting...\n!!!!!No devices found!!!!!\nResult = FAIL\n", "no GPU"),
+        (
+            "[CUDA Bandwidth Test] - Starting...\ncudaGetDeviceCount returned 802\n-> system not yet initialized\n",
+            "fabric",
+        ),
+        (
+            QUICK.replace(" Quick Mode", "Error: device is running in <Compute Mode Prohibited>, no threads"),
+            "compute mode",
+        ),
+    ],
+)
+def test_error(text: str, reason: str) -> None:
+    output = bandwidth_test.parse(text)
+    assert (output.outcome, reason in output.reason, output.readings) == ("error", True, ()), output.reason
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "hello",
+        "Result = PASS",
+        " Device 0: NVIDIA L40S\nResult = PASS\n",
+        QUICK + QUICK,
+        QUICK + QUICK.partition("\n")[2],
+        QUICK.replace("26.2", "nan"),
+        QUICK.replace("26.2", "26"),
+        QUICK.replace("26.2", ""),
+        QUICK.replace("26.2", "9" * 400 + ".0"),
+        QUICK.replace(" Host to Device Bandwidth, 1 Device(s)\n", ""),
+        QUICK.replace(" Host to Device Bandwidth, 1 Device(s)", " Host to Device Bandwidth, 1 Dev"),
+        QUICK.replace(" Device to Host Bandwidth, 1 Device(s)\n", ""),
+        QUICK.replace("   Transfer Size (Bytes)\tBandwidth(GB/s)\n", "", 1),
+        QUICK.replace(" PINNED Memory Transfers\n", " PINNED Memory Transfers\n" * 2),
+        QUICK.replace("   Transfer Size (Bytes)\tBandwidth(GB/s)\n", "   Transfer Size (Bytes)\tBandwidth(GB/s)\n" * 2),
+        QUICK.replace("Device to Host", "Host to Device"),
+        QUICK.replace("Result = PASS", "Result = PASS\nResult = FAIL"),
+        QUICK.replace("Result = PASS", "Result = PERHAPS"),
+        "   Transfer Size (Bytes)\tBandwidth(GB/s)\n" + QUICK.partition("\n")[2],
+        CSV.replace("26.2 GB/s", "26.2 GiB/s"),
+        CSV.replace("D2H-Pinned", "H2D-Pinned").replace("26.4 GB", "26.4 MB"),
+        CSV.replace("D2H-Pinned", "H2D-Pinned"),
+    ],
+)
+def test_unreadable(text: str) -> None:
+    with pytest.raises(UnreadableOutput):
+        bandwidth_test.parse(text)
+
+
+@pytest.mark.parametrize("text", HEALTHY, ids=range(len(HEALTHY)))
+def test_no_line_cut_or_doubled_changes_a_number(text: str) -> None:
+    whole = bandwidth_test.parse(text)
+    kept = text.splitlines(keepends=True)
+    for index, line in enumerate(kept):
+        for changed in (kept[:index] + kept[index + 1 :], kept[: index + 1] + kept[index:]):
+            try:
+                output = bandwidth_test.parse("".join(changed))
+            except UnreadableOutput:
+                continue
+            # A line of `--csv` carries a whole table: without it the reading is absent.
+            assert output.outcome == "error" or output == whole or line.startswith("bandwidthTest-")
+            assert all(reading in whole.readings for reading in output.readings)
+
+
+@pytest.mark.parametrize("text", [QUICK, CSV, SUM])
+def test_a_text_cut_before_its_result_is_no_pass(text: str) -> None:
+    for end in range(1, text.index("Result = PASS") + len("Result = PAS")):
+        try:
+            assert bandwidth_test.parse(text[:end]).outcome == "error"
+        except UnreadableOutput:
+            continue
+
+
+@settings(deadline=None)
+@given(st.one_of(st.text(), st.lists(st.sampled_from((QUICK + CSV + OLD).splitlines(keepends=True))).map("".join)))
+def test_nothing_makes_it_crash(text: str) -> None:
+    try:
+        output = bandwidth_test.parse(text)
+    except UnreadableOutput:
+        return
+    assert output.outcome in {"pass", "error"}

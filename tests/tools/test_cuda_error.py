@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import pytest
+
+from acceptance.tools import cuda_error
+
+
+@pytest.mark.parametrize(
+    ("line", "cure", "hardware"),
+    [
+        ("[CUDA_ERROR_NO_DEVICE] no CUDA-capable device is detected in expression cuInit(0)", "GPU grant", False),
+        ("Cuda failure a.cu:7: 'CUDA driver version is insufficient for CUDA runtime version'", "update the", False),
+        ("[CUDA_ERROR_SYSTEM_NOT_READY] system not yet initialized", "fabricmanager", False),
+        ("NVML_ERROR: [Driver/library version mismatch] in expression nvmlInit()", "reboot", False),
+        ("  Cuda failure a.cu:7: 'no kernel image is available for execution on the device'", "architecture", False),
+        ('CUDA error at a.cu:7 code=2(cudaErrorMemoryAllocation) "cudaMalloc()"', "stop it", False),
+        ("Cuda failure a.cu:7: 'all CUDA-capable devices are busy or unavailable'", "compute mode", False),
+        ("[cudaErrorLaunchFailure] unspecified launch failure in expression x", "xid", False),
+        ("[CUDA_ERROR_ECC_UNCORRECTABLE] uncorrectable ECC error encountered in expression x", "", True),
+        ("Cuda failure a.cu:7: 'uncorrectable ECC error encountered'", "", True),
+        ("NVML_ERROR: [GPU is lost] in expression x", "", True),
+        ("[CUDA_ERROR_NVLINK_UNCORRECTABLE] uncorrectable NVLink error detected", "", True),
+        ("Segmentation fault (core dumped)", "", False),
+        ("Killed", "", False),
+        ("terminate called after throwing an instance of 'std::bad_alloc'", "", False),
+    ],
+)
+def test_died(line: str, cure: str, hardware: bool) -> None:
+    trouble = cuda_error.died(["Device 0: something", line, "more"])
+    assert trouble is not None
+    assert trouble.hardware is hardware
+    assert trouble.reason.startswith(f"it died: '{line.strip()}'")
+    assert cure in trouble.reason
+    assert trouble.reason.endswith(")") is bool(cure)
+
+
+def test_a_fault_of_the_hardware_comes_first() -> None:
+    trouble = cuda_error.died(["Segmentation fault", "NVML_ERROR: [GPU is lost] in expression x"])
+    assert trouble is not None
+    assert trouble.hardware
+
+
+def test_a_run_that_lives() -> None:
+    assert cuda_error.died(["Running host_to_device_memcpy_ce.", "The process Killed nothing"]) is None
+
+
+def test_not_started() -> None:
+    line = "./nvbandwidth: error while loading shared libraries: libcuda.so.1: cannot open shared object file"
+    reason = cuda_error.not_started(["$ ./nvbandwidth", line])
+    assert reason is not None
+    assert reason.startswith("it did not start: './nvbandwidth: error while")
+    assert "a library is missing" in reason
+    assert cuda_error.not_started(["hello"]) is None

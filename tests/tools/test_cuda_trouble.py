@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acceptance.tools import cuda_trouble
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "words"),
+    [
+        ("cudaGetDeviceCount returned 802\n-> system not yet initialized", 802, "system not yet initialized"),
+        ("cudaGetDeviceCount returned 802\n\n-> system not yet initialized", 802, "system not yet initialized"),
+        ("cudaGetDeviceCount returned 100 -> no CUDA-capable device", 100, "no CUDA-capable device"),
+        ("cudaGetDeviceProperties returned 101", 101, None),
+        ("cudaGetDeviceCount returned 35\nResult = FAIL", 35, None),
+        (
+            'CUDA error at bandwidthTest.cu:730 code=46(cudaErrorDevicesUnavailable) "cudaSetDevice(0)" ',
+            46,
+            "cudaErrorDevicesUnavailable",
+        ),
+        ("a.cu(12) : getLastCudaError() CUDA error : Kernel failed : (719) unspecified.", 719, "unspecified"),
+        ("a.cu(12) : cudaSafeCall() Runtime API error 38: no device.", 38, "no device"),
+        (
+            "There are no available device(s) that support CUDA",
+            100,
+            "There are no available device(s) that support CUDA",
+        ),
+        ("!!!!!No devices found!!!!!", 100, "No devices found"),
+        (
+            "Error: device is running in <Compute Mode Prohibited>, no threads",
+            46,
+            "device is running in <Compute Mode Prohibited>",
+        ),
+    ],
+)
+def test_forms(text: str, code: int, words: str | None) -> None:
+    assert cuda_trouble.find(text.split("\n")) == cuda_trouble.CudaError(code, words)
+
+
+@pytest.mark.parametrize("text", ["", "cudaGetDeviceCount returned 0", "-> alone", "Detected 2 CUDA Capable device(s)"])
+def test_no_error(text: str) -> None:
+    assert cuda_trouble.find(text.split("\n")) is None
+
+
+def test_a_proven_fault_counts_before_an_earlier_error() -> None:
+    lines = ["cudaGetDeviceCount returned 999", 'CUDA error at a.cu:1 code=214(cudaErrorECCUncorrectable) "f()"']
+    error = cuda_trouble.find(lines)
+    assert error is not None
+    assert (error.code, error.hardware) == (214, True)
+
+
+@pytest.mark.parametrize(
+    ("code", "word"),
+    [
+        (35, "newer driver"),
+        (38, "permissions"),
+        (802, "fabric"),
+        (803, "reboot"),
+        (804, "compat"),
+        (46, "exclusive"),
+        (999, "reboot"),
+    ],
+)
+def test_cause_and_cure(code: int, word: str) -> None:
+    error = cuda_trouble.CudaError(code, None)
+    assert word in error.sentence()
+    assert not error.hardware
+
+
+def test_a_code_that_is_not_in_the_table() -> None:
+    error = cuda_trouble.CudaError(12345, "odd")
+    assert "12345 (odd)" in error.sentence()
+    assert not error.hardware
+
+
+def test_only_memory_and_link_errors_prove_a_fault() -> None:
+    assert {code for code, cause in cuda_trouble.CAUSES.items() if cause.hardware} == {39, 214, 220}
+
+
+@given(st.lists(st.text()))
+def test_nothing_makes_it_crash(lines: list[str]) -> None:
+    cuda_trouble.find(lines)

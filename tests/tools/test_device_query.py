@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from acceptance.tools import device_query
+from acceptance.tools.cuda_device import Device
+from acceptance.tools.reading import ToolOutput, UnreadableOutput
+
+RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings/deviceQuery"
+TWO = (RECORDINGS / "two_gpus_12.8.txt").read_text()
+OLD = (RECORDINGS / "one_gpu_6.5.txt").read_text()
+
+
+def test_argv() -> None:
+    assert device_query.argv("/opt/deviceQuery") == ("/opt/deviceQuery",)
+
+
+def test_devices() -> None:
+    first, second = device_query.devices(TWO)
+    assert first == Device(
+        index=0,
+        name="NVIDIA H100 80GB HBM3",
+        compute_capability="9.0",
+        memory_mib=81090,
+        memory_bytes=85029158912,
+        sm=132,
+        cuda_cores=16896,
+        max_clock_mhz=1980.0,
+        memory_clock_mhz=2619.0,
+        bus_bits=5120,
+        l2_bytes=52428800,
+        ecc_enabled=True,
+        pci_address="0000:1b:00.0",
+        driver_version="12.8",
+        runtime_version="12.8",
+    )
+    assert (second.index, second.pci_address) == (1, "0000:c1:00.0")
+
+
+def test_an_old_version_prints_no_domain() -> None:
+    (gpu,) = device_query.devices(OLD)
+    assert (gpu.pci_address, gpu.max_clock_mhz, gpu.ecc_enabled) == ("82:00.0", 745.0, True)
+
+
+def test_a_very_old_version() -> None:
+    text = (
+        OLD.replace("Detected 1", "Found 1")
+        .replace(") Multiprocessors, (", ") Multiprocessors x (")
+        .replace("GPU Clock rate:                                745 MHz (0.74 GHz)", "GPU Clock Speed:    0.74 GHz")
+        .replace("Device has ECC support:                        Enabled", "Device has ECC support enabled:   No")
+        .replace("Result = PASS", "[deviceQuery] test results...\nPASSED")
+    )
+    (gpu,) = device_query.devices(text)
+    assert (gpu.sm, gpu.max_clock_mhz, gpu.ecc_enabled) == (15, 740.0, False)
+
+
+def test_what_is_guessed_or_unknown_is_absent() -> None:
+    (gpu,) = device_query.devices((RECORDINGS / "unknown_gpu_11.4.txt").read_text())
+    assert (gpu.cuda_cores, gpu.memory_clock_mhz, gpu.bus_bits) == (None, None, None)
+
+
+def test_cores_of_a_program_that_knows_no_number() -> None:
+    (gpu,) = device_query.devices(OLD.replace("(192) CUDA Cores/MP:     2880", "( -1) CUDA Cores/MP:     -15"))
+    assert gpu.cuda_cores is None
+
+
+@pytest.mark.parametrize("missing", ["GPU Clock", "L2 Cache", "Device has ECC", "CUDA Driver Version / Runtime"])
+def test_what_a_version_does_not_print_is_none(missing: str) -> None:
+    text = "\n".join(line for line in OLD.split("\n") if missing not in line)
+    (gpu,) = device_query.devices(text)
+    assert None in (gpu.max_clock_mhz, gpu.l2_bytes, gpu.ecc_enabled, gpu.driver_version)
+    assert device_query.parse(text).outcome == "pass"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("Detected 2", "Detected 3", "it detected 3 devices, printed 2 and counts 2"),
+        ("NumDevs = 2", "NumDevs = 1", "counts 1"),
+        ("Detected 2 CUDA Capable device(s)\n", "", "'Detected' is missing"),
+        ("NumDevs = 2", "", "'NumDevs =' is missing"),
+        ("Result = PASS\n", "", "'Result =' is missing"),
+        ("Result = PASS", "Result = FAIL", "not why"),
+        ("  Memory Bus Width:                              5120-bit\n", "", "device 0 has no line 'bus bits'"),
+        (
+            "  Total amount of global memory:                 81090 MBytes (85029158912 bytes)\n",
+            "",
+            "'Total amount of global",
+        ),
+    ],
+)
+def test_error(old: str, new: str, reason: str) -> None:
+    assert old in TWO
+    text = TWO.replace(old, new, 1)
+    output = device_query.parse(text)
+    assert (output.outcome, reason in output.reason, output.readings) == ("error", True, ()), output.reason
+    with pytest.raises(UnreadableOutput, match="deviceQuery: "):
+        device_query.devices(text)
+
+
+@pytest.mark.parametrize("code", [3, 35, 38, 46, 100, 802, 803, 804, 999, 4711])
+def test_a_cuda_error_is_never_a_fault(code: int) -> None:
+    output = device_query.parse(
+        f"./deviceQuery Starting...\n\ncudaGetDeviceCount returned {code}\n-> words\nResult = FAIL\n"
+    )
+    assert (output.outcome, f"{code} (words)" in output.reason) == ("error", True)
+
+
+def test_uncorrectable_memory_is_a_fault() -> None:
+    lost = 'CUDA error at deviceQuery.cpp:240 code=214(cudaErrorECCUncorrectable) "cudaDeviceCanAccessPeer()"\n'
+    assert device_query.parse(TWO.partition("> Peer")[0] + lost).outcome == "fail"
+
+
+def test_no_device_is_no_pass() -> None:
+    output = device_query.parse("Detected 0 CUDA Capable device(s)\ndeviceQuery, NumDevs = 0\nResult = PASS\n")
+    assert (output.outcome, "no device" in output.reason) == ("error", True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "hello",
+        "Result = PASS",
+        TWO + TWO,
+        "cudaGetDeviceCount returned 38\n-> none\nResult = FAIL\n" + TWO,
+        "cudaGetDeviceCount returned 38\n-> none\n" + TWO,
+        TWO.replace("Result = PASS", "Result = PERHAPS"),
+        TWO.replace('Device 1: "', 'Device 2: "'),
+        TWO.replace('Device 1: "NVIDIA H100 80GB HBM3"', 'Device 1: "NVIDIA H1'),
+        TWO.replace('Device 0: "NVIDIA H100 80GB HBM3"\n', ""),
+        TWO.replace("81090 MBytes (85029158912 bytes)", "81090 MBy", 1),
+        TWO.replace("81090 MBytes", "8109 MBytes", 1),
+        TWO.replace("81090 MBytes (85029158912 bytes)", "0 MBytes (0 bytes)", 1),
+        TWO.replace("85029158912", "9" * 400, 1),
+        TWO.replace("16896 CUDA Cores", "16800 CUDA Cores", 1),
+        TWO.replace("(132) Multi", "(000) Multi", 1),
+        TWO.replace("0 / 193 / 0", "0 / 27 / 0"),
+        TWO.replace("0 / 193 / 0", "0 / 256 / 0"),
+        TWO.replace("0 / 193 / 0", "0 / 193 / 32"),
+    ],
+)
+def test_unreadable(text: str) -> None:
+    with pytest.raises(UnreadableOutput):
+        device_query.parse(text)
+
+
+def _numbers(output: ToolOutput) -> dict[tuple[str, str], float]:
+    return {
+        (reading.name, component): value for reading in output.readings for component, value in reading.values.items()
+    }
+
+
+@pytest.mark.parametrize("text", [TWO, OLD])
+def test_no_line_cut_or_doubled_changes_a_number(text: str) -> None:
+    whole = device_query.parse(text)
+    kept = text.splitlines(keepends=True)
+    for index in range(len(kept)):
+        for changed in (kept[:index] + kept[index + 1 :], kept[: index + 1] + kept[index:]):
+            try:
+                output = device_query.parse("".join(changed))
+            except UnreadableOutput:
+                continue
+            # A single device cannot show that its version prints the clock or the cache: those may only be absent.
+            assert output.outcome == "error" or _numbers(output).items() <= _numbers(whole).items()
+            assert output.outcome == "error" or text is OLD or output == whole
+
+
+def test_a_text_cut_before_its_result_is_no_pass() -> None:
+    for end in range(1, TWO.index("Result = PASS") + len("Result = PAS")):
+        try:
+            assert device_query.parse(TWO[:end]).outcome == "error"
+        except UnreadableOutput:
+            continue
+
+
+def test_weather_of_forums() -> None:
+    rough = TWO.replace('Device 0: "NVIDIA H100 80GB HBM3"', "Device 0: “NVIDIA H100 80GB HBM3”")
+    rough = "\n".join("   " + " ".join(line.split()) for line in rough.split("\n")) + "\n[root@node ~]# "
+    assert device_query.parse(rough) == device_query.parse(TWO)
+
+
+@settings(deadline=None)
+@given(st.one_of(st.text(), st.lists(st.sampled_from(TWO.splitlines(keepends=True))).map("".join)))
+def test_nothing_makes_it_crash(text: str) -> None:
+    try:
+        output = device_query.parse(text)
+    except UnreadableOutput:
+        return
+    assert output.outcome in {"pass", "error"}

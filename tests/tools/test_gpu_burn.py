@@ -1,0 +1,424 @@
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from acceptance.tools import gpu_burn
+from acceptance.tools.gpu_burn import Mode
+from acceptance.tools.reading import UnreadableOutput
+
+RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings/gpu-burn"
+# read_text turns the carriage returns of the progress into line ends.
+TENSOR = (RECORDINGS / "ok_tensor_2gpu_2024.txt").read_text()
+DOUBLE = (RECORDINGS / "ok_double_4gpu_power_2026.txt").read_text()
+OLD = (RECORDINGS / "ok_1gpu_2019.txt").read_text()
+OLDEST = (RECORDINGS / "ok_2gpu_2014_no_rates.txt").read_text()
+DIED = (RECORDINGS / "died_gpu0_mid_run.txt").read_text()
+
+HEAD = (
+    "Initialized device 0 with 24217 MB of memory (23801 MB available, using 2560 MB of it), using FLOATS\n"
+    "Results are 268435456 bytes each, thus performing 8 iterations\n"
+)
+TABLE = "\nTested 1 GPUs:\n\tGPU 0: OK\n"
+
+
+def one(*products: int, errors: str = "0", rate: int = 52000, head: str = HEAD) -> str:
+    """A run of one GPU, `products` shown at even times up to 100 %."""
+    lines = [
+        f"{100 * (index + 1) / len(products):.1f}%  proc'd: {done} ({rate} Gflop/s)   errors: {errors}   temps: 60 C \n"
+        for index, done in enumerate(products)
+    ]
+    return head + "".join(lines) + TABLE
+
+
+def outcome(text: str) -> tuple[str, str]:
+    output = gpu_burn.parse(text)
+    return output.outcome, output.reason
+
+
+# The command
+
+
+@pytest.mark.parametrize(
+    ("mode", "compare", "expected"),
+    [
+        ("float", None, "gpu-burn -m 4096 60"),
+        ("tensor", None, "gpu-burn -tc -m 4096 60"),
+        ("double", "/usr/share/gpu-burn/compare.ptx", "gpu-burn -d -m 4096 -c /usr/share/gpu-burn/compare.ptx 60"),
+    ],
+)
+def test_argv(mode: Mode, compare: str | None, expected: str) -> None:
+    words = gpu_burn.argv("gpu-burn", mode=mode, seconds=60, memory_mb=4096, compare_file=compare)
+    assert words == tuple(expected.split())
+
+
+@pytest.mark.parametrize(
+    ("mode", "seconds", "memory", "compare", "why"),
+    [
+        ("float", 0, 4096, None, "at least 1 second"),
+        ("float", 60, 1023, None, "needs 1024 MB"),
+        ("double", 60, 2047, None, "needs 2048 MB"),
+        ("float", 60, 4096, "/opt/my-data/compare.ptx", "it finds -d in it"),
+        ("float", 60, 4096, "/opt/gpu-tc/compare.ptx", "it finds -tc in it"),
+        ("float", 60, 4096, "-m", "for options; name another"),
+        ("float", 60, 4096, "", "for options; name another"),
+    ],
+)
+def test_argv_refuses(mode: Mode, seconds: int, memory: int, compare: str | None, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        gpu_burn.argv("gpu-burn", mode=mode, seconds=seconds, memory_mb=memory, compare_file=compare)
+
+
+@pytest.mark.parametrize(
+    ("mode", "rate", "compare_s", "free", "expected"),
+    [
+        ("float", 51.1, 2.0, 140000, (92 + 2) * 256),
+        ("tensor", 350.0, 2.0, 140000, 126000),  # 636 results would be more than 0.9 of what is free
+        ("tensor", 350.0, 0.5, 140000, (159 + 2) * 256),
+        ("double", 0.4, 2.0, 24000, 4 * 512),  # two results, though they take five seconds
+        ("float", 1e300, 1e300, 10000, 9000),
+    ],
+)
+def test_memory(mode: Mode, rate: float, compare_s: float, free: int, expected: int) -> None:
+    assert gpu_burn.memory_mb(mode, rate_tflops=rate, compare_s=compare_s, free_mb=free) == expected
+
+
+@pytest.mark.parametrize(
+    ("rate", "compare_s", "free", "why"),
+    [
+        (0.0, 1.0, 20000, "rate_tflops must be a positive number"),
+        (math.nan, 1.0, 20000, "rate_tflops must be a positive number"),
+        (1.0, math.inf, 20000, "compare_s must be a positive number"),
+        (1.0, -1.0, 20000, "compare_s must be a positive number"),
+        (1.0, 1.0, 1137, "1137 MB of GPU memory are free, and gpu-burn needs 1024 MB"),
+    ],
+)
+def test_memory_refuses(rate: float, compare_s: float, free: int, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        gpu_burn.memory_mb("float", rate_tflops=rate, compare_s=compare_s, free_mb=free)
+
+
+@given(
+    st.sampled_from(["float", "tensor", "double"]),
+    st.floats(1e-3, 1e4),
+    st.floats(1e-3, 1e3),
+    st.integers(2300, 300000),
+)
+def test_memory_stays_within_its_bounds(mode: Mode, rate: float, compare_s: float, free: int) -> None:
+    memory = gpu_burn.memory_mb(mode, rate_tflops=rate, compare_s=compare_s, free_mb=free)
+    assert memory <= 0.9 * free
+    assert gpu_burn.argv("gpu-burn", mode=mode, seconds=1, memory_mb=memory)
+
+
+def test_deadline() -> None:
+    assert gpu_burn.deadline_s(60) == 150.0
+    assert gpu_burn.STOP_S == 30
+
+
+# The text
+
+
+@pytest.mark.parametrize("old", ["GPU 0: OK", "GPU 1: OK"])
+def test_faulty_is_named(old: str) -> None:
+    result = outcome(TENSOR.replace(old, old.replace("OK", "FAULTY")))
+    assert result == ("fail", f"FAULTY: {old.partition(':')[0]}")
+
+
+@pytest.mark.parametrize(
+    ("shown", "count"), [("2", 2.0), ("7  (WARNING!)", 7.0), ("-524288000  (WARNING!)", 3770679296.0)]
+)
+def test_an_error_count_is_a_fail_whatever_the_table_says(shown: str, count: float) -> None:
+    output = gpu_burn.parse(TENSOR.replace("errors: 0", f"errors: {shown}", 1))
+    assert output.outcome == "fail", output.reason
+    assert "wrong results on GPU 0, whatever the table says" in output.reason
+    assert output.reading("gpu_burn_errors") == {"gpu0": count, "gpu1": 0.0}
+
+
+def test_an_error_count_in_a_cut_text_is_a_fail() -> None:
+    text = "3.3%  proc'd: 8 (145936 Gflop/s) - 0 (0 Gflop/s)   errors: 0 - 5  (WARN"
+    assert gpu_burn.parse(text).reason == "wrong results on GPU 1, whatever the table says"
+
+
+def test_the_oldest_versions_tell_each_wrong_result() -> None:
+    output = gpu_burn.parse(f"WE FOUND 3 FAULTY ELEMENTS from GPU 1\nWE FOUND 5 FAULTY ELEMENTS from GPU 1\n{OLDEST}")
+    assert output.outcome == "fail"
+    assert output.reading("gpu_burn_errors") == {"gpu0": 0.0, "gpu1": 5.0}
+
+
+def test_a_dead_process_leaves_no_error_count() -> None:
+    output = gpu_burn.parse(
+        "Burning for 9 seconds.\n0.0%  proc'd: -1 (0 Gflop/s)   errors: 1641686072  (DIED!)  temps: 3 C"
+    )
+    assert output.outcome == "fail", output.reason
+    assert "died on GPU 0: see the kernel log" in output.reason
+    with pytest.raises(KeyError):
+        output.reading("gpu_burn_errors")
+
+
+@pytest.mark.parametrize(
+    ("line", "expected", "why"),
+    [
+        ("No clients are alive!  Aborting", "fail", "died on every GPU"),
+        (
+            "Couldn't init a GPU test: Error: uncorrectable ECC error encountered",
+            "fail",
+            "the driver reports a hardware fault",
+        ),
+        ("Unable to determine the device handle for GPU 0000:3B:00.0: GPU is lost.", "fail", "GPU is lost"),
+        ("Failure during compute: Error in SGEMM: CUBLAS_STATUS_EXECUTION_FAILED", "error", "could not do its work"),
+        ("terminate called after throwing an instance of 'std::bad_alloc'", "error", "could not do its work"),
+        ("Segmentation fault (core dumped)", "error", "could not do its work"),
+        ("  what():  Error (gpu_burn-drv.cpp:298): system not yet initialized", "error", "nvidia-fabricmanager"),
+        ("No CUDA devices", "error", "CUDA finds no GPU"),
+        ("Couldn't init CUDA: Error (gpu_burn-drv.cpp:301): unknown error", "error", "CUDA finds no GPU"),
+        ("Couldn't init a GPU test: Low mem for result. aborting.", "error", "no room for three results"),
+        ("Couldn't init a GPU test: Error in C alloc (x:1): out of memory", "error", "GPU memory ran out"),
+        ("Couldn't init a GPU test: Error in couldn't find compare kernel: compare.ptx (x:1)", "error", "with -c"),
+        ('Couldn\'t init a GPU test: Error in "load module": ', "error", "does not suit this GPU"),
+        ('Failure during compute: Error in "SGEMM": CUBLAS_STATUS_ARCH_MISMATCH', "error", "leave -tc out"),
+        ('Couldn\'t init a GPU test: Error in "init": CUBLAS_STATUS_NOT_INITIALIZED', "error", "could not start"),
+        ("./gpu_burn: error while loading shared libraries: libcublas.so.12", "error", "a library is missing"),
+        ("bash: gpu-burn: command not found", "error", "install it"),
+        ("GPU Burn\nUsage: gpu-burn [OPTIONS] [TIME]", "error", "see gpu-burn -h"),
+        ("Run length not specified in the command line.  Burning for 10 secs", "error", "without the table"),
+        ("sh: nvidia-smi: not found\nBurning for 10 seconds.", "error", "put it on the PATH"),
+        ("sh: nvidia-smi: not found\nSegmentation fault", "error", "put it on the PATH"),
+    ],
+)
+def test_one_complaint_alone(line: str, expected: str, why: str) -> None:
+    result = outcome(line)
+    assert (result[0], why in result[1]) == (expected, True), result
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Couldn't init a GPU test: Error: unknown error",
+        "Failure during compute: Error in C",
+        "Segmentation fault",
+        "No CUDA devices",
+    ],
+)
+def test_no_complaint_beside_a_pass(line: str) -> None:
+    assert outcome(f"{TENSOR}{line}\n")[0] == "error"
+
+
+def test_a_missing_nvidia_smi_spoils_only_the_temperatures() -> None:
+    text = one(8, 16, 24).replace("60 C", "--")
+    output = gpu_burn.parse(f"sh: 1: nvidia-smi: not found\nCould not invoke nvidia-smi, no temps available\n{text}")
+    assert output.outcome == "pass", output.reason
+    assert "gpu_burn_temperature" not in [reading.name for reading in output.readings]
+
+
+def test_dead_for_a_reason_of_set_up_is_an_error() -> None:
+    why = "Couldn't init a GPU test: Error in load module (x:1): no kernel image is available"
+    assert outcome(f"{why}\n{DIED}")[0] == "error"
+    assert outcome(DIED)[0] == "fail"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (HEAD + TABLE, "no GPU showed a single compare"),
+        (one(8, 16), "GPU 0: 2; 3 are needed"),
+        (one(8), "GPU 0: 1; 3 are needed"),
+        (one(0, 0), "GPU 0: 0; 3 are needed"),
+        (one(8, 16, 24, rate=0), "GPU 0 worked at a rate of 0"),
+        (one(8, 16, 25), "GPU 0 do not fit the ring's length"),
+        (one(8, 24, 16), "the progress falls"),
+        (one(24, *[32] * 9), "GPU 0 stopped comparing before half"),
+        (one(1, 2, 3, head=HEAD.replace("2560", "768").replace(" 8 it", " 1 it")), "the ring of GPU 0 holds 1 result"),
+        (one(8, 16, 24).replace("100.0%", "99.9%"), "the progress ends at 99.9 %"),
+        (one(8, 16, 24).replace("33.3%", "77.7%"), "the progress falls"),
+        (one(8, 16, 24).replace("   errors: 0   temps: 60 C ", ""), "are clipped, so the error counts are not known"),
+        (one(8, 16, 24).replace("Tested 1", "Tested 2"), "it speaks of 2 GPUs and lists 0"),
+        (one(8, 16, 24).replace("GPU 0: OK", ""), "it speaks of 1 GPUs and lists none"),
+        (one(8, 16, 24).replace("Tested 1", "Tested 0").replace("GPU 0: OK", ""), "it speaks of 0 GPUs"),
+        (one(8, 16, 24).replace("GPU 0: OK", "GPU 1: OK"), "lists 1"),
+        (one(8, 16, 24).replace("GPU 0: OK", "GPU 0: OKAY"), "lists none"),
+        (one(8, 16, 24) + "GPU 0: OK", "lists 0, 0"),
+        (one(8, 16, 24) + TABLE, "comes twice"),
+        (one(8, 16, 24).replace("Tested 1 GPUs:", ""), "without the table"),
+        (TENSOR.replace("Tested 2", "Tested 1").replace("\tGPU 1: OK\n", ""), "show 2 GPUs, the table 1"),
+        (TENSOR.replace(TENSOR[TENSOR.index("100.0%") :], "") + one(200, head=""), "show 1 and 2 GPUs"),
+    ],
+)
+def test_what_proves_nothing(text: str, why: str) -> None:
+    result = outcome(text)
+    assert (result[0], why in result[1]) == ("error", True), result
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        one(8, 16, 24),
+        one(80),  # the terminal kept the last line only: ten rings of eight
+        one(8, 16, 24, head=""),
+        one(8, 16, 24).replace("100.0%", "99.9%").replace("\nTested", "\n...\nTested"),
+        one(8, 16, 24).replace("100.0%", "99.9%").replace("\nTested", "\nTerminating threads\nTested"),
+        one(8, 16, 24).replace(" C \n", " C "),  # all lines of the progress in one
+        one(8, 16, 24).replace(" C \n", "\u00b0C read[0]"),
+        one(8, 16, 24).replace(" Gflop/s", "Gflop/s"),
+        one(8, 16, 24).replace("proc'd", "proc\u2019d"),
+        one(8, 16, 24).replace("24 (52000 ", "24\n(52000 "),  # folded at the terminal's width
+        one(8, 16, 24).replace("\n100.0%", "\n90.0%  proc'd: 16 (520\n100.0%"),
+        one(8, 16, 24).replace("\n100.0%", "\n90.0%  proc'd: ...\n100.0%"),
+        one(8, 16, 24).replace("\n100.0%", "\n90.0%  proc'd: 16 (52000 Gflop/s)   errors: 0   te\n100.0%"),
+        one(8, 16, 24, head=HEAD + HEAD),
+    ],
+)
+def test_what_is_enough(text: str) -> None:
+    output = gpu_burn.parse(text)
+    assert output.outcome == "pass", output.reason
+    assert output.reading("gpu_burn_rate") == {"gpu0": 52.0}
+    assert output.reading("gpu_burn_errors") == {"gpu0": 0.0}
+
+
+def test_compares_follow_from_the_ring_or_else_from_the_products() -> None:
+    assert gpu_burn.parse(one(16, 32, 64)).reading("gpu_burn_compares") == {"gpu0": 8.0}
+    assert gpu_burn.parse(one(16, 32, 64, head="")).reading("gpu_burn_compares") == {"gpu0": 4.0}
+
+
+def test_a_ring_that_does_not_follow_from_the_memory_is_not_used() -> None:
+    two = TENSOR.replace("performing 8 iterations", "performing 4 iterations", 1).replace(
+        "using 2560 MB", "using 999 MB", 1
+    )
+    assert gpu_burn.parse(two).reading("gpu_burn_compares") == {"gpu0": 19.0, "gpu1": 14.0}
+    mixed = TENSOR.replace("268435456 bytes", "1 bytes", 1)
+    assert gpu_burn.parse(mixed.replace("performing 8", "performing 4", 1)).outcome == "pass"
+
+
+def test_one_gpu_chosen_by_number_is_gpu0_of_the_text() -> None:
+    text = one(8, 16, 24).replace("device 0", "device 5")
+    assert gpu_burn.parse(text).reading("gpu_burn_compares") == {"gpu0": 3.0}
+
+
+def test_clipped_lines_leave_unknown_what_they_do_not_show() -> None:
+    line = "73.6% proc'd: 28954 (20000Gflop/s) - 29800 (31108 Gflop/s) - 35434"
+    output = gpu_burn.parse(f"{line}\n{line}\n")
+    assert (output.outcome, "clipped" in output.reason) == ("error", True)
+    assert {reading.name: dict(reading.values) for reading in output.readings} == {
+        "gpu_burn_rate": {"gpu0": 20.0, "gpu1": 31.108}
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "hello",
+        "GPU 0: NVIDIA H200 (UUID: GPU-1)",
+        one(8, 16, 24).replace("(52000 Gflop/s)", "(nan Gflop/s)"),
+        one(8, 16, 24, errors="x"),
+        one(8, 16, 24, errors="0 - 0"),
+        one(8, 16, 24, errors="0.5"),
+        one(8, 16, 24).replace("24 (", "9" * 400 + " ("),
+        HEAD.replace("performing 8", "performing " + "9" * 400),
+    ],
+)
+def test_unreadable(text: str) -> None:
+    with pytest.raises(UnreadableOutput):
+        gpu_burn.parse(text)
+
+
+def test_faulty_is_a_fail_beside_a_line_that_cannot_be_read() -> None:
+    text = one(8, 16, 24, errors="x").replace("0: OK", "0: FAULTY")
+    assert outcome(text) == ("fail", "FAULTY: GPU 0")
+
+
+# No line too few or too many
+
+
+def table(kept: list[str]) -> set[int]:
+    """The lines of the table of results."""
+    return {index for index, line in enumerate(kept) if "Tested" in line or line.endswith(": OK")}
+
+
+WHOLE = pytest.mark.parametrize("text", [TENSOR, DOUBLE, OLD, OLDEST], ids=["tensor", "double", "old", "oldest"])
+
+
+@WHOLE
+def test_no_line_cut_or_doubled_changes_a_pass(text: str) -> None:
+    whole = gpu_burn.parse(text)
+    kept = text.splitlines()
+    for index, line in enumerate(kept):
+        cut = gpu_burn.parse("\n".join(kept[:index] + kept[index + 1 :]))
+        doubled = gpu_burn.parse("\n".join(kept[: index + 1] + kept[index:]))
+        if index in table(kept):
+            assert (cut.outcome, doubled.outcome) == ("error", "error"), line
+            continue
+        assert doubled == whole, line
+        if "100.0%" in line and text.count("100.0%") == 1:
+            assert cut.outcome == "error", line
+        else:
+            assert cut.outcome == "pass", cut.reason
+            assert cut.reading("gpu_burn_errors") == whole.reading("gpu_burn_errors")
+            for gpu, count in whole.reading("gpu_burn_compares").items():
+                assert cut.reading("gpu_burn_compares")[gpu] <= count
+
+
+@WHOLE
+def test_a_text_cut_before_its_last_ok_is_no_pass(text: str) -> None:
+    end = len(text.rstrip())
+    for cut in {*range(0, end, 41), *range(end - 60, end)}:
+        try:
+            assert gpu_burn.parse(text[:cut]).outcome == "error"
+        except UnreadableOutput:
+            assert "%" not in text[:cut]
+
+
+@settings(deadline=None)
+@given(st.sets(st.integers(0, len(DOUBLE.splitlines()) - 1)))
+def test_some_of_the_lines_are_no_pass_without_the_needed(left_out: set[int]) -> None:
+    kept = DOUBLE.splitlines()
+    try:
+        output = gpu_burn.parse("\n".join(line for index, line in enumerate(kept) if index not in left_out))
+    except UnreadableOutput:
+        return
+    assert output.outcome in ({"error"} if left_out & table(kept) else {"error", "pass"})
+
+
+PIECES = st.sampled_from(
+    [
+        *(
+            "\n",
+            "10.0%  proc'd: ",
+            "100.0%  proc'd: ",
+            "8 (52000 Gflop/s) ",
+            "24 (5 Gflop/s) ",
+            "- ",
+            "/ ",
+            "  errors: ",
+            "0 ",
+        ),
+        *(
+            "-1 ",
+            " (DIED!)",
+            " (WARNING!)",
+            "  temps: ",
+            "60 C ",
+            "-- ",
+            "Tested 1 GPUs:",
+            "GPU 0: OK",
+            "GPU 1: FAULTY",
+            "...",
+        ),
+        *(HEAD, TABLE, "9" * 400, "Low mem for result", "No clients are alive"),
+    ]
+)
+
+
+@settings(deadline=None)
+@given(st.one_of(st.text(), st.lists(PIECES).map("".join)))
+def test_nothing_makes_it_crash(text: str) -> None:
+    try:
+        output = gpu_burn.parse(text)
+    except UnreadableOutput:
+        return
+    if output.outcome == "pass":
+        assert min(output.reading("gpu_burn_compares").values()) >= 3
+        assert set(output.reading("gpu_burn_errors").values()) == {0.0}

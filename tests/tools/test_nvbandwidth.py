@@ -1,0 +1,354 @@
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from acceptance.judge.measurement import UNITS
+from acceptance.tools import nvbandwidth, nvbandwidth_matrix
+from acceptance.tools.reading import ToolOutput, UnreadableOutput
+
+RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings/nvbandwidth"
+TEXT = (RECORDINGS / "h200_x3_v0.8.txt").read_text()
+JSON = (RECORDINGS / "h200_x3_v0.8.json.txt").read_text()
+H2D = "memcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)\n"
+D2D = "memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)\n"
+BIDIRECTIONAL = "device_to_device_bidirectional_memcpy_read_ce"
+PAIRS = {f"gpu{row}->gpu{column}" for row in range(3) for column in range(3) if row != column}
+GPUS = {"gpu0", "gpu1", "gpu2"}
+
+
+def parsed(text: str) -> ToolOutput | None:
+    """What the text is worth; None where it cannot be read."""
+    try:
+        return nvbandwidth.parse(text)
+    except UnreadableOutput:
+        return None
+
+
+def host(*figures: str, name: str = "host_to_device_memcpy_ce", total: str | None = None) -> str:
+    """One testcase between host and GPUs, as text."""
+    columns = "".join(f"{index:10d}" for index in range(len(figures)))
+    text = f"Running {name}.\n{H2D}  {columns}\n 0" + "".join(f"{figure:>10}" for figure in figures) + "\n\n"
+    return text + (f"SUM {name} {total}\n\n" if total else "")
+
+
+def document(**changes: Any) -> str:
+    """One testcase as JSON, with keys of the testcase changed; None leaves a key out."""
+    testcase = {
+        "name": "host_to_device_memcpy_ce",
+        "status": "Passed",
+        "bandwidth_description": H2D.strip(),
+        "bandwidth_matrix": [["55.3123", "55.4001"]],
+        "sum": 110.7124,
+    } | changes
+    return root(testcases=[{key: value for key, value in testcase.items() if value is not None}])
+
+
+def root(**keys: Any) -> str:
+    return json.dumps({"nvbandwidth": keys}, indent=1)
+
+
+def test_argv() -> None:
+    names = ["host_to_device_memcpy_ce", "device_to_host_memcpy_ce"]
+    asked = ("nvb", "-t", *names, "-b", "512", "-i", "3")
+    assert nvbandwidth.argv("nvb", testcases=names) == (*asked, "-j")
+    assert nvbandwidth.argv("nvb", testcases=names, json=False) == asked
+    assert nvbandwidth.argv("nvb", testcases=names[:1], buffer_mib=64, samples=9) == (
+        *("nvb", "-t", names[0], "-b", "64", "-i", "9", "-j"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("names", "buffer", "samples"), [([], 512, 3), (["-h"], 512, 3), (["a b"], 512, 3), (["a"], 0, 3), (["a"], 1, 0)]
+)
+def test_argv_refuses(names: list[str], buffer: int, samples: int) -> None:
+    with pytest.raises(ValueError, match="nvbandwidth needs"):
+        nvbandwidth.argv("nvb", testcases=names, buffer_mib=buffer, samples=samples)
+
+
+def test_text() -> None:
+    output = nvbandwidth.parse(TEXT)
+    assert (output.outcome, output.reason) == ("pass", "measured 8 matrices")
+    assert {reading.unit for reading in output.readings} == {"GB/s", "ns"} <= UNITS
+    units = {reading.name: reading.unit for reading in output.readings}
+    assert [name for name, unit in units.items() if unit == "ns"] == ["device_to_device_latency_sm"]
+    for name in ("host_to_device_memcpy_ce", "device_to_host_memcpy_ce", "device_local_copy"):
+        assert output.reading(name).keys() == GPUS
+    for name in ("device_to_device_memcpy_read_ce", "device_to_device_latency_sm", f"{BIDIRECTIONAL}_read1"):
+        assert output.reading(name).keys() == PAIRS
+    one, two, both = (output.reading(f"{BIDIRECTIONAL}_{part}") for part in ("read1", "read2", "total"))
+    assert all(abs(one[pair] + two[pair] - both[pair]) <= 0.02 for pair in PAIRS)
+
+
+def test_json_gives_what_the_text_gives() -> None:
+    output = nvbandwidth.parse(JSON)
+    assert (output.outcome, output.reason) == ("pass", "measured 6 matrices; waived: all_to_one_write_ce")
+    text = nvbandwidth.parse(TEXT)
+    for reading in output.readings:
+        assert dict(reading.values) == pytest.approx(dict(text.reading(reading.name)), abs=0.006)
+
+
+def test_older_text() -> None:
+    """No version, no devices, no sums; a diagonal of 0.00 is what N/A is today."""
+    text = f"Running device_to_device_memcpy_write_ce.\n{D2D}          0         1\n0      0.00    276.07\n1    276.36      0.00\n"
+    output = nvbandwidth.parse(text + host("6.20", "12.36"))
+    assert dict(output.reading("device_to_device_memcpy_write_ce")) == {"gpu0->gpu1": 276.07, "gpu1->gpu0": 276.36}
+    assert dict(output.reading("host_to_device_memcpy_ce")) == {"gpu0": 6.20, "gpu1": 12.36}
+
+
+def test_one_to_all_has_one_row_of_gpus() -> None:
+    text = host("N/A", "43.10", name="one_to_all_write_ce", total="43.10").replace("CPU(row)", "GPU(row)")
+    assert dict(nvbandwidth.parse(text).reading("one_to_all_write_ce")) == {"gpu1": 43.10}
+
+
+@pytest.mark.parametrize(("kind", "said"), [("read", "Read"), ("write", "Write"), ("write", "Read")])
+def test_parts_without_sums(kind: str, said: str) -> None:
+    testcase = f"device_to_device_bidirectional_memcpy_{kind}_ce"
+    table = "           0         1\n 0       N/A     10.00\n 1     10.00       N/A\n\n"
+    words = (f"{said}1", f"{said}2", "Total")
+    heads = [f"memcpy CE CPU(row) <-> GPU(column) {word} bandwidth (GB/s)\n" for word in words]
+    text = f"Running {testcase}.\n" + "".join(head + table for head in heads)
+    output = nvbandwidth.parse(text)
+    assert [one.name for one in output.readings] == [f"{testcase}_{part}" for part in (f"{kind}1", f"{kind}2", "total")]
+    cut = nvbandwidth.parse(f"Running {testcase}.\n" + "".join(head + table for head in heads[:2]))
+    assert (cut.outcome, "gives three matrices" in cut.reason) == ("error", True)
+
+
+WEATHER: list[Callable[[str], str]] = [
+    lambda text: "user@host:~$ ./nvbandwidth -t 0\nmake: *** [x] Error 2\n" + text,
+    lambda text: "".join(line.lstrip(" ") for line in text.splitlines(True)),
+    lambda text: text.replace("Running", "> Running"),
+    lambda text: text.replace("\n", "\n\n"),
+    lambda text: text.replace("        ", "\t"),
+    lambda text: "".join(line for line in text.splitlines(True) if not line.startswith("SUM ")),
+    lambda text: "".join(line for line in text.splitlines(True) if not line.startswith("Running ")),
+    lambda text: "".join(
+        line for line in text.splitlines(True) if line[:8] not in ("Device 0", "Device 1", "Device 2")
+    ),
+    lambda text: text.replace(
+        "\nRunning", "COEFFICIENT_OF_VARIATION x 0.01\nMIN x 0.00\n&&&& PERF x 1.0 +GB/s\n\nRunning"
+    ),
+]
+
+
+@pytest.mark.parametrize("weather", WEATHER, ids=itertools.count())
+def test_weather(weather: Callable[[str], str]) -> None:
+    assert nvbandwidth.parse(weather(TEXT)) == nvbandwidth.parse(TEXT)
+
+
+GOOD = host("55.31", "55.40", total="110.71")
+LATENCY = "memory latency SM CPU(row) <-> GPU(column) (ns)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (host("55.31", "0.00"), "host_to_device_memcpy_ce of gpu1 is 0.00: nothing was copied there"),
+        (host("55.31", "-1.00"), "host_to_device_memcpy_ce of gpu1 is -1.00"),
+        (host("N/A", "N/A"), "host_to_device_memcpy_ce gave no figure"),
+        (host("55.31", "55.40", total="111.71"), "a figure was changed"),
+        ("Device 0: NVIDIA L4\n" + GOOD, "has 2 columns and the output lists 1 devices"),
+        ("Device 0: NVIDIA L4\nDevice 2: NVIDIA L4\n" + GOOD, "is not numbered from 0"),
+        (
+            GOOD.replace(" 0     55.31", " 0     55.31     55.40\n 1     55.31"),
+            "has 2 rows of 2 figures where 1 belong",
+        ),
+        (TEXT.replace("device_to_device_memcpy", "all_to_one"), "has 3 rows of 3 figures where 1 belong"),
+        (GOOD + "Running device_to_host_memcpy_ce.\n", "device_to_host_memcpy_ce was started and gave no result"),
+        (GOOD + "Running device_to_h", "device_to_h was started and gave no result"),
+        (GOOD + "ERROR: Testcase x not found!\n", "could not run: 'ERROR: Testcase x not found!'"),
+        (GOOD + "Running x.\nError: something\n", "could not run: 'Error: something'"),
+        ("nvbandwidth Version: v0.8\nERROR: Invalid Arguments\nnvb -q\n", "Invalid Arguments"),
+        ("nvbandwidth Version: v0.8\nBuilt from Git version: v0.8\n", "no testcase was run"),
+        ("Waived: \nWaived: \n", "every testcase was waived"),
+        (GOOD + "[CUDA_ERROR_ILLEGAL_ADDRESS] an illegal memory access was encountered in expression x", "it died"),
+        (GOOD + "NVML_ERROR: [Unknown Error] in expression nvmlInit()", "it died"),
+        ("ASSERT in expression 0 == gethostname(localHostname, STRING_LENGTH - 1) in main()", "it died"),
+        ("bash: nvbandwidth: command not found", "it did not start"),
+        (root(testcases=[]), "no testcase was run"),
+        (root(testcases=None), "no testcase was run"),
+        (root(version="v0.8"), "no testcase was run"),
+        (root(error="Specified list of testcase prefixes did not match any testcases"), "did not match"),
+        (document(status="Error"), "host_to_device_memcpy_ce could not run: 'Error'"),
+        (document(status="ERROR", error="Testcase not found!"), "could not run: 'ERROR: Testcase not found!'"),
+        (document(error="odd"), "could not run: 'Passed: odd'"),
+        (document(status="Not Found"), "could not run: 'Not Found'"),
+        (document(status=""), "could not run: 'no status'"),
+        (document(status="Running"), "was started and gave no result"),
+        (document(status="Running", error="odd"), "could not run: 'Running: odd'"),
+        (document(status="Waived"), "every testcase was waived"),
+        (document(sum=111.7), "a figure was changed"),
+        (document(bandwidth_matrix=[["55.3123", 0]], sum=55.3123), "of gpu1 is 0.00"),
+        (document(bandwidth_matrix=[["55.3123", "N/A"], ["N/A", "55.4001"]]), "2 rows of 2 figures where 1 belong"),
+        (JSON.replace('"2: NVIDIA H200 (00000000:3a:00): (node17)"', '"2: x", "3: x"'), "lists 4 devices"),
+        (root(error="[CUDA_ERROR_NO_DEVICE] no CUDA-capable device is detected in expression cuInit(0)"), "it died"),
+    ],
+    ids=itertools.count(),
+)
+def test_worthless(text: str, reason: str) -> None:
+    output = nvbandwidth.parse(text)
+    assert (output.outcome, reason in output.reason) == ("error", True), output.reason
+
+
+def test_what_can_be_read_beside_an_error_stays() -> None:
+    output = nvbandwidth.parse(
+        "Device 0: NVIDIA L4\n" + GOOD + "Waived:\n" + host("0.00", name="host_to_all_memcpy_ce")
+    )
+    assert output.outcome == "error"
+    assert output.reason.endswith("; waived: 1 that the text does not name")
+    assert [reading.name for reading in output.readings] == ["host_to_device_memcpy_ce"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        " Invalid value when checking the pattern at 0x70a640000000",
+        "ASSERT in expression h_errorFlag == 0 in void memcmpPatternHelper() : memcpy.cpp:165",
+        "[CUDA_ERROR_ECC_UNCORRECTABLE] uncorrectable ECC error encountered in expression x",
+    ],
+)
+def test_a_fault_is_a_fail_wherever_it_stands(line: str) -> None:
+    for text in (line, TEXT + line, f"{line}\n{TEXT}", f"{line}\n{JSON}", JSON[:700] + f"\n{line}\n"):
+        output = nvbandwidth.parse(text)
+        assert output.outcome == "fail"
+        assert line.strip() in output.reason
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "hello",
+        TEXT + TEXT,
+        GOOD + GOOD,
+        GOOD.partition("SUM")[0] + GOOD.partition("Running host_to_device_memcpy_ce.\n")[2],
+        "Running a.\nRunning a.\n",
+        H2D,
+        H2D + " 0     55.31\n",
+        H2D + "           0\n",
+        H2D + "           0\n 0     55.31\n",
+        host("55.3"),
+        host("nan"),
+        host("9" * 400 + ".00"),
+        GOOD.replace("         0         1\n", "         1         2\n"),
+        GOOD.replace("55.40\n", "55.40     55.41\n"),
+        GOOD.replace("55.40\n", "55.40\n 0     55.31     55.40\n"),
+        GOOD + " 0     55.31     55.40\n",
+        GOOD + "SUM host_to_device_memcpy_ce 110.71\n",
+        GOOD.replace("110.71", "110.7"),
+        GOOD.replace("SUM host_to_device_memcpy_ce", "SUM device_to_host_memcpy_ce"),
+        GOOD.replace("(GB/s)", "(MB/s)"),
+        GOOD.replace(H2D, LATENCY),
+        GOOD.replace("host_to_device_memcpy_ce", "host_device_latency_sm"),
+        JSON + JSON,
+        document(name=None),
+        document(name=3),
+        document(status=None),
+        document(bandwidth_description=None),
+        document(bandwidth_description="no unit"),
+        document(bandwidth_matrix=None),
+        document(bandwidth_matrix=[]),
+        document(bandwidth_matrix=[[], []]),
+        document(bandwidth_matrix=[["1.5", "1.5"], ["1.5"]]),
+        document(bandwidth_matrix=["55.3", "55.4"]),
+        document(bandwidth_matrix=[["55.3123", "nan"]]),
+        document(bandwidth_matrix=[["55.3123", True]]),
+        document(bandwidth_matrix=[["55.3123", None]]),
+        document(bandwidth_matrix=[["55.3123", 10**400]]),
+        document(sum=None),
+        document(sum="N/A"),
+        document(sum=float("nan")),
+        document().replace("110.7124", "1e999"),
+        document().replace('"sum": 110.7124', '"sum": 110.7124, "sum": 110.7124'),
+        document().replace('"status"', '"name"'),
+        root(testcases=["Passed"]),
+        root(testcases={}),
+        root(**{"GPU Device list": "0: NVIDIA H200"}),
+        '{"nvbandwidth": []}',
+        '{"nvbandwidth": {"testcases": ' + "[" * 100_000,
+    ],
+    ids=itertools.count(),
+)
+def test_unreadable(text: str) -> None:
+    with pytest.raises(UnreadableOutput):
+        nvbandwidth.parse(text)
+
+
+def test_json_figures_may_be_numbers() -> None:
+    output = nvbandwidth.parse(document(bandwidth_matrix=[[55.3123, 55]], sum=110.3123))
+    assert dict(output.reading("host_to_device_memcpy_ce")) == {"gpu0": 55.3123, "gpu1": 55.0}
+
+
+def test_json_of_a_bidirectional_test_with_one_matrix() -> None:
+    matrix = [["N/A", "740.1"], ["741.2", "N/A"]]
+    words = "memcpy CE GPU(row) <-> GPU(column){} bandwidth (GB/s) "
+    for said, name in (("", BIDIRECTIONAL), (" Total", f"{BIDIRECTIONAL}_total"), (" Read1", f"{BIDIRECTIONAL}_read1")):
+        text = document(
+            name=BIDIRECTIONAL, bandwidth_description=words.format(said), bandwidth_matrix=matrix, sum=1481.3
+        )
+        assert [reading.name for reading in nvbandwidth.parse(text).readings] == [name]
+
+
+def test_json_of_a_bidirectional_write() -> None:
+    matrix = [["N/A", "1"], ["2", "N/A"], ["N/A", "3"], ["4", "N/A"], ["N/A", "4"], ["6", "N/A"]]
+    name = BIDIRECTIONAL.replace("read", "write")
+    output = nvbandwidth.parse(document(name=name, bandwidth_matrix=matrix, sum=10))
+    assert dict(output.reading(f"{name}_write2")) == {"gpu0->gpu1": 3.0, "gpu1->gpu0": 4.0}
+    assert dict(output.reading(f"{name}_total")) == {"gpu0->gpu1": 4.0, "gpu1->gpu0": 6.0}
+
+
+@pytest.mark.parametrize("text", [TEXT, JSON], ids=["text", "json"])
+def test_no_line_cut_or_doubled_changes_a_pass(text: str) -> None:
+    whole = nvbandwidth.parse(text)
+    kept = text.splitlines(keepends=True)
+    for index in range(len(kept)):
+        for changed in (kept[:index] + kept[index + 1 :], kept[: index + 1] + kept[index:]):
+            output = parsed("".join(changed))
+            assert output is None or output.outcome == "error" or output == whole, kept[index]
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.integers(0, len(TEXT) - 1))
+def test_a_text_cut_anywhere_has_no_other_figures(cut: int) -> None:
+    output = parsed(TEXT[:cut])
+    if output is not None and output.outcome == "pass":
+        whole = nvbandwidth.parse(TEXT)
+        assert all(reading in whole.readings for reading in output.readings)
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.integers(0, JSON.rindex("}\ndone") - 1))
+def test_json_cut_anywhere_is_no_pass(cut: int) -> None:
+    assert parsed(JSON[:cut]) is None
+
+
+@pytest.mark.parametrize("old", ["55.34", "392.06", "371.2", "821.20"])
+def test_one_changed_figure_is_seen(old: str) -> None:
+    changed = TEXT.replace(old, "9" + old, 1)
+    output = nvbandwidth.parse(changed)
+    assert (output.outcome, "a figure was changed" in output.reason) == ("error", changed != TEXT)
+
+
+PIECES = st.sampled_from(
+    [*TEXT.splitlines(keepends=True)[8:24], *JSON.splitlines(keepends=True)[:30], "nan", "{", "}", "\n"]
+)
+
+
+@settings(deadline=None)
+@given(st.one_of(st.text(), st.lists(PIECES).map("".join)))
+def test_nothing_makes_it_crash(text: str) -> None:
+    output = parsed(text)
+    assert output is None or output.outcome in {"pass", "fail", "error"}
+
+
+def test_a_matrix_names_its_part_only_where_the_description_does() -> None:
+    assert nvbandwidth_matrix.part(
+        "all_to_one_write_sm", "memcpy SM All Gpus -> GPU(column) total bandwidth (GB/s)"
+    ) == ("all_to_one_write_sm")

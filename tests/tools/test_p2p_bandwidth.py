@@ -1,0 +1,239 @@
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from acceptance.judge.measurement import UNITS
+from acceptance.tools import p2p_bandwidth
+from acceptance.tools.reading import ToolOutput, UnreadableOutput
+
+RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings/p2pBandwidthLatencyTest"
+FOUR = (RECORDINGS / "l40s_x4_peers_inside_a_socket.txt").read_text()
+OLD = (RECORDINGS / "titan_x2_old_without_cpu_tables.txt").read_text()
+READS = (RECORDINGS / "l40s_x2_p2p_read.txt").read_text()
+ONE = (RECORDINGS / "h200_x1.txt").read_text()
+ENABLED = "Unidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix (GB/s)\n"
+PAIRS = {f"gpu{row}->gpu{column}" for row in range(4) for column in range(4) if row != column}
+
+# Box B of the builders' figures: 2 x RTX 4090, no peer access. Row by row.
+BOX_B = {
+    "Unidirectional P2P=Disabled Bandwidth Matrix (GB/s)": ("D\\D", (911.08, 21.89, 22.46, 920.74)),
+    "Unidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix (GB/s)": ("D\\D", (913.21, 22.43, 22.50, 922.92)),
+    "Bidirectional P2P=Disabled Bandwidth Matrix (GB/s)": ("D\\D", (917.94, 31.30, 31.36, 923.43)),
+    "Bidirectional P2P=Enabled Bandwidth Matrix (GB/s)": ("D\\D", (918.58, 31.35, 31.35, 923.10)),
+}
+
+
+def box_b() -> str:
+    text = "Device: 0, NVIDIA GeForce RTX 4090, pciBusID: 1\nDevice: 1, NVIDIA GeForce RTX 4090, pciBusID: 41\n"
+    text += "P2P Connectivity Matrix\n     D\\D     0     1\n     0\t     1     0\n     1\t     0     1\n"
+    for heading, (label, (a, b, c, d)) in BOX_B.items():
+        text += f"{heading}\n   {label}     0      1 \n     0 {a:6.2f} {b:6.2f} \n     1 {c:6.2f} {d:6.2f} \n"
+    return text
+
+
+def parsed(text: str) -> ToolOutput | None:
+    """What the text is worth; None where it cannot be read."""
+    try:
+        return p2p_bandwidth.parse(text)
+    except UnreadableOutput:
+        return None
+
+
+def test_argv() -> None:
+    assert p2p_bandwidth.argv("p2p") == ("p2p",)
+
+
+def test_box_b() -> None:
+    output = p2p_bandwidth.parse(box_b())
+    assert output.outcome == "pass"
+    assert output.reason == "2 devices, peer access in 0 of 2 ordered pairs; no data was compared"
+    assert dict(output.reading("p2p_connectivity")) == {"gpu0->gpu1": 0, "gpu1->gpu0": 0}
+    assert dict(output.reading("p2p_off")) == {"gpu0->gpu1": 21.89, "gpu1->gpu0": 22.46}
+    assert dict(output.reading("p2p_on")) == {"gpu0->gpu1": 22.43, "gpu1->gpu0": 22.50}
+    assert dict(output.reading("p2p_on_bidirectional")) == {"gpu0->gpu1": 31.35, "gpu1->gpu0": 31.35}
+    assert dict(output.reading("p2p_local")) == {"gpu0": 911.08, "gpu1": 920.74}
+    assert p2p_bandwidth.gain(output) == pytest.approx({"gpu0->gpu1": 22.43 / 21.89, "gpu1->gpu0": 22.50 / 22.46})
+
+
+def test_readings_of_four() -> None:
+    output = p2p_bandwidth.parse(FOUR)
+    assert {reading.unit for reading in output.readings} == {"count", "GB/s", "us"} <= UNITS
+    for name in ("p2p_off", "p2p_on", "p2p_off_bidirectional", "p2p_on_bidirectional", "p2p_connectivity"):
+        assert output.reading(name).keys() == PAIRS
+    for name in ("p2p_latency_off", "p2p_latency_on", "p2p_cpu_latency_off", "p2p_cpu_latency_on"):
+        assert output.reading(name).keys() == PAIRS
+        assert output.reading(f"{name}_local").keys() == {"gpu0", "gpu1", "gpu2", "gpu3"}
+    gain = p2p_bandwidth.gain(output)
+    assert gain.keys() == PAIRS
+    assert gain["gpu0->gpu1"] > 1.3 > 1.1 > gain["gpu0->gpu2"]
+
+
+def test_reads_are_readings_of_their_own() -> None:
+    output = p2p_bandwidth.parse(READS)
+    for name in ("p2p_on", "p2p_latency_on", "p2p_cpu_latency_on"):
+        assert output.reading(f"{name}_read").keys() == output.reading(name).keys()
+        assert output.reading(f"{name}_read") != output.reading(name)
+
+
+def test_an_old_version_has_no_cpu_tables() -> None:
+    output = p2p_bandwidth.parse(OLD)
+    assert output.outcome == "pass"
+    assert "p2p_latency_on" in {reading.name for reading in output.readings}
+    with pytest.raises(KeyError):
+        output.reading("p2p_cpu_latency_on")
+
+
+def test_one_gpu_has_no_pairs() -> None:
+    output = p2p_bandwidth.parse(ONE)
+    assert output.reason.startswith("1 devices, peer access in 0 of 0")
+    assert output.reading("p2p_local").keys() == {"gpu0"}
+    assert all(reading.name.endswith("_local") for reading in output.readings)
+    assert p2p_bandwidth.gain(output) == {}
+
+
+def test_gain_of_nothing() -> None:
+    with pytest.raises(ValueError, match="measured nothing"):
+        p2p_bandwidth.gain(ToolOutput(p2p_bandwidth.TOOL, "error", "it died"))
+
+
+WEATHER: list[Callable[[str], str]] = [
+    lambda text: "user@host:~$ ./p2pBandwidthLatencyTest\n" + text + "user@host:~$ \n",
+    lambda text: "bash: p2pBandwidthLatencyTest: command not found\n" + text,
+    lambda text: text.replace("D\\D", "D\\\\D"),
+    lambda text: text.replace(" \n", "\n").replace("\t", "  "),
+    lambda text: "```\n" + text + "```\n",
+    lambda text: "\n".join("> " + line if line.startswith("Uni") else line for line in text.splitlines()),
+    lambda text: text.replace("\n", "\n\n"),
+    lambda text: "".join(line for line in text.splitlines(True) if "Access" not in line and "NOTE" not in line),
+    lambda text: "".join(line for line in text.splitlines(True) if not line.startswith("Device: ")),
+]
+
+
+@pytest.mark.parametrize("weather", WEATHER, ids=itertools.count())
+def test_weather(weather: Callable[[str], str]) -> None:
+    assert p2p_bandwidth.parse(weather(FOUR)) == p2p_bandwidth.parse(FOUR)
+
+
+def cell(text: str, heading: str, value: str) -> str:
+    """The text with the first figure of row 1 below the heading replaced."""
+    before, after = text.split(heading, 1)
+    rows = after.split("\n")
+    figures = rows[2].split()
+    rows[2] = " ".join([figures[0], value, *figures[2:]])
+    return before + heading + "\n".join(rows)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (cell(FOUR, ENABLED, "0.00"), "p2p_on of gpu1->gpu0 is 0.00"),
+        (cell(FOUR, ENABLED, "-1.00"), "p2p_on of gpu1->gpu0 is -1.00"),
+        (cell(FOUR, ENABLED, "nan"), "p2p_on of gpu1->gpu0 is nan"),
+        (cell(FOUR, ENABLED, "inf"), "p2p_on of gpu1->gpu0 is inf"),
+        (cell(FOUR, ENABLED, "9" * 400 + ".00"), "p2p_on of gpu1->gpu0 is inf"),
+        (cell(FOUR, "P2P=Disabled Latency Matrix (us)\n", "0.00"), "p2p_latency_off of gpu1->gpu0 is 0.00"),
+        (FOUR.replace("CANNOT", "CAN", 1), "gainsays the connectivity matrix"),
+        (FOUR.replace("Device=3 CAN ", "Device=7 CAN "), "gainsays the connectivity matrix"),
+        (FOUR.replace("Device: 3,", "Device: 4,"), "it lists 4 devices and a matrix of 4"),
+        ("".join(line for line in FOUR.splitlines(True) if not line.startswith("Device: 2")), "it lists 3 devices"),
+        ("[P2P (Peer-to-Peer) GPU Bandwidth Latency Test]\n", "the matrix of p2p_connectivity is missing"),
+        (
+            FOUR.partition("P2P=Disabled Latency")[0] + "P2P=Disabled Latency Matrix (us)\n",
+            "of p2p_latency_off is missing",
+        ),
+        (FOUR.partition("P2P=Enabled Latency")[0], "of p2p_latency_on is missing"),
+        (FOUR.rpartition("   CPU")[0], "of p2p_cpu_latency_on is missing"),
+        (FOUR + "Cuda failure x.cu:1: 'unspecified launch failure'\n", "it died: 'Cuda failure"),
+        ("./p2p: error while loading shared libraries: libcudart.so.12: cannot open", "it did not start"),
+        (">>> one or more GPUs not found\n", "it did not start"),
+        ("Two or more GPUs with P2P are needed, test waived\n", "it did not start"),
+    ],
+    ids=itertools.count(),
+)
+def test_worthless(text: str, reason: str) -> None:
+    output = p2p_bandwidth.parse(text)
+    assert (output.outcome, reason in output.reason, output.readings) == ("error", True, ()), output.reason
+
+
+def test_a_matrix_of_other_size() -> None:
+    small = "Bidirectional P2P=Enabled Bandwidth Matrix (GB/s)\n   D\\D     0 \n     0 918.58 \n"
+    output = p2p_bandwidth.parse(box_b().partition("Bidirectional P2P=Enabled")[0] + small)
+    assert (output.outcome, output.reason) == ("error", "p2p_on_bidirectional holds 1 GPUs and p2p_connectivity 2")
+
+
+def test_a_fault_that_cuda_names() -> None:
+    output = p2p_bandwidth.parse(FOUR + "Cuda failure x.cu:1: 'uncorrectable ECC error encountered'\n")
+    assert output.outcome == "fail"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "hello",
+        FOUR + FOUR,
+        FOUR + "Device: 0, NVIDIA L40S, pciBusID: 17\n",
+        FOUR.replace("(GB/s)\n", "(MB/s)\n"),
+        FOUR.replace("P2P=Disabled Bandwidth Matrix", "P2P=Disabled Bandwidth (P2P Writes) Matrix"),
+        FOUR.replace("P2P Connectivity Matrix", "P2P Connectivity"),
+        FOUR.replace(ENABLED, ""),
+        FOUR.replace("P2P=Disabled Latency Matrix (us)\n", ""),
+        FOUR.replace("   CPU     0", "   CPU     1"),
+        FOUR.replace("   GPU     0", "   XPU     0"),
+        cell(FOUR, ENABLED, "26.2"),
+        cell(FOUR, ENABLED, ""),
+        cell(FOUR, ENABLED, "26.25 26.25"),
+        cell(FOUR, ENABLED, "x"),
+        cell(FOUR, "P2P Connectivity Matrix\n", "2"),
+        FOUR.replace("     3\t     0     0     1     1", "     3\t     0     0     1     0"),
+    ],
+    ids=itertools.count(),
+)
+def test_unreadable(text: str) -> None:
+    with pytest.raises(UnreadableOutput):
+        p2p_bandwidth.parse(text)
+
+
+@pytest.mark.parametrize("text", [FOUR, OLD, READS, ONE], ids=itertools.count())
+def test_no_line_cut_or_doubled_changes_a_pass(text: str) -> None:
+    whole = p2p_bandwidth.parse(text)
+    kept = text.splitlines(keepends=True)
+    for index in range(len(kept)):
+        for changed in (kept[:index] + kept[index + 1 :], kept[: index + 1] + kept[index:]):
+            output = parsed("".join(changed))
+            assert output is None or output.outcome == "error" or output == whole
+
+
+@pytest.mark.parametrize("text", [FOUR, OLD, ONE], ids=itertools.count())
+def test_a_text_cut_inside_its_matrices_is_no_pass(text: str) -> None:
+    end = text.index("P2P=Disabled Latency Matrix")
+    for cut in range(0, end - 2):
+        output = parsed(text[:cut])
+        assert output is None or output.outcome == "error", text[:cut][-80:]
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, len(FOUR) - 1))
+def test_a_text_cut_anywhere_has_no_other_figures(cut: int) -> None:
+    output = parsed(FOUR[:cut])
+    if output is not None and output.outcome == "pass":
+        whole = p2p_bandwidth.parse(FOUR)
+        assert all(reading in whole.readings for reading in output.readings)
+
+
+PIECES = st.sampled_from(
+    [*FOUR.splitlines(keepends=True)[18:40], "nan", "0.00 ", "9" * 5000, "Device: ", "D\\D 0\n", "\n"]
+)
+
+
+@settings(deadline=None)
+@given(st.one_of(st.text(), st.lists(PIECES).map("".join)))
+def test_nothing_makes_it_crash(text: str) -> None:
+    output = parsed(text)
+    assert output is None or output.outcome in {"pass", "fail", "error"}

@@ -1,0 +1,256 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from acceptance.tools import topo, topo_p2p
+from acceptance.tools.reading import UnreadableOutput
+
+RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings"
+EIGHT = (RECORDINGS / "topo-m/eight_gpus_four_nics_570.txt").read_text()
+OLD = (RECORDINGS / "topo-m/four_gpus_old_words_352.txt").read_text()
+EMPTY = (RECORDINGS / "topo-m/hypervisor_empty_cells_550.txt").read_text()
+ISLANDS = (RECORDINGS / "topo-p2p/four_gpus_two_islands_550.txt").read_text()
+REFUSED = (RECORDINGS / "topo-p2p/two_gpus_not_supported_570.txt").read_text()
+BRIDGED = (
+    "\tGPU0\tGPU1\tGPU2\tCPU Affinity\tNUMA Affinity\n"
+    "GPU0\t X \tNV4\tNODE\t0-31,64-95\t0\n"
+    "GPU1\tNV4\t X \tNODE\t0-31,64-95\t0\n"
+    "GPU2\tNODE\tNODE\t X \t0-31,64-95\t0\n"
+)
+ALONE = "\tGPU0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\nGPU0\t X \t0-71\t0\t\t1\n"
+
+
+def test_argv() -> None:
+    assert topo.argv("nvidia-smi") == ("nvidia-smi", "topo", "-m")
+    assert topo_p2p.argv("nvidia-smi") == ("nvidia-smi", "topo", "-p2p", "r")
+    with pytest.raises(ValueError, match="not 'x'"):
+        topo_p2p.argv("nvidia-smi", capability="x")
+
+
+def test_matrix() -> None:
+    found = topo.matrix(EIGHT)
+    assert found.rows == (*(f"gpu{i}" for i in range(8)), *(f"nic{i}" for i in range(4)))
+    assert found.gpus() == tuple(f"gpu{i}" for i in range(8))
+    assert (found.cells["gpu0", "gpu0"], found.cells["gpu0", "gpu7"], found.cells["nic0", "gpu1"]) == (
+        "X",
+        "NV18",
+        "PXB",
+    )
+    assert (found.cpu_affinity["gpu7"], found.numa_affinity["gpu7"], found.gpu_numa["gpu7"]) == (
+        "48-95,144-191",
+        "1",
+        None,
+    )
+
+
+def test_old_words() -> None:
+    found = topo.matrix(OLD)
+    assert found.cells["gpu0", "mlx5_0"] == "SOC"
+    assert (found.cpu_affinity["gpu3"], found.numa_affinity["gpu3"]) == ("8-15", None)
+    output = topo.parse(OLD)
+    assert output.reading("topo_path_rank")["gpu0->gpu3"] == 5
+    with pytest.raises(KeyError):
+        output.reading("topo_nvlinks")
+
+
+def test_nvlinks_of_bridged_pairs() -> None:
+    output = topo.parse(BRIDGED)
+    links = output.reading("topo_nvlinks")
+    assert (links["gpu0->gpu1"], links["gpu1->gpu0"], links["gpu0->gpu2"], len(links)) == (4, 4, 0, 6)
+    ranks = output.reading("topo_path_rank")
+    assert (ranks["gpu0->gpu1"], ranks["gpu2->gpu1"]) == (0, 4)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (BRIDGED, "3 GPUs: gpu0-gpu1 NV4, gpu0-gpu2 gpu1-gpu2 NODE"),
+        (EIGHT, "8 GPUs: 28 pairs, all NV18; 4 NICs: nic0 nic1 nic2 nic3"),
+        (OLD, "4 GPUs: gpu0-gpu1 gpu2-gpu3 PIX, gpu0-gpu2 gpu0-gpu3 gpu1-gpu2 gpu1-gpu3 SOC; 1 NIC: mlx5_0"),
+        (ALONE, "1 GPU: no pair"),
+        (REFUSED, "2 GPUs: OK for 0 of 2 directions, NS (not supported) for 2 (gpu0->gpu1 ...)"),
+        (ISLANDS, "4 GPUs: OK for 4 of 12 directions, CNS (chipset not supported) for 8 (gpu0->gpu2 ...)"),
+        (" \tGPU0\t\n GPU0\tX\t\n", "1 GPU: no pair"),
+    ],
+)
+def test_reason(text: str, reason: str) -> None:
+    assert (topo.parse(text).outcome, topo.parse(text).reason) == ("pass", reason)
+
+
+def test_many_nics_are_counted() -> None:
+    names = ["GPU0", *(f"mlx5_{i}" for i in range(5))]
+    rows = [" ".join([a, *("X" if a == b else "SYS" for b in names), "0-7" * (a == "GPU0")]) for a in names]
+    assert topo.parse("\n".join([" ".join([*names, "CPU Affinity"]), *rows])).reason == "1 GPU: no pair; 5 NICs"
+
+
+def test_switches_are_left_out() -> None:
+    text = "GPU0 NVSwitch0 CPU Affinity\nGPU0 X NV6 0-7\nNVSwitch0 NV6 X\n"
+    assert topo.matrix(text).rows == ("gpu0",)
+
+
+@pytest.mark.parametrize(
+    ("row", "cpu", "numa", "memory"),
+    [
+        ("GPU0\t X \t0-71\t0\t\t1", "0-71", "0", "1"),
+        ("GPU0 X 0-23, 48-71 0 N/A", "0-23,48-71", "0", None),
+        ("GPU0\t X \t\t\t\tN/A", None, None, None),
+        ("GPU0\t X \t0-71\t\t\tN/A", "0-71", None, None),
+        ("GPU0\t X \t\t0\t\tN/A", None, "0", None),
+        ("GPU0     X                                N/A", None, None, None),
+        ("GPU0\t X", None, None, None),
+    ],
+)
+def test_affinities(row: str, cpu: str | None, numa: str | None, memory: str | None) -> None:
+    found = topo.matrix("\tGPU0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n" + row)
+    assert (found.cpu_affinity["gpu0"], found.numa_affinity["gpu0"], found.gpu_numa["gpu0"]) == (cpu, numa, memory)
+
+
+@pytest.mark.parametrize("text", [EIGHT, OLD, EMPTY, BRIDGED, ISLANDS])
+def test_tabs_blanks_and_what_stands_around_change_nothing(text: str) -> None:
+    whole = topo.parse(text)
+    for rough in (
+        text.partition("\nLegend")[0],
+        text.expandtabs(8),
+        "\n".join(" ".join(line.split()) for line in text.split("\n")),
+        "\n\n".join(text.split("\n")),
+        f"user@box:~$ nvidia-smi -L\nGPU 0: NVIDIA A100 (UUID: GPU-0)\nuser@box:~$ nvidia-smi topo -m\n{text}user@box:~$ \n",
+        text + text,
+    ):
+        assert topo.parse(rough) == whole
+
+
+def test_both_matrices_in_one_text() -> None:
+    output = topo.parse(EMPTY + REFUSED)
+    assert (output.tool, output.outcome) == ("topo-m", "pass")
+    assert {reading.name for reading in output.readings} == {"topo_path_rank", "p2p_ok"}
+    assert topo_p2p.parse(EMPTY + REFUSED).reading("p2p_ok") == output.reading("p2p_ok")
+    assert topo.matrix(EMPTY + REFUSED) == topo.matrix(EMPTY)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("Failed to initialize NVML: Driver/library version mismatch", "reboot"),
+        ("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.", "load the driver"),
+        ("No devices were found", "no GPU"),
+        ('Option "-p2p" is missing its value.', "topo -p2p r"),
+        (EIGHT + BRIDGED, "topo -m matrices that differ"),
+        (ISLANDS + REFUSED, "topo -p2p matrices that differ"),
+        (EMPTY + ISLANDS, "different GPUs"),
+        (EMPTY + REFUSED.replace("X\tNS", "X\tU"), "does not know (U) whether gpu0->gpu1"),
+        (REFUSED.replace("X\tNS", "X\tU"), "does not know (U) whether gpu0->gpu1"),
+    ],
+)
+def test_error(text: str, reason: str) -> None:
+    output = topo.parse(text)
+    assert (output.outcome, reason in output.reason, output.readings) == ("error", True, ()), output.reason
+
+
+def test_p2p_says_why_there_is_no_matrix() -> None:
+    assert topo_p2p.parse("No devices were found").outcome == "error"
+
+
+@pytest.mark.parametrize("text", ["", "hello", "No devices were found", EIGHT + BRIDGED, ISLANDS])
+def test_no_one_matrix(text: str) -> None:
+    with pytest.raises(UnreadableOutput):
+        topo.matrix(text) if text != ISLANDS else topo_p2p.parse(EIGHT)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "hello",
+        BRIDGED.replace("GPU1\tNV4\t X \tNODE\t0-31,64-95\t0\n", ""),
+        BRIDGED.replace("GPU2\tNODE\tNODE\t X \t0-31,64-95\t0\n", ""),
+        BRIDGED.replace("GPU2\tNODE\tNODE\t X \t0-31,64-95\t0", "GPU2\tNODE\tNODE"),
+        BRIDGED.replace("NODE\t0-31,64-95\t0\nGPU2", "NODE\t0-31,64-95\nGPU2"),
+        BRIDGED.replace("0-31,64-95\t0\nGPU2", "0-31,64-\t0\nGPU2"),
+        BRIDGED.replace("\t0-31,64-95\t0\n", "\t0-31,64-95\t0\t0\n"),
+        BRIDGED.replace("GPU0\t X \tNV4", "GPU0\t X \tNV"),
+        BRIDGED.replace("GPU0\t X \tNV4", "GPU0\t X \tERR"),
+        BRIDGED.replace("GPU0\t X \tNV4", "GPU0\t X \tNV2"),
+        BRIDGED.replace("GPU0\t X \tNV4", "GPU0\t X \tX"),
+        BRIDGED.replace("GPU0\t X \tNV4", "GPU0\tNV4\tNV4"),
+        BRIDGED.replace("GPU0\t X \tNV4", "GPU0\t X \tOK"),
+        BRIDGED.replace("\tGPU0\tGPU1\tGPU2\tCPU", "\tGPU0\tGPU2\tGPU1\tCPU"),
+        BRIDGED.replace("\tGPU0\tGPU1\tGPU2\tCPU", "\tGPU0\tGPU1\tGPU1\tCPU"),
+        BRIDGED.replace("\tGPU0\tGPU1\tGPU2\tCPU", "\tGPU0\tGPU1\tGPU2\tnic\tCPU"),
+        BRIDGED.replace("CPU Affinity\tNUMA Affinity", "NUMA Affinity"),
+        BRIDGED.replace("NUMA Affinity", "NUMA Aff"),
+        BRIDGED.replace("\tGPU0\tGPU1\tGPU2\tCPU Affinity\tNUMA Affinity\n", ""),
+        BRIDGED.replace("CPU Affinity\tNUMA Affinity", "CPU"),
+        EIGHT.replace("NIC3\tSYS", "NIC3\tPIX"),
+        ISLANDS.replace(" GPU2\tCNS", " GPU2\tCN"),
+        ISLANDS.replace("GPU0\tX\tOK", "GPU0\tX\tNV4"),
+    ],
+)
+def test_unreadable(text: str) -> None:
+    with pytest.raises(UnreadableOutput):
+        topo.parse(text)
+
+
+@pytest.mark.parametrize("text", [EIGHT, OLD, EMPTY, BRIDGED, ISLANDS, REFUSED])
+def test_no_line_cut_or_doubled_changes_a_pass(text: str) -> None:
+    whole = topo.parse(text)
+    kept = text.splitlines(keepends=True)
+    for index in range(len(kept)):
+        for changed in (kept[:index] + kept[index + 1 :], kept[: index + 1] + kept[index:]):
+            try:
+                output = topo.parse("".join(changed))
+            except UnreadableOutput:
+                continue
+            assert output == whole
+
+
+@pytest.mark.parametrize("text", [EIGHT, OLD, BRIDGED, ISLANDS])
+def test_a_text_cut_within_its_matrix_is_no_pass_with_other_numbers(text: str) -> None:
+    whole = topo.parse(text)
+    for end in range(len(text)):
+        try:
+            output = topo.parse(text[:end])
+        except UnreadableOutput:
+            continue
+        assert output.outcome == "error" or output.readings == whole.readings
+
+
+PIECES = st.sampled_from(
+    [
+        "GPU0",
+        "GPU1",
+        "NIC0",
+        "CPU Affinity",
+        "NUMA Affinity",
+        "X",
+        "NV4",
+        "SYS",
+        "OK",
+        "U",
+        "N/A",
+        "0-7",
+        "\t",
+        " ",
+        "\n",
+    ]
+)
+
+
+@settings(deadline=None)
+@given(
+    st.one_of(
+        st.text(),
+        st.lists(PIECES).map("".join),
+        st.lists(st.sampled_from((BRIDGED + REFUSED).splitlines(True))).map("".join),
+    )
+)
+def test_nothing_makes_it_crash(text: str) -> None:
+    for parse in (topo.parse, topo_p2p.parse):
+        try:
+            output = parse(text)
+        except UnreadableOutput:
+            continue
+        assert output.outcome in {"pass", "error"}
