@@ -12,6 +12,7 @@ from acceptance.segment import UNDECODABLE, VERSION, Head, JournalError, Line, S
 
 __all__ = [
     "CLOSING",
+    "GPU_TELEMETRY",
     "SUPERVISOR",
     "TELEMETRY",
     "VERSION",
@@ -22,12 +23,15 @@ __all__ = [
     "Segment",
     "Tail",
     "Writer",
+    "newest",
     "read",
     "read_segment",
 ]
 
 SUPERVISOR = "journal.jsonl"
 TELEMETRY = "telemetry.jsonl"
+GPU_TELEMETRY = "telemetry-gpu.jsonl"
+GPU_TELEMETRY = "telemetry-gpu.jsonl"
 CLOSING = "journal-closed"  # and a number: a start that was killed while closing leaves one behind, and the next takes another
 
 
@@ -56,8 +60,8 @@ def read(run_dir: Path, *, telemetry: bool = False) -> Journal:
         raise NoRun(f"{run_dir}: holds no run (no {SUPERVISOR}): give the folder of one run, such as reports/latest")
     names = sorted(path.name for path in run_dir.glob("journal-*.jsonl"))
     ordered = [SUPERVISOR, *sorted(names, key=lambda name: name.startswith(CLOSING))]
-    if telemetry and (run_dir / TELEMETRY).is_file():
-        ordered.append(TELEMETRY)
+    if telemetry:
+        ordered += [name for name in (TELEMETRY, GPU_TELEMETRY) if (run_dir / name).is_file()]
     boots: list[str] = []
     merged: list[tuple[tuple[int, float, int, int], Entry]] = []
     torn = []
@@ -79,6 +83,32 @@ def read(run_dir: Path, *, telemetry: bool = False) -> Journal:
             merged.append(((boot, entry.boot_s, place, entry.seq), dated))
     merged.sort(key=lambda pair: pair[0])
     return Journal(run_dir, tuple(entry for _, entry in merged), tuple(torn), tuple(boots), pid, machine_id)
+
+
+def newest(path: Path, size: int = 1 << 18) -> tuple[Entry, ...]:
+    """The last entries of a segment, from its last `size` bytes: of one that is too long to be read whole. None where there is no file.
+
+    Raises JournalError when it cannot be read or a whole line there is no record.
+    """
+    try:
+        with path.open("rb") as file:
+            begin = max(0, file.seek(0, 2) - size)
+            file.seek(begin)
+            lines = file.read().split(b"\n")
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise JournalError(f"{path}: cannot be read ({error.strerror})") from error
+    # The first line is the head, or begins before what was read; after the last line end stands nothing, or a torn line.
+    return tuple(_entry(line, path, "near its end") for line in lines[1:-1])
+
+
+def _entry(line: bytes, path: Path, where: str) -> Entry:
+    try:
+        found = msgspec.json.decode(line, type=Line)
+    except UNDECODABLE as error:
+        raise JournalError(f"{path}, {where}: is no record ({error})") from error
+    return Entry(found.seq, found.boot_s, found.utc, found.body, path.name)
 
 
 class Tail:
@@ -105,9 +135,5 @@ class Tail:
         for line in whole.split(b"\n")[:-1]:
             self._lines += 1
             if self._lines > 1:  # the first is the head
-                try:
-                    found = msgspec.json.decode(line, type=Line)
-                except UNDECODABLE as error:
-                    raise JournalError(f"{self._path}, line {self._lines}: is no record ({error})") from error
-                entries.append(Entry(found.seq, found.boot_s, found.utc, found.body, self._path.name))
+                entries.append(_entry(line, self._path, f"line {self._lines}"))
         return entries

@@ -20,6 +20,9 @@ from acceptance.judge.record import (
 )
 from acceptance.judge.verdict import UnreadableRun
 
+# What is kept of a GPU's last sample, with the unit.
+GPU_READINGS = {"temperature_c": "degC", "power_w": "W", "sm_clock_mhz": "MHz"}
+
 
 def candidates(out: Path, last_run: Path | None) -> Iterator[Path]:
     """Folders of runs without a verdict: in the output folder, and the one the lock's last holder wrote to, if it is this user's.
@@ -58,7 +61,7 @@ def close(run_dir: Path, root: Path = Path("/")) -> str | None:
 
     Raises JournalError when its journal cannot be read or the closing record cannot be written, UnreadableRun when it cannot be judged.
     """
-    found = journal.read(run_dir, telemetry=True)
+    found = journal.read(run_dir)
     if found.machine_id not in (None, clock.machine_id(root)):
         return None  # a shared folder: that run is another machine's business, and may well be alive
     start = next((entry.body for entry in found.entries if isinstance(entry.body, RunStarted)), None)
@@ -81,7 +84,7 @@ def close(run_dir: Path, root: Path = Path("/")) -> str | None:
 
 def _closing(found: journal.Journal, root: Path) -> RunClosed:
     running = running_check(found.entries)
-    samples = [entry.body.values for entry in found.entries if isinstance(entry.body, Sample)]
+    last = _last_samples(found.run_dir)
     # The first boot is the supervisor's; an earlier attempt to close the run may be of a later one.
     rebooted = clock.boot_id(root) != found.boot_ids[0]
     what = f"{running} was running" if running else "no check was running"
@@ -90,7 +93,31 @@ def _closing(found: journal.Journal, root: Path) -> RunClosed:
         if rebooted
         else "the harness was killed, or could not write any more"
     )
-    return RunClosed(running, rebooted, samples[-1] if samples else {}, f"{why}; {what}")
+    values = {
+        f"{gpu} {name}" if gpu else name: value for gpu, readings in last.items() for name, value in readings.items()
+    }
+    return RunClosed(running, rebooted, values, "; ".join((f"{why}; {what}", *_last_words(last))))
+
+
+def _last_samples(run_dir: Path) -> dict[str | None, dict[str, float]]:
+    """The last readings of the machine's own sensors (None) and of each GPU, of a GPU those of GPU_READINGS."""
+    last: dict[str | None, dict[str, float]] = {}
+    for name in (journal.TELEMETRY, journal.GPU_TELEMETRY):
+        for entry in journal.newest(run_dir / name):
+            if isinstance(entry.body, Sample):
+                last[entry.body.component] = entry.body.values
+    return {
+        gpu: readings if gpu is None else {name: readings[name] for name in GPU_READINGS if name in readings}
+        for gpu, readings in last.items()
+    }
+
+
+def _last_words(last: dict[str | None, dict[str, float]]) -> Iterator[str]:
+    """What each GPU showed last, for the sentence that tells of the run: hot, starved of power, or at work as it should."""
+    for gpu, readings in last.items():
+        told = [f"{readings[name]:.0f} {unit}" for name, unit in GPU_READINGS.items() if name in readings]
+        if gpu is not None and told:
+            yield f"{gpu} was last seen at {', '.join(told)}"
 
 
 def _segment(run_dir: Path) -> Path:

@@ -1,15 +1,18 @@
-"""The supervisor's watch: telemetry once a second and the kernel log, for as long as a run lasts, whatever happens to its sessions."""
+"""The supervisor's watch over sensors, kernel log and (by a child) GPUs, for as long as a run lasts, whatever happens to its sessions."""
 
 from __future__ import annotations
 
 import contextlib
 import threading
 import time
-from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from acceptance import clock, journal
-from acceptance.judge.record import Event, Note, Sample
+from acceptance.event_log import EventLog
+from acceptance.gpu_child import GpuChild
+from acceptance.gpu_watch import Watched
+from acceptance.judge.record import Event, Sample
 from acceptance.observe import event, kernel_log, kmsg
 from acceptance.observe.telemetry import Sensors, Thinning
 
@@ -17,8 +20,6 @@ PERIOD_S = 1.0
 SEGMENT = "journal-watch.jsonl"
 # How long a report of several messages may stay open. An error storm never pauses, and a crash must not take what was held back.
 HOLD_S = 3.0
-# A storm (corrected PCIe errors come by the thousand a second) says nothing new after so many events of one kind, code and component.
-STORM = 100
 
 
 def to_record(found: event.Event, read_s: float, offset_s: float) -> Event:
@@ -44,25 +45,24 @@ def to_record(found: event.Event, read_s: float, offset_s: float) -> Event:
 
 
 class Watch:
-    """A thread with two segments of its own: `telemetry.jsonl` and `journal-watch.jsonl`.
+    """A thread with two segments of its own: `telemetry.jsonl` and `journal-watch.jsonl`; and a child that watches these GPUs.
 
     It never raises into the run. What went wrong with it is in `failure` after `stop`. `kernel_log_after` is the sequence number of the
-    last kernel message before it began; None where the log cannot be read.
+    last kernel message before it began; None where the log cannot be read. It is made in the main thread, because it starts the child.
 
     Raises JournalError when its segments cannot be begun.
     """
 
-    def __init__(self, run_dir: Path, root: Path = Path("/")) -> None:
-        self.failure: str | None = None
+    def __init__(self, run_dir: Path, root: Path = Path("/"), gpus: Sequence[Watched] = ()) -> None:
+        self._trouble: str | None = None
         self.kernel_log_after: int | None = None
         self._sensors = Sensors.find(root)
         self._samples = journal.Writer(run_dir / journal.TELEMETRY, root)
-        self._events = journal.Writer(run_dir / SEGMENT, root)
+        self._events = EventLog(run_dir / SEGMENT, root)
         self._thinning = Thinning(self._keep, clock.boot_s())
         self._over = threading.Event()
         self._log: kmsg.Kmsg | None = None
         self._held: list[tuple[kmsg.Record, float]] = []  # with the moment at which it was read, in seconds since boot
-        self._seen: Counter[tuple[str, object, str | None]] = Counter()
         try:
             with contextlib.ExitStack() as stack:
                 log = stack.enter_context(kmsg.Kmsg(root, since="boot"))
@@ -71,10 +71,16 @@ class Watch:
                 self._log = log
                 stack.pop_all()
         except kmsg.KernelLogUnreadable as error:
-            self._events.write(Note(f"the kernel log was not followed: {error}"))
+            self._events.note(f"the kernel log was not followed: {error}")
         self._thinning.put(clock.boot_s(), self._sensors.read())
+        self._gpus = GpuChild(run_dir, root, gpus)
         self._thread = threading.Thread(target=self._run, name="rigproof-watch", daemon=True)
         self._thread.start()
+
+    @property
+    def failure(self) -> str | None:
+        """What went wrong with the watch, in one sentence or two; None when nothing did."""
+        return "; ".join(part for part in (self._trouble, self._gpus.failure) if part) or None
 
     @staticmethod
     def _newest(log: kmsg.Kmsg) -> int:
@@ -92,17 +98,18 @@ class Watch:
 
     def _run(self) -> None:
         # Until it has come to its end: a thread that dies says so to nobody else.
-        self.failure = "the watch over sensors and kernel log died of an error of its own"
+        self._trouble = "the watch over sensors and kernel log died of an error of its own"
         try:
             while not self._over.wait(PERIOD_S):
                 self._look(last=False)
             self._look(last=True)
             self._thinning.flush(clock.boot_s())
-            self.failure = None
+            self._trouble = None
         except (journal.JournalError, kmsg.KernelLogUnreadable, OSError, ValueError) as error:
-            self.failure = f"the watch over sensors and kernel log stopped: {error}"
+            self._trouble = f"the watch over sensors and kernel log stopped: {error}"
 
     def _look(self, *, last: bool) -> None:
+        self._gpus.look()
         self._thinning.put(clock.boot_s(), self._sensors.read())
         if self._log is None:
             return
@@ -113,29 +120,21 @@ class Watch:
             read_at = {record.seconds_since_boot: moment for record, moment in self._held}
             for found in kernel_log.events_of(kmsg.as_lines(record for record, _ in self._held)):
                 moment = read_at.get(found.time, now) if isinstance(found.time, float) else now
-                self._journal(to_record(found, moment, now - time.monotonic()))
+                self._events.event(to_record(found, moment, now - time.monotonic()))
             self._held = []
         if self._log.lost:
             self._log.lost = False
-            self._events.write(
-                Note("the kernel overwrote messages before they were read: events may be missing", trouble=True)
+            self._events.note(
+                "the kernel overwrote messages before they were read: events may be missing", trouble=True
             )
 
-    def _journal(self, found: Event) -> None:
-        name = (found.kind, found.code, found.component)
-        self._seen[name] += 1
-        if self._seen[name] <= STORM:
-            self._events.write(found)
-        elif self._seen[name] == STORM + 1:
-            what = " ".join(str(part) for part in name if part is not None)
-            self._events.write(Note(f"{what}: seen more than {STORM} times; further ones are counted no more"))
-
     def stop(self) -> None:
-        """Take a last look and close the segments."""
+        """Take a last look, end the child and close the segments; within half a minute whatever hangs."""
         self._over.set()
         self._thread.join(10.0)
+        self._gpus.stop()
         if self._thread.is_alive():
-            self.failure = "the watch over sensors and kernel log hangs: a sensor or the kernel log does not answer"
+            self._trouble = "the watch over sensors and kernel log hangs: a sensor or the kernel log does not answer"
             return
         self._samples.close()
         self._events.close()

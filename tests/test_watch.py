@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,8 @@ from pathlib import Path
 import pytest
 from runs import machine_root, until
 
-from acceptance import clock, journal, watch
+from acceptance import clock, event_log, gpu_child, journal, watch
+from acceptance.gpu_watch import Watched
 from acceptance.judge.record import Event, Note, Sample
 from acceptance.observe import event, kmsg
 from acceptance.watch import Watch, to_record
@@ -125,7 +127,7 @@ def test_an_endless_stream_of_messages_does_not_hold_them_back_for_ever(
 
 
 def test_a_storm_is_cut_short(machine: Machine, watched: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "STORM", 5)
+    monkeypatch.setattr(event_log, "STORM", 5)
     other = GONE.replace("0000:01", "0000:41")
     machine.say(*[GONE] * 20, other)
     watched._look(last=True)
@@ -222,6 +224,35 @@ def test_a_sensor_that_hangs(machine: Machine, watched: Watch, monkeypatch: pyte
     assert "does not answer" in watched.failure
     monkeypatch.undo()
     watched.stop()
+
+
+# --- the GPUs ---
+
+
+GPU = (Watched("gpu0", "GPU-0", "0000:01:00.0"),)
+
+
+def test_a_child_that_ends_before_the_run_is_the_watch_s_failure(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "PERIOD_S", 0.02)
+    monkeypatch.setattr(gpu_child, "argv", lambda _: (sys.executable, "-c", "raise SystemExit('no driver')"))
+    watched = Watch(machine.run_dir, machine.root, GPU)
+    running = watched._gpus._running
+    assert running is not None
+    until(running.poll, "the child ends")
+    machine.log.write_text(machine.log.read_text() + "rubbish\n")
+    watched.stop()
+    assert watched.failure is not None
+    assert watched.failure.startswith("the watch over sensors and kernel log stopped: ")
+    assert watched.failure.endswith("before the run did: no driver")
+
+
+def test_a_child_that_watches_is_no_failure(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu_child, "argv", lambda _: (sys.executable, "-c", "import time; time.sleep(60)"))
+    watched = Watch(machine.run_dir, machine.root, GPU)
+    watched.stop()
+    assert watched.failure is None
 
 
 # --- when it happened ---

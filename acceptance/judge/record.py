@@ -28,9 +28,13 @@ class RunStarted(_Record, frozen=True, tag="run-started"):
 
 
 class Observed(_Record, frozen=True, tag="observed"):
-    """The machine as it showed itself before the run: an inventory, as plain data."""
+    """The machine as it showed itself before the run: an inventory, as plain data.
+
+    `matrix` is how GPUs and network cards reach each other, in rows of cells of which the first is the head.
+    """
 
     inventory: dict[str, Any]
+    matrix: tuple[tuple[str, ...], ...] = ()
 
 
 class SessionStarted(_Record, frozen=True, tag="session-started"):
@@ -97,7 +101,7 @@ class ToolRan(_Record, frozen=True, tag="tool-ran"):
 
 
 class Event(_Record, frozen=True, tag="event"):
-    """Something that the machine reported by itself, through the kernel log; `boot_s` is when, in seconds since boot.
+    """Something that the machine reported by itself; `boot_s` is when, in seconds since boot, `source` who told: "kernel-log" or "nvml".
 
     `hardware` says whether an error of this kind proves a fault of the machine, or leaves it unjudged (out of memory, a kernel bug).
     """
@@ -111,15 +115,20 @@ class Event(_Record, frozen=True, tag="event"):
     component: str | None = None
     boot_s: float | None = None
     hardware: bool = True
+    source: str = "kernel-log"
 
 
 class Sample(_Record, frozen=True, tag="sample"):
-    """Telemetry: readings by name at one moment, or, with `span_s`, their means over that many seconds with minimum and maximum."""
+    """Telemetry: readings by name at one moment, or, with `span_s`, their means over that many seconds with minimum and maximum.
+
+    `component` is the GPU that they are of; None for the machine's own sensors.
+    """
 
     values: dict[str, float]
     span_s: float = 0.0
     low: dict[str, float] | None = None
     high: dict[str, float] | None = None
+    component: str | None = None
 
 
 class Note(_Record, frozen=True, tag="note"):

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from acceptance import command
 from acceptance.command import Completed
 from acceptance.deadline import Deadline
-from acceptance.observe import board, cpu, memory, network, nvml, pci, storage
+from acceptance.observe import board, cpu, memory, network, nvml, pci, pci_place, storage
+from acceptance.observe.pci_place import PciPlace
 
 OBSERVE_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """The observed machine. `pci` holds NVIDIA's functions only."""
+    """The observed machine. `pci` holds NVIDIA's functions only; `places` where GPUs and network cards hang in the PCI tree, by address."""
 
     cpu: cpu.Cpu
     memory: memory.Memory
@@ -25,6 +26,7 @@ class Inventory:
     pci: tuple[pci.PciFunction, ...]
     board: board.Board
     nvml: nvml.NvmlAnswer
+    places: dict[str, PciPlace] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +62,18 @@ def observe(
     deadline = deadline or Deadline.after(OBSERVE_S)
     # NVML first: asking it may create the device nodes that the board then lists.
     answer = nvml.probe(run, deadline=deadline)
+    links, functions = network.read(root), pci.read(root)
+    placed = [function.address for function in functions if function.is_display]
+    placed += [link.pci_address for link in links if link.pci_address is not None]
     return Inventory(
         cpu=cpu.read(root),
         memory=memory.read(root, deadline=deadline, run=run, program=dmidecode),
         disks=storage.read(root),
-        links=network.read(root),
-        pci=pci.read(root),
+        links=links,
+        pci=functions,
         board=board.read(root),
         nvml=answer,
+        places=pci_place.read(root, tuple(dict.fromkeys(placed))),
     )
 
 

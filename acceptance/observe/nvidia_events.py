@@ -35,17 +35,23 @@ def address_in(text: str) -> str | None:
     return pci_address(match["pci"]) if match else None
 
 
+def xid(code: int, text: str = "") -> tuple[Severity, str, str]:
+    """Severity, meaning and action of an Xid; `text` is what the driver said beside its number, where it said something."""
+    entry = cast("dict[str, Any]", table("xid")["xid"]).get(str(code))
+    if entry is None:
+        return "error", "An Xid that rigproof's table does not know.", "Look it up in NVIDIA's Xid catalog."
+    severity: Severity = entry["severity"]
+    if entry.get("by_text") and _NON_FATAL.search(text):
+        severity = "warning"
+    elif entry.get("by_text") and _FATAL.search(text):
+        severity = "fatal"
+    return severity, entry["meaning"], entry["action"]
+
+
 def _xid(line: KernelLine, match: re.Match[str]) -> Event:
     code = int(match["code"])
-    entry = cast("dict[str, Any]", table("xid")["xid"]).get(str(code))
     text = match[0].split("\\n")[0]
-    severity: Severity = entry["severity"] if entry else "error"
-    meaning = entry["meaning"] if entry else "An Xid that rigproof's table does not know."
-    action = entry["action"] if entry else "Look it up in NVIDIA's Xid catalog."
-    if entry and entry.get("by_text") and _NON_FATAL.search(text):
-        severity = "warning"
-    elif entry and entry.get("by_text") and _FATAL.search(text):
-        severity = "fatal"
+    severity, meaning, action = xid(code, text)
     if code == 154 and (wanted := _RECOVERY.search(text)):
         severity = table("xid")["recovery_action"].get(str(int(wanted["value"], 16)), "error")
         action = f"The driver asks for: {clean(wanted['name'])}."

@@ -6,10 +6,10 @@ deadline, because the library of a sick driver may hang or crash, and would take
 
 from __future__ import annotations
 
-import re
 import sys
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,26 +18,64 @@ import msgspec
 from acceptance import command
 from acceptance.command import CommandError, Completed
 from acceptance.deadline import Deadline
+from acceptance.observe import gpu_counters, gpu_traits, nvlink, nvml_pair
+from acceptance.observe.gpu_counters import GpuCounters
+from acceptance.observe.gpu_traits import GpuTraits
+from acceptance.observe.nvlink import NvLink
+from acceptance.observe.nvml_call import (
+    DRIVER_NOT_LOADED,
+    FUNCTION_NOT_FOUND,
+    GPU_IS_LOST,
+    LIBRARY_NOT_FOUND,
+    NO_PERMISSION,
+    NOT_SUPPORTED,
+    VERSION_MISMATCH,
+    address,
+    ask,
+    normalised,
+    text,
+)
+from acceptance.observe.nvml_pair import NvmlPair
 
 PROBE_S = 10.0
 LIBRARY_MISSING = "the NVIDIA driver library libnvidia-ml.so.1 is not installed"
 
-# nvml.h, nvmlReturn_t.
-NOT_SUPPORTED = 3
-NO_PERMISSION = 4
-DRIVER_NOT_LOADED = 9
-LIBRARY_NOT_FOUND = 12
-FUNCTION_NOT_FOUND = 13
-GPU_IS_LOST = 15
-VERSION_MISMATCH = 18
-# The answers that mean "this GPU does not offer that", not that it is sick.
-_NOT_OFFERED = frozenset({NOT_SUPPORTED, NO_PERMISSION, FUNCTION_NOT_FOUND})
-_BUS_ID = re.compile(r"([0-9A-Fa-f]{4,8}):([0-9A-Fa-f]{2}):([0-9A-Fa-f]{2})\.([0-7])")
+# What others know by this module's name.
+__all__ = [
+    "DRIVER_NOT_LOADED",
+    "FUNCTION_NOT_FOUND",
+    "GPU_IS_LOST",
+    "LIBRARY_MISSING",
+    "LIBRARY_NOT_FOUND",
+    "NOT_SUPPORTED",
+    "NO_PERMISSION",
+    "VERSION_MISMATCH",
+    "NvmlAnswer",
+    "NvmlDevice",
+    "binding",
+    "failed",
+    "normalised",
+    "probe",
+    "read",
+]
+
+# What tells a GPU from others: the field, the function, and what to make of its answer.
+_IDENTITY: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
+    ("pci_address", "nvmlDeviceGetPciInfo", address),
+    ("uuid", "nvmlDeviceGetUUID", text),
+    ("name", "nvmlDeviceGetName", text),
+    ("memory_bytes", "nvmlDeviceGetMemoryInfo", lambda info: int(info.total)),
+    ("serial", "nvmlDeviceGetSerial", lambda serial: text(serial) or None),
+    ("vbios", "nvmlDeviceGetVbiosVersion", lambda version: text(version) or None),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class NvmlDevice:
-    """One GPU as the driver knows it. `error` is set when it stopped answering; what was read before that is kept."""
+    """One GPU as the driver knows it. `error` is set when it stopped answering; what was read before that is kept.
+
+    `traits`, `counters` and `links` are None and empty when it stopped answering before they were read.
+    """
 
     index: int
     uuid: str | None
@@ -48,17 +86,24 @@ class NvmlDevice:
     memory_bytes: int | None
     error: str | None
     error_code: int | None
+    traits: GpuTraits | None = None
+    counters: GpuCounters | None = None
+    links: tuple[NvLink, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class NvmlAnswer:
-    """What the library said. `error` is set when it could not be asked; `error_code` is NVML's own number where it gave one."""
+    """What the library said. `error` is set when it could not be asked; `error_code` is NVML's own number where it gave one.
+
+    `pairs` holds every ordered pair of the GPUs that answered.
+    """
 
     driver_version: str | None
     cuda_driver_version: str | None
     devices: tuple[NvmlDevice, ...]
     error: str | None
     error_code: int | None
+    pairs: tuple[NvmlPair, ...] = ()
 
 
 def probe(run: Callable[..., Completed] = command.run, *, deadline: Deadline) -> NvmlAnswer:
@@ -90,57 +135,73 @@ def read(nvml: Any) -> NvmlAnswer:
     """Ask the library through its binding, given as an argument because a module has no type worth the name."""
     try:
         nvml.nvmlInit()
-        devices = tuple(_device(nvml, index) for index in range(nvml.nvmlDeviceGetCount()))
-        driver = _text(nvml.nvmlSystemGetDriverVersion())
+        handles, devices = _devices(nvml)
+        pairs = nvml_pair.read(nvml, handles, [device.error is None for device in devices])
+        driver = text(nvml.nvmlSystemGetDriverVersion())
         cuda = nvml.nvmlSystemGetCudaDriverVersion_v2()
     except nvml.NVMLError as error:
         return failed(LIBRARY_MISSING if error.value == LIBRARY_NOT_FOUND else f"NVML says: {error}", error.value)
     # cuda.h, cuDriverGetVersion: 1000 x major + 10 x minor.
-    return NvmlAnswer(driver, f"{cuda // 1000}.{cuda % 1000 // 10}", devices, None, None)
+    return NvmlAnswer(driver, f"{cuda // 1000}.{cuda % 1000 // 10}", devices, None, None, pairs)
 
 
-def normalised(bus_id: str) -> str:
-    """A PCI address as sysfs spells it ("0000:01:00.0") from NVML's ("00000000:01:00.0"). Raises ValueError for anything else."""
-    match = _BUS_ID.fullmatch(bus_id)
-    if match is None:
-        raise ValueError(f"NVML gave {bus_id!r}, which is not a PCI address")
-    return f"{int(match[1], 16):04x}:{match[2]}:{match[3]}.{match[4]}".lower()
+def _devices(nvml: Any) -> tuple[list[Any], tuple[NvmlDevice, ...]]:
+    """Every GPU with its handle, None for one that gives none."""
+    handles, devices = [], []
+    for index in range(nvml.nvmlDeviceGetCount()):
+        handle, device = _device(nvml, index)
+        handles.append(handle)
+        devices.append(device)
+    return handles, _distinct(tuple(devices))
 
 
-def _device(nvml: Any, index: int) -> NvmlDevice:
+def _distinct(devices: tuple[NvmlDevice, ...]) -> tuple[NvmlDevice, ...]:
+    """The devices; those that share a UUID or an address with another are of no use: nobody could say which of them was tested."""
+    shared: dict[int, str] = {}
+    for name in ("uuid", "pci_address"):
+        counts = Counter(getattr(device, name) for device in devices)
+        for device in devices:
+            found = getattr(device, name)
+            if found is not None and counts[found] > 1:
+                shared.setdefault(
+                    device.index, f"NVML gives {counts[found]} GPUs the same {name.split('_')[-1]} {found}"
+                )
+    return tuple(
+        replace(device, error=device.error or shared[device.index]) if device.index in shared else device
+        for device in devices
+    )
+
+
+def _device(nvml: Any, index: int) -> tuple[Any, NvmlDevice]:
+    handle: Any = None
     error: str | None = None
     code: int | None = None
-    read: dict[str, Any] = {}
-    getters: dict[str, Callable[[Any], Any]] = {
-        "pci_address": lambda handle: normalised(_text(nvml.nvmlDeviceGetPciInfo(handle).busId)),
-        "uuid": lambda handle: _text(nvml.nvmlDeviceGetUUID(handle)),
-        "name": lambda handle: _text(nvml.nvmlDeviceGetName(handle)),
-        "memory_bytes": lambda handle: int(nvml.nvmlDeviceGetMemoryInfo(handle).total),
-        "serial": lambda handle: _text(nvml.nvmlDeviceGetSerial(handle)) or None,
-        "vbios": lambda handle: _text(nvml.nvmlDeviceGetVbiosVersion(handle)) or None,
-    }
+    known: dict[str, Any] = dict.fromkeys(("pci_address", "uuid", "name", "memory_bytes", "serial", "vbios"))
+    parts: dict[str, Any] = {}
     try:
         handle = nvml.nvmlDeviceGetHandleByIndex(index)
-        for name, getter in getters.items():
-            try:
-                read[name] = getter(handle)
-            except nvml.NVMLError as refusal:
-                if refusal.value not in _NOT_OFFERED:
-                    raise
+        for name, function, reader in _IDENTITY:
+            found = ask(nvml, function, handle)
+            known[name] = None if found is None else reader(found)
+        parts["traits"] = gpu_traits.read(nvml, handle)
+        parts["links"] = nvlink.read(nvml, handle)
+        active = [link.link for link in parts["links"] if link.active]
+        parts["counters"] = gpu_counters.read(nvml, handle, active)
     except nvml.NVMLError as failure:
         error, code = f"NVML says: {failure}", failure.value
-    return NvmlDevice(index, **{name: read.get(name) for name in getters}, error=error, error_code=code)
+    return handle, NvmlDevice(index, **known, error=error, error_code=code, **parts)
 
 
-def _text(value: str | bytes) -> str:
-    return value.decode("utf-8", errors="replace") if isinstance(value, bytes) else value
+def binding() -> Any:
+    """NVIDIA's binding itself, for programs that ask more than `read` does."""
+    import pynvml
+
+    return pynvml
 
 
 def main() -> None:
     """Print the answer as one JSON document."""
-    import pynvml
-
-    sys.stdout.write(msgspec.json.encode(read(pynvml)).decode() + "\n")
+    sys.stdout.write(msgspec.json.encode(read(binding())).decode() + "\n")
 
 
 if __name__ == "__main__":

@@ -8,65 +8,25 @@ from typing import Any
 
 import msgspec
 import pytest
+from fake_nvml import FakeNvml, Refusal
 from machine_tree import Programs, completed
 
 from acceptance.command import CommandError, Completed
 from acceptance.deadline import Deadline
-from acceptance.observe import nvml
+from acceptance.observe import gpu_counters, gpu_traits, nvml
 from acceptance.observe.nvml import NvmlAnswer, NvmlDevice
+from acceptance.observe.nvml_pair import NvmlPair
+
+PAIRS = (NvmlPair(0, 1, None, None, None, None), NvmlPair(1, 0, None, None, None, None))
 
 
-class Refusal(Exception):
-    def __init__(self, value: int, text: str = "refused") -> None:
-        super().__init__(text)
-        self.value = value
-
-
-class Library:
-    """What the binding offers, with the answers of two GPUs; `refuse` maps (function, index) to NVML's number."""
-
-    NVMLError = Refusal
-
-    def __init__(self, refuse: dict[tuple[str, int | None], int] | None = None) -> None:
-        self.refuse = refuse or {}
-
-    def _ask(self, function: str, index: int | None, answer: Any) -> Any:
-        if (function, index) in self.refuse:
-            raise Refusal(self.refuse[function, index])
-        return answer
-
-    def nvmlInit(self) -> None:
-        self._ask("init", None, None)
-
-    def nvmlDeviceGetCount(self) -> int:
-        return 2
-
-    def nvmlSystemGetDriverVersion(self) -> str:
-        return "570.86.15"
-
-    def nvmlSystemGetCudaDriverVersion_v2(self) -> int:
-        return 12080
-
-    def nvmlDeviceGetHandleByIndex(self, index: int) -> int:
-        return int(self._ask("handle", index, index))
-
-    def nvmlDeviceGetPciInfo(self, handle: int) -> SimpleNamespace:
-        return SimpleNamespace(busId=self._ask("pci", handle, f"00000000:{handle + 1:02X}:00.0".encode()))
-
-    def nvmlDeviceGetUUID(self, handle: int) -> str:
-        return str(self._ask("uuid", handle, f"GPU-{handle}"))
-
-    def nvmlDeviceGetName(self, handle: int) -> bytes:
-        return b"NVIDIA GeForce RTX 4090"
-
-    def nvmlDeviceGetMemoryInfo(self, handle: int) -> SimpleNamespace:
-        return SimpleNamespace(total=self._ask("memory", handle, 25757220864))
-
-    def nvmlDeviceGetSerial(self, handle: int) -> str:
-        return str(self._ask("serial", handle, ""))
-
-    def nvmlDeviceGetVbiosVersion(self, handle: int) -> str:
-        return "95.02.18.80.1F"
+def library(**refused: int) -> FakeNvml:
+    """Two GPUs; `refused` is by function and, after an underscore, by GPU."""
+    answers: dict[Any, Any] = {}
+    for name, code in refused.items():
+        function, _, index = name.partition("_")
+        answers[(function, int(index)) if index else function] = Refusal(code)
+    return FakeNvml(2, answers)
 
 
 def device(index: int, **changes: Any) -> NvmlDevice:
@@ -80,21 +40,25 @@ def device(index: int, **changes: Any) -> NvmlDevice:
         memory_bytes=25757220864,
         error=None,
         error_code=None,
+        traits=gpu_traits.read(FakeNvml(), index),
+        counters=gpu_counters.read(FakeNvml(), index, []),
     )
     return dataclasses.replace(healthy, **changes)
 
 
 def test_a_healthy_answer() -> None:
-    assert nvml.read(Library()) == NvmlAnswer("570.86.15", "12.8", (device(0), device(1)), None, None)
+    assert nvml.read(library()) == NvmlAnswer("570.86.15", "12.8", (device(0), device(1)), None, None, PAIRS)
 
 
 def test_what_a_gpu_does_not_offer_is_absent() -> None:
-    answer = nvml.read(Library({("serial", 0): nvml.NOT_SUPPORTED, ("memory", 1): nvml.FUNCTION_NOT_FOUND}))
+    answer = nvml.read(
+        library(nvmlDeviceGetSerial_0=nvml.NOT_SUPPORTED, nvmlDeviceGetMemoryInfo_1=nvml.FUNCTION_NOT_FOUND)
+    )
     assert answer.devices == (device(0), device(1, memory_bytes=None))
 
 
 def test_a_lost_gpu_does_not_hide_the_others() -> None:
-    answer = nvml.read(Library({("handle", 0): nvml.GPU_IS_LOST}))
+    answer = nvml.read(library(nvmlDeviceGetHandleByIndex_0=nvml.GPU_IS_LOST))
     assert answer.error is None
     lost, healthy = answer.devices
     assert (lost.index, lost.uuid, lost.error, lost.error_code) == (0, None, "NVML says: refused", nvml.GPU_IS_LOST)
@@ -102,16 +66,49 @@ def test_a_lost_gpu_does_not_hide_the_others() -> None:
 
 
 def test_what_was_read_before_a_gpu_was_lost_is_kept() -> None:
-    lost = nvml.read(Library({("memory", 0): nvml.GPU_IS_LOST})).devices[0]
+    lost = nvml.read(library(nvmlDeviceGetMemoryInfo_0=nvml.GPU_IS_LOST)).devices[0]
     assert (lost.uuid, lost.pci_address, lost.memory_bytes) == ("GPU-0", "0000:01:00.0", None)
     assert lost.error_code == nvml.GPU_IS_LOST
+    assert (lost.traits, lost.counters, lost.links) == (None, None, ())
+
+
+def test_a_gpu_that_is_lost_between_its_traits_and_its_counters_keeps_the_traits() -> None:
+    answers = {"nvmlDeviceGetMemoryBusWidth": 384, ("nvmlDeviceGetRetiredPagesPendingStatus", 1): Refusal(15)}
+    healthy, lost = nvml.read(FakeNvml(2, answers)).devices
+    assert healthy.error is None
+    assert lost.traits is not None
+    assert (lost.traits.memory_bus_bits, lost.counters, lost.error_code) == (384, None, nvml.GPU_IS_LOST)
+
+
+def test_pairs_are_of_gpus_that_answer() -> None:
+    answers = {("nvmlDeviceGetUUID", 1): Refusal(15), "nvmlDeviceGetTopologyCommonAncestor": 30}
+    pairs = nvml.read(FakeNvml(3, answers)).pairs
+    assert [(pair.a, pair.b, pair.path) for pair in pairs] == [(0, 2, "PHB"), (2, 0, "PHB")]
+
+
+def test_two_gpus_that_cannot_be_told_apart_are_of_no_use() -> None:
+    same = {"nvmlDeviceGetUUID": lambda index: "GPU-x" if index < 2 else "GPU-2"}
+    told = "NVML gives 2 GPUs the same uuid GPU-x"
+    assert [one.error for one in nvml.read(FakeNvml(3, same)).devices] == [told, told, None]
+    answers = {
+        ("nvmlDeviceGetPciInfo", 1): SimpleNamespace(busId="0000:01:00.0"),
+        ("nvmlDeviceGetName", 1): Refusal(15),
+    }
+    first, second = nvml.read(FakeNvml(2, answers)).devices
+    assert first.error == "NVML gives 2 GPUs the same address 0000:01:00.0"
+    assert second.error == "NVML says: refused"
+
+
+def test_gpus_without_an_address_are_not_the_same() -> None:
+    answers = {"nvmlDeviceGetPciInfo": Refusal(nvml.NO_PERMISSION)}
+    assert [one.error for one in nvml.read(FakeNvml(2, answers)).devices] == [None, None]
 
 
 def test_no_library_and_other_refusals_to_begin() -> None:
-    assert nvml.read(Library({("init", None): nvml.LIBRARY_NOT_FOUND})) == nvml.failed(
+    assert nvml.read(library(nvmlInit=nvml.LIBRARY_NOT_FOUND)) == nvml.failed(
         "the NVIDIA driver library libnvidia-ml.so.1 is not installed", nvml.LIBRARY_NOT_FOUND
     )
-    assert nvml.read(Library({("init", None): nvml.VERSION_MISMATCH})) == nvml.failed(
+    assert nvml.read(library(nvmlInit=nvml.VERSION_MISMATCH)) == nvml.failed(
         "NVML says: refused", nvml.VERSION_MISMATCH
     )
 
@@ -134,7 +131,7 @@ def probe(answer: Completed | Exception) -> NvmlAnswer:
 
 
 def test_the_answer_of_the_child_comes_back() -> None:
-    answer = nvml.read(Library({("handle", 1): nvml.GPU_IS_LOST}))
+    answer = nvml.read(library(nvmlDeviceGetHandleByIndex_1=nvml.GPU_IS_LOST))
     assert probe(completed(msgspec.json.encode(answer).decode())) == answer
 
 
@@ -159,7 +156,7 @@ def test_a_child_that_fails_is_an_answer_with_an_error(answer: Completed | Excep
 
 
 def test_the_program_prints_one_document(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setitem(sys.modules, "pynvml", Library())  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml())  # type: ignore[arg-type]
     runpy.run_path(str(nvml.__file__), run_name="__main__")
     assert msgspec.json.decode(capsys.readouterr().out, type=NvmlAnswer).devices == (device(0), device(1))
 

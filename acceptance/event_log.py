@@ -1,0 +1,38 @@
+"""EventLog: the events of one watcher on their way into its segment of the journal. A storm is cut short."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from acceptance import journal
+from acceptance.judge.record import Event, Note
+
+# A storm (corrected PCIe errors come by the thousand a second) says nothing new after so many events of one kind, code and component.
+STORM = 100
+
+
+class EventLog:
+    """A segment of events and notes. Raises JournalError when it cannot be begun or written."""
+
+    def __init__(self, path: Path, root: Path) -> None:
+        self._writer = journal.Writer(path, root)
+        self._seen: Counter[tuple[str, object, str | None]] = Counter()
+
+    def event(self, found: Event) -> None:
+        """Journal an event, the first of many like it at least."""
+        name = (found.kind, found.code, found.component)
+        self._seen[name] += 1
+        if self._seen[name] <= STORM:
+            self._writer.write(found)
+        elif self._seen[name] == STORM + 1:
+            what = " ".join(str(part) for part in name if part is not None)
+            self._writer.write(Note(f"{what}: seen more than {STORM} times; further ones are counted no more"))
+
+    def note(self, text: str, *, trouble: bool = False) -> None:
+        """Journal a note."""
+        self._writer.write(Note(text, trouble))
+
+    def close(self) -> None:
+        """Close the segment."""
+        self._writer.close()

@@ -1,0 +1,257 @@
+"""The watch over the GPUs: NVML read five times a second, and its Xid events, by a program of its own.
+
+    python -m acceptance.gpu_watch CONTEXT.json
+
+It is a child of the supervisor's, because the library of a sick driver may hang or crash. Samples go to `telemetry-gpu.jsonl`, begun
+when every GPU has been found, events to `journal-gpu.jsonl`. After a look at which a GPU answered, the file of samples is touched, written
+to or not: so the parent sees that its child does not hang. It ends on SIGTERM, with everything flushed, and exits with 0; with 1, and one
+sentence on standard error, when it cannot watch every GPU that it was given.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import msgspec
+
+from acceptance import clock, journal
+from acceptance.event_log import EventLog
+from acceptance.judge.record import Event, Sample
+from acceptance.observe import nvidia_events
+from acceptance.observe import nvml as nvml_library
+from acceptance.observe.gpu_events import XidListener
+from acceptance.observe.gpu_sample import Sampler
+from acceptance.observe.nvml_call import LOST, RESET_REQUIRED, ask, text
+from acceptance.observe.telemetry import Thinning
+
+EVENTS = "journal-gpu.jsonl"
+PERIOD_S = 0.2
+# Counters change seldom, and reading them costs more; the disk is told to keep what was written as often.
+SLOW_S = 1.0
+# A GPU of which every reading is refused for so long does not answer any more, whatever word NVML has for it.
+SILENT_S = 3.0
+LOST_KIND = "gpu-lost"
+_LOST_MEANING = "The GPU no longer answers its driver."
+_LOST_ACTION = "Power the machine off and on, reseat the card and its power cables; if it comes back, replace the GPU."
+_RESET_ACTION = "Reset the GPU (nvidia-smi --gpu-reset) or reboot; if it comes back, replace the GPU."
+
+
+class WatchError(Exception):
+    """The GPUs cannot be watched; the message is one sentence."""
+
+
+class Watched(msgspec.Struct, frozen=True):
+    """A GPU to be watched: its name in the journal, and what it must be."""
+
+    name: str
+    uuid: str | None
+    pci_address: str
+
+
+class Context(msgspec.Struct, frozen=True):
+    """What the program is told, as a JSON file. `root` is where the kernel's clocks are read."""
+
+    run_dir: str
+    root: str
+    gpus: tuple[Watched, ...]
+    period_s: float = PERIOD_S
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A GPU as it was found before the watch: with its sampler, or with the binding's word that it is lost already."""
+
+    known: Watched
+    handle: Any
+    sampler: Sampler | None
+    refusal: Any = None
+
+
+def find(nvml: Any, gpus: Sequence[Watched]) -> tuple[Found, ...]:
+    """Find every GPU. Raises WatchError when one is not what it must be, or two of them cannot be told apart."""
+    for name in ("name", "pci_address", "uuid"):
+        counts = Counter(getattr(gpu, name) for gpu in gpus if getattr(gpu, name) is not None)
+        if twice := [value for value, count in counts.items() if count > 1]:
+            raise WatchError(f"two GPUs have the same {name} {twice[0]}: nobody could say which of them is watched")
+    return tuple(_find(nvml, gpu) for gpu in gpus)
+
+
+def _find(nvml: Any, gpu: Watched) -> Found:
+    try:
+        handle = nvml.nvmlDeviceGetHandleByPciBusId(gpu.pci_address)
+        uuid = ask(nvml, "nvmlDeviceGetUUID", handle)
+        if gpu.uuid is not None and uuid is not None and text(uuid) != gpu.uuid:
+            raise WatchError(f"{gpu.name}: at {gpu.pci_address} is {text(uuid)} and not {gpu.uuid}")
+        return Found(gpu, handle, Sampler.find(nvml, handle))
+    except nvml.NVMLError as refusal:
+        if refusal.value not in LOST:
+            raise WatchError(f"{gpu.name} ({gpu.pci_address}) cannot be watched: NVML says: {refusal}") from refusal
+        return Found(gpu, None, None, refusal)
+
+
+@dataclass(slots=True)
+class _Gpu:
+    """A GPU under watch. `answered_s` is when it last gave a reading, in seconds since boot."""
+
+    known: Watched
+    handle: Any
+    sampler: Sampler
+    thinning: Thinning
+    answered_s: float
+
+
+class Watch:
+    """The watch itself: `look` is one look at every GPU. Raises JournalError when its segments cannot be written."""
+
+    def __init__(self, nvml: Any, found: Sequence[Found], samples: journal.Writer, events: EventLog) -> None:
+        self._nvml = nvml
+        self._samples = samples
+        self._events = events
+        self._slow_s = float("-inf")
+        self._pool = ThreadPoolExecutor(max(1, len(found)))
+        self._listener = XidListener(nvml)
+        self._deaf: str | None = None
+        self._gpus: list[_Gpu] = []
+        for one in found:
+            if one.sampler is None:
+                self._lost(one.known, one.refusal)
+            else:
+                now = clock.boot_s()
+                thinning = Thinning(self._keeper(one.known.name), now)
+                self._gpus.append(_Gpu(one.known, one.handle, one.sampler, thinning, now))
+        self._listen()
+
+    def _keeper(self, component: str) -> Any:
+        def keep(
+            values: dict[str, float], span_s: float, low: dict[str, float] | None, high: dict[str, float] | None
+        ) -> None:
+            self._samples.write(Sample(values, span_s, low, high, component))
+
+        return keep
+
+    def look(self) -> bool:
+        """Journal what NVML told since the last look, and read every GPU once; returns whether one answered, or none is left that could."""
+        slow = clock.boot_s() - self._slow_s >= SLOW_S
+        self._hear()
+        answered = not self._gpus
+        # Side by side: an answer takes the driver some milliseconds under load, and eight GPUs in turn would take most of a period.
+        gpus = list(self._gpus)
+        for gpu, answer in zip(gpus, self._pool.map(lambda gpu: self._read(gpu, slow), gpus), strict=True):
+            if isinstance(answer, dict):
+                gpu.answered_s = clock.boot_s()
+                gpu.thinning.put(gpu.answered_s, answer)
+                answered = True
+            elif answer.value in LOST or clock.boot_s() - gpu.answered_s >= SILENT_S:
+                self._give_up(gpu, answer)
+        if slow:
+            self._samples.sync()
+            self._slow_s = clock.boot_s()
+        return answered
+
+    def _read(self, gpu: _Gpu, counters: bool) -> Any:
+        """Its readings, or the binding's refusal."""
+        try:
+            return gpu.sampler.read(counters=counters)
+        except self._nvml.NVMLError as refusal:
+            return refusal
+
+    def end(self) -> None:
+        """Write what is held back."""
+        self._pool.shutdown()
+        self._hear()
+        for gpu in self._gpus:
+            gpu.thinning.flush(clock.boot_s())
+        self._samples.sync()
+
+    def _give_up(self, gpu: _Gpu, refusal: Any) -> None:
+        self._gpus.remove(gpu)
+        gpu.thinning.flush(clock.boot_s())
+        self._hear()
+        self._lost(gpu.known, refusal)
+        self._listen()
+
+    def _listen(self) -> None:
+        self._listener.listen({gpu.known.pci_address: gpu.handle for gpu in self._gpus})
+
+    def _hear(self) -> None:
+        for code, address in self._listener.hear():
+            severity, meaning, action = nvidia_events.xid(code)
+            said = f"NVML: Xid {code}{f' on {address}' if address else ''}"
+            now = clock.boot_s()
+            self._events.event(Event("xid", severity, said, meaning, action, code, address, now, source="nvml"))
+        if self._listener.deaf is not None and self._deaf is None:
+            self._deaf = self._listener.deaf
+            self._events.note(f"{self._deaf}: those of the kernel log count alone")
+
+    def _lost(self, gpu: Watched, refusal: Any) -> None:
+        action = _RESET_ACTION if refusal.value == RESET_REQUIRED else _LOST_ACTION
+        said = f"NVML says of {gpu.name}: {refusal}"
+        now = clock.boot_s()
+        self._events.event(
+            Event(LOST_KIND, "fatal", said, _LOST_MEANING, action, "nvml", gpu.pci_address, now, source="nvml")
+        )
+
+
+def run(nvml: Any, context: Context, over: threading.Event) -> None:
+    """Watch until it is over. Raises WatchError, JournalError, and the binding's NVMLError where NVML cannot be used at all."""
+    nvml.nvmlInit()
+    found = find(nvml, context.gpus)
+    run_dir, root = Path(context.run_dir), Path(context.root)
+    path = run_dir / journal.GPU_TELEMETRY
+    with contextlib.closing(EventLog(run_dir / EVENTS, root)) as events, journal.Writer(path, root) as samples:
+        watch = Watch(nvml, found, samples, events)
+        moment = time.monotonic()
+        while not over.is_set():
+            if watch.look():
+                os.utime(path)
+            moment = max(moment + context.period_s, time.monotonic())  # what a slow look missed is not made up for
+            over.wait(moment - time.monotonic())
+        watch.end()
+
+
+@contextlib.contextmanager
+def _ended_by_signal() -> Iterator[threading.Event]:
+    """An event that is set when somebody asks the program to end."""
+    over = threading.Event()
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        over.set()
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    try:
+        yield over
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def main(arguments: Sequence[str], nvml: Any = None) -> int:
+    """The program; see the module for its exit status. `nvml` is the binding, for tests."""
+    context = msgspec.json.decode(Path(arguments[0]).read_bytes(), type=Context)
+    nvml = nvml_library.binding() if nvml is None else nvml
+    with _ended_by_signal() as over:
+        try:
+            run(nvml, context, over)
+        except nvml.NVMLError as refusal:
+            print(f"NVML says: {refusal}", file=sys.stderr)
+            return 1
+        except (WatchError, journal.JournalError, ValueError, OSError) as error:
+            print(error, file=sys.stderr)
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,123 @@
+"""GpuCounters: what a GPU counts of its own errors, and the states of its memory's repair."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from acceptance.observe import nvlink
+from acceptance.observe.nvml_call import Field, ask, field, fields
+
+# nvml.h: nvmlMemoryErrorType_t and nvmlEccCounterType_t; nvmlPageRetirementCause_t.
+_CORRECTED, _UNCORRECTED = 0, 1
+_VOLATILE, _AGGREGATE = 0, 1
+_SINGLE, _DOUBLE = 0, 1
+_FIELDS = {
+    "ecc_corrected": "ECC_SBE_VOL_TOTAL",
+    "ecc_uncorrected": "ECC_DBE_VOL_TOTAL",
+    "ecc_corrected_total": "ECC_SBE_AGG_TOTAL",
+    "ecc_uncorrected_total": "ECC_DBE_AGG_TOTAL",
+    "remapped_corrected": "REMAPPED_COR",
+    "remapped_uncorrected": "REMAPPED_UNC",
+    "remap_pending": "REMAPPED_PENDING",
+    "remap_failed": "REMAPPED_FAILURE",
+    "retired_single": "RETIRED_SBE",
+    "retired_double": "RETIRED_DBE",
+    "retired_pending": "RETIRED_PENDING",
+    "pcie_replays": "PCIE_REPLAY_COUNTER",
+}
+_FLAGS = frozenset({"remap_pending", "remap_failed", "retired_pending"})
+# The function to ask where the field is not offered.
+_Function = Callable[[Any, Any], int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class GpuCounters:
+    """Counters and states of health. None: NVML does not offer it.
+
+    `ecc_*` count memory errors of the whole device since the driver was loaded, `ecc_*_total` over its life. `remapped_*` are rows,
+    `retired_*` pages. `nvlink_*` are sums over the active links; None where one of them does not tell, or none is active.
+    """
+
+    ecc_corrected: int | None
+    ecc_uncorrected: int | None
+    ecc_corrected_total: int | None
+    ecc_uncorrected_total: int | None
+    remapped_corrected: int | None
+    remapped_uncorrected: int | None
+    remap_pending: bool | None
+    remap_failed: bool | None
+    retired_single: int | None
+    retired_double: int | None
+    retired_pending: bool | None
+    pcie_replays: int | None
+    nvlink_replays: int | None
+    nvlink_recoveries: int | None
+    nvlink_crc_errors: int | None
+
+
+def wanted(nvml: Any, links: Sequence[int]) -> list[Field]:
+    """The fields that hold the counters, those of these links included."""
+    own = [one for name in _FIELDS.values() for one in field(nvml, name)]
+    return own + nvlink.wanted_counters(nvml, links)
+
+
+def read(nvml: Any, handle: Any, links: Sequence[int]) -> GpuCounters:
+    """The counters of one GPU, in one call where its driver has them as fields; `links` are its active NVLinks.
+
+    Raises the binding's NVMLError when it does not answer.
+    """
+    return found_in(nvml, handle, links, fields(nvml, handle, wanted(nvml, links)))
+
+
+def found_in(nvml: Any, handle: Any, links: Sequence[int], values: dict[Field, float]) -> GpuCounters:
+    """The counters from fields that were read already; what is not among them is asked for by itself."""
+    found: dict[str, Any] = {}
+    for name, field_name in _FIELDS.items():
+        numbers = [values[one] for one in field(nvml, field_name) if one in values]
+        count = int(numbers[0]) if numbers else _FUNCTIONS[name](nvml, handle)
+        found[name] = bool(count) if count is not None and name in _FLAGS else count
+    errors = nvlink.summed(nvml, links, values)
+    return GpuCounters(
+        **found,
+        nvlink_replays=errors.replays,
+        nvlink_recoveries=errors.recoveries,
+        nvlink_crc_errors=errors.crc_errors,
+    )
+
+
+def _ecc(kind: int, counter: int) -> _Function:
+    return lambda nvml, handle: ask(nvml, "nvmlDeviceGetTotalEccErrors", handle, kind, counter)
+
+
+def _remapped(place: int) -> _Function:
+    def asked(nvml: Any, handle: Any) -> int | None:
+        rows = ask(nvml, "nvmlDeviceGetRemappedRows", handle)
+        return None if rows is None else rows[place]
+
+    return asked
+
+
+def _retired(cause: int) -> _Function:
+    def asked(nvml: Any, handle: Any) -> int | None:
+        pages = ask(nvml, "nvmlDeviceGetRetiredPages", handle, cause)
+        return None if pages is None else len(pages)
+
+    return asked
+
+
+_FUNCTIONS: dict[str, _Function] = {
+    "ecc_corrected": _ecc(_CORRECTED, _VOLATILE),
+    "ecc_uncorrected": _ecc(_UNCORRECTED, _VOLATILE),
+    "ecc_corrected_total": _ecc(_CORRECTED, _AGGREGATE),
+    "ecc_uncorrected_total": _ecc(_UNCORRECTED, _AGGREGATE),
+    "remapped_corrected": _remapped(0),
+    "remapped_uncorrected": _remapped(1),
+    "remap_pending": _remapped(2),
+    "remap_failed": _remapped(3),
+    "retired_single": _retired(_SINGLE),
+    "retired_double": _retired(_DOUBLE),
+    "retired_pending": lambda nvml, handle: ask(nvml, "nvmlDeviceGetRetiredPagesPendingStatus", handle),
+    "pcie_replays": lambda nvml, handle: ask(nvml, "nvmlDeviceGetPcieReplayCounter", handle),
+}

@@ -1,0 +1,68 @@
+"""The Xid events that NVML tells of, for those who listen: what happens while nobody does is in the kernel log alone."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+from collections.abc import Mapping
+from typing import Any
+
+from acceptance.observe.nvml_call import LOST, TIMEOUT, ask
+
+# How many events are taken at once: a storm must not keep its reader from everything else.
+AT_ONCE = 100
+_WAIT_MS = 1
+_XID = 8  # nvml.h, nvmlEventTypeXidCriticalError
+
+
+class XidListener:
+    """Listens to GPUs, named by their PCI addresses. `deaf` says why it hears nothing more, None while it does."""
+
+    def __init__(self, nvml: Any) -> None:
+        self.deaf: str | None = None
+        self._nvml = nvml
+        self._set: Any = None
+        self._addresses: dict[object, str] = {}
+
+    def listen(self, handles: Mapping[str, Any]) -> None:
+        """Listen to these GPUs and no others: a set of events that holds a lost one tells of no other."""
+        self.close()
+        self._addresses |= {_key(handle): address for address, handle in handles.items()}
+        try:
+            for handle in handles.values():
+                if (ask(self._nvml, "nvmlDeviceGetSupportedEventTypes", handle) or 0) & _XID:
+                    if self._set is None:
+                        self._set = self._nvml.nvmlEventSetCreate()
+                    self._nvml.nvmlDeviceRegisterEvents(handle, _XID, self._set)
+        except self._nvml.NVMLError as refusal:
+            self._give_up(refusal)
+
+    def hear(self) -> list[tuple[int, str | None]]:
+        """What was told since the last time, at most AT_ONCE events: each Xid's number, and the address of its GPU where it is known."""
+        heard: list[tuple[int, str | None]] = []
+        while self._set is not None and len(heard) < AT_ONCE:
+            try:
+                told = self._nvml.nvmlEventSetWait(self._set, _WAIT_MS)
+            except self._nvml.NVMLError as refusal:
+                if refusal.value not in LOST and refusal.value != TIMEOUT:
+                    self._give_up(refusal)
+                break  # nothing more; which GPU is lost, its readings say
+            if told.eventType & _XID:
+                heard.append((int(told.eventData), self._addresses.get(_key(told.device))))
+        return heard
+
+    def close(self) -> None:
+        """Listen no more."""
+        if self._set is not None:
+            with contextlib.suppress(self._nvml.NVMLError):
+                self._nvml.nvmlEventSetFree(self._set)
+            self._set = None
+
+    def _give_up(self, refusal: Exception) -> None:
+        self.deaf = f"NVML tells no Xid events ({refusal})"
+        self.close()
+
+
+def _key(handle: Any) -> object:
+    """What two handles of one GPU have in common: the pointer itself."""
+    return handle if isinstance(handle, int) else ctypes.cast(handle, ctypes.c_void_p).value

@@ -1,0 +1,178 @@
+"""One fast look at a GPU, five times a second: what changes while it works.
+
+A reading that NVML does not offer is absent, and so is one that it refuses at this moment: nothing stands in for it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from acceptance.observe import gpu_counters, gpu_traits, nvlink, nvml_call
+from acceptance.observe.nvml_call import LOST, Field, ask
+
+# Bits of nvmlDeviceGetCurrentClocksEventReasons (nvml.h), each a reading of its own: 0 or 1.
+REASONS = {
+    "reason_gpu_idle": 0x1,
+    "reason_clocks_setting": 0x2,
+    "reason_sw_power_cap": 0x4,
+    "reason_hw_slowdown": 0x8,
+    "reason_sync_boost": 0x10,
+    "reason_sw_thermal": 0x20,
+    "reason_hw_thermal": 0x40,
+    "reason_hw_power_brake": 0x80,
+    "reason_display_clocks": 0x100,
+}
+# How long each reason has held since the driver was loaded, in nanoseconds: numbers of fields (nvml.h, NVML_FI_DEV_CLOCKS_EVENT_REASON_*),
+# with an older field of the same meaning. Not by their names: bindings of 2025 have other numbers for three of them than the drivers.
+TIMES: dict[str, tuple[Field, ...]] = {
+    "power_cap_s": ((74, 0),),
+    "sync_boost_s": ((76, 0),),
+    "sw_thermal_s": ((269, 0), (75, 0)),
+    "hw_thermal_s": ((270, 0),),
+    "power_brake_s": ((271, 0),),
+}
+# Unit of every reading. Raw fields carry their unit in the name as well; a flag is 0 or 1.
+UNITS = {
+    "temperature_c": "degC",
+    "temperature_margin_c": "degC",
+    "memory_temperature_c": "degC",
+    "power_w": "W",
+    "energy_j": "J",
+    "sm_clock_mhz": "MHz",
+    "memory_clock_mhz": "MHz",
+    "utilisation": "ratio",
+    "fan": "ratio",
+    "link_gen": "count",
+    "link_width": "count",
+    **dict.fromkeys((*REASONS, "reason_unknown"), "count"),
+    **dict.fromkeys(TIMES, "s"),
+    **dict.fromkeys(gpu_counters.GpuCounters.__slots__, "count"),
+}
+_SENSOR = 0  # nvmlTemperatureSensors_t: the GPU's own
+
+
+@dataclass(slots=True)
+class Sampler:
+    """What one GPU offers, found once; `read` gives what it shows now.
+
+    `links` are the NVLinks that were active then, `limit_c` the absolute limit that a margin is counted from where NVML gives none.
+    """
+
+    nvml: Any
+    handle: Any
+    links: tuple[int, ...]
+    limit_c: float | None
+    _refusal: Exception | None = field(default=None, repr=False)
+
+    @classmethod
+    def find(cls, nvml: Any, handle: Any) -> Sampler:
+        """Look once for what the GPU offers. Raises the binding's NVMLError when it does not answer."""
+        limit_c = gpu_traits.threshold(nvml, handle, gpu_traits.GPU_MAX)
+        if limit_c is None:
+            limit_c = gpu_traits.threshold(nvml, handle, gpu_traits.SLOWDOWN)
+        active = tuple(link.link for link in nvlink.read(nvml, handle) if link.active)
+        return cls(nvml, handle, active, limit_c)
+
+    def read(self, *, counters: bool = False) -> dict[str, float]:
+        """Every reading at this moment, by its name in UNITS; with `counters` those too that change seldom.
+
+        Raises the binding's NVMLError when the GPU is lost, and when every reading was refused.
+        """
+        self._refusal = None
+        found = {name: value for name, value in self._readings(counters) if math.isfinite(value)}
+        if not found and self._refusal is not None:
+            raise self._refusal
+        return found
+
+    def _readings(self, counters: bool) -> Iterator[tuple[str, float]]:
+        memory = nvml_call.field(self.nvml, "MEMORY_TEMP")
+        times = TIMES if counters else {}
+        wanted = [*memory, *(one for group in times.values() for one in group)]
+        if counters:
+            wanted += gpu_counters.wanted(self.nvml, self.links)
+        values = self._fields(wanted)
+        yield from self._temperatures()
+        yield from self._power_and_clocks()
+        yield from self._reasons()
+        memory_c = nvml_call.first(values, memory)
+        if memory_c is not None:
+            yield "memory_temperature_c", float(memory_c)
+        for name, group in times.items():
+            time_ns = nvml_call.first(values, group)
+            if time_ns is not None:
+                yield name, time_ns / 1e9
+        if counters:
+            yield from self._counters(values)
+
+    def _temperatures(self) -> Iterator[tuple[str, float]]:
+        temperature = self._told("nvmlDeviceGetTemperatureV", _SENSOR)
+        if temperature is None:
+            temperature = self._told("nvmlDeviceGetTemperature", _SENSOR)
+        margin = self._told("nvmlDeviceGetMarginTemperature")
+        if margin is None and temperature is not None and self.limit_c is not None:
+            margin = self.limit_c - temperature
+        if temperature is not None:
+            yield "temperature_c", float(temperature)
+        if margin is not None:
+            yield "temperature_margin_c", float(margin)
+
+    def _power_and_clocks(self) -> Iterator[tuple[str, float]]:
+        for name, divisor, function, *arguments in _PLAIN:
+            value = self._told(function, *arguments)
+            if value is not None:
+                yield name, value / divisor
+        use = self._told("nvmlDeviceGetUtilizationRates")
+        if use is not None:
+            yield "utilisation", use.gpu / 100.0
+
+    def _reasons(self) -> Iterator[tuple[str, float]]:
+        bits = self._told("nvmlDeviceGetCurrentClocksEventReasons")
+        if bits is None:
+            bits = self._told("nvmlDeviceGetCurrentClocksThrottleReasons")
+        if bits is not None:
+            for name, bit in REASONS.items():
+                yield name, float(bits & bit != 0)
+            yield "reason_unknown", float(bits & ~sum(REASONS.values()) != 0)
+
+    def _counters(self, values: dict[Field, float]) -> Iterator[tuple[str, float]]:
+        try:
+            found = gpu_counters.found_in(self.nvml, self.handle, self.links, values)
+        except self.nvml.NVMLError as refusal:
+            self._keep(refusal)
+            return
+        yield from ((name, float(value)) for name, value in asdict(found).items() if value is not None)
+
+    def _fields(self, wanted: list[Field]) -> dict[Field, float]:
+        try:
+            return nvml_call.fields(self.nvml, self.handle, wanted, raising=LOST)
+        except self.nvml.NVMLError as refusal:
+            self._keep(refusal)
+            return {}
+
+    def _told(self, function: str, *arguments: Any) -> Any:
+        try:
+            return ask(self.nvml, function, self.handle, *arguments)
+        except self.nvml.NVMLError as refusal:
+            self._keep(refusal)
+            return None
+
+    def _keep(self, refusal: Any) -> None:
+        """Remember why a reading is absent; a lost GPU is no matter of one reading."""
+        if refusal.value in LOST:
+            raise refusal
+        self._refusal = refusal
+
+
+# Readings that are one number each: the divisor that makes its unit, the function and its arguments.
+_PLAIN: tuple[tuple[Any, ...], ...] = (
+    ("power_w", 1000.0, "nvmlDeviceGetPowerUsage"),
+    ("energy_j", 1000.0, "nvmlDeviceGetTotalEnergyConsumption"),
+    ("sm_clock_mhz", 1.0, "nvmlDeviceGetClockInfo", gpu_traits.SM),
+    ("memory_clock_mhz", 1.0, "nvmlDeviceGetClockInfo", gpu_traits.MEMORY),
+    ("fan", 100.0, "nvmlDeviceGetFanSpeed"),
+    ("link_gen", 1.0, "nvmlDeviceGetCurrPcieLinkGeneration"),
+    ("link_width", 1.0, "nvmlDeviceGetCurrPcieLinkWidth"),
+)

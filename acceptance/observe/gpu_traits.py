@@ -1,0 +1,168 @@
+"""GpuTraits: what a GPU is and how it is set up, as NVML tells it."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from acceptance.observe import sysfs
+from acceptance.observe.nvml_call import NOT_FOUND, ask, field, fields, text
+
+# nvml.h: nvmlClockType_t, nvmlTemperatureThresholds_t, nvmlAffinityScope_t.
+SM, MEMORY = 1, 2
+SHUTDOWN, SLOWDOWN, MEMORY_MAX, GPU_MAX = 0, 1, 2, 3
+_SCOPE_NODE = 0
+# Words of 64 bits: room for the most CPUs (8192) and NUMA nodes (1024) that a Linux kernel is built for.
+_CPU_WORDS, _NODE_WORDS = 128, 16
+_COMPUTE_MODES = {0: "default", 1: "exclusive-thread", 2: "prohibited", 3: "exclusive-process"}
+_FABRIC_STATES = {0: "not-supported", 1: "not-started", 2: "in-progress", 3: "completed"}
+_FABRIC = (
+    ("nvmlDeviceGetGpuFabricInfoV", "c_nvmlGpuFabricInfo_v2_t"),
+    ("nvmlDeviceGetGpuFabricInfo", "c_nvmlGpuFabricInfo_t"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GpuProcess:
+    """A process that uses a GPU. `name` and `memory_bytes` (of the GPU's memory) are None where nobody tells them."""
+
+    pid: int
+    name: str | None
+    memory_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class GpuTraits:
+    """What a GPU is and how it is set up. None: NVML does not offer it.
+
+    `compute_capability` is "9.0". Clocks are MHz, power limits W, temperatures degC (absolute; from Ada on often not offered).
+    `max_link_gen` is what the GPU alone can do, `max_link_*_here` what GPU and slot can do together. `power_limit_w` is the limit that
+    is enforced. `compute_mode` is "default", "exclusive-thread", "prohibited" or "exclusive-process". `cpu_affinity` lists logical CPUs.
+    `fabric_state` is "not-supported", "not-started", "in-progress" or "completed", and `fabric_status` NVML's return code in that
+    record. `virtualised`: a hypervisor is between, passthrough counted. `memory_thermometer`: whether its memory's temperature is told.
+    """
+
+    compute_capability: str | None
+    cuda_cores: int | None
+    max_sm_clock_mhz: float | None
+    max_memory_clock_mhz: float | None
+    memory_bus_bits: int | None
+    max_link_gen: int | None
+    max_link_gen_here: int | None
+    max_link_width_here: int | None
+    power_limit_w: float | None
+    power_limit_default_w: float | None
+    max_temperature_c: float | None
+    slowdown_temperature_c: float | None
+    shutdown_temperature_c: float | None
+    memory_max_temperature_c: float | None
+    mig_enabled: bool | None
+    compute_mode: str | None
+    display_active: bool | None
+    persistence: bool | None
+    ecc_enabled: bool | None
+    numa_node: int | None
+    cpu_affinity: tuple[int, ...] | None
+    fabric_state: str | None
+    fabric_status: int | None
+    virtualised: bool | None
+    compute_processes: tuple[GpuProcess, ...]
+    graphics_processes: tuple[GpuProcess, ...]
+    memory_thermometer: bool | None = None
+
+
+def read(nvml: Any, handle: Any, proc: Path = Path("/proc")) -> GpuTraits:
+    """The traits of one GPU. Raises the binding's NVMLError when it does not answer."""
+    capability = ask(nvml, "nvmlDeviceGetCudaComputeCapability", handle)
+    mig, ecc = ask(nvml, "nvmlDeviceGetMigMode", handle), ask(nvml, "nvmlDeviceGetEccMode", handle)
+    state, status = _fabric(nvml, handle)
+    return GpuTraits(
+        compute_capability=f"{capability[0]}.{capability[1]}" if capability else None,
+        cuda_cores=ask(nvml, "nvmlDeviceGetNumGpuCores", handle),
+        max_sm_clock_mhz=_float(ask(nvml, "nvmlDeviceGetMaxClockInfo", handle, SM)),
+        max_memory_clock_mhz=_float(ask(nvml, "nvmlDeviceGetMaxClockInfo", handle, MEMORY)),
+        memory_bus_bits=ask(nvml, "nvmlDeviceGetMemoryBusWidth", handle),
+        max_link_gen=ask(nvml, "nvmlDeviceGetGpuMaxPcieLinkGeneration", handle),
+        max_link_gen_here=ask(nvml, "nvmlDeviceGetMaxPcieLinkGeneration", handle),
+        max_link_width_here=ask(nvml, "nvmlDeviceGetMaxPcieLinkWidth", handle),
+        power_limit_w=_thousandth(ask(nvml, "nvmlDeviceGetEnforcedPowerLimit", handle)),
+        power_limit_default_w=_thousandth(ask(nvml, "nvmlDeviceGetPowerManagementDefaultLimit", handle)),
+        max_temperature_c=threshold(nvml, handle, GPU_MAX),
+        slowdown_temperature_c=threshold(nvml, handle, SLOWDOWN),
+        shutdown_temperature_c=threshold(nvml, handle, SHUTDOWN),
+        memory_max_temperature_c=threshold(nvml, handle, MEMORY_MAX),
+        mig_enabled=_flag(mig[0] if mig else None),
+        compute_mode=_COMPUTE_MODES.get(ask(nvml, "nvmlDeviceGetComputeMode", handle)),
+        display_active=_flag(ask(nvml, "nvmlDeviceGetDisplayActive", handle)),
+        persistence=_flag(ask(nvml, "nvmlDeviceGetPersistenceMode", handle)),
+        ecc_enabled=_flag(ecc[0] if ecc else None),
+        numa_node=_node(nvml, handle),
+        cpu_affinity=_bits(ask(nvml, "nvmlDeviceGetCpuAffinity", handle, _CPU_WORDS)) or None,
+        fabric_state=state,
+        fabric_status=status,
+        virtualised=_flag(ask(nvml, "nvmlDeviceGetVirtualizationMode", handle)),
+        compute_processes=_processes(nvml, "nvmlDeviceGetComputeRunningProcesses", handle, proc),
+        graphics_processes=_processes(nvml, "nvmlDeviceGetGraphicsRunningProcesses", handle, proc),
+        memory_thermometer=bool(fields(nvml, handle, field(nvml, "MEMORY_TEMP"))),
+    )
+
+
+def threshold(nvml: Any, handle: Any, kind: int) -> float | None:
+    """One of the GPU's absolute temperature limits in degC."""
+    return _float(ask(nvml, "nvmlDeviceGetTemperatureThreshold", handle, kind))
+
+
+def _float(found: int | None) -> float | None:
+    return None if found is None else float(found)
+
+
+def _thousandth(found: int | None) -> float | None:
+    return None if found is None else found / 1000.0
+
+
+def _flag(found: int | None) -> bool | None:
+    return None if found is None else found != 0
+
+
+def _bits(words: Iterable[int] | None) -> tuple[int, ...]:
+    """The numbers of the bits that are set in words of 64."""
+    return tuple(64 * place + bit for place, word in enumerate(words or ()) for bit in range(64) if word >> bit & 1)
+
+
+def _node(nvml: Any, handle: Any) -> int | None:
+    """The NUMA node of the GPU's slot; None where NVML names several. (`nvmlDeviceGetNumaNodeId` is of memory that is a node itself.)"""
+    nodes = _bits(ask(nvml, "nvmlDeviceGetMemoryAffinity", handle, _NODE_WORDS, _SCOPE_NODE))
+    return nodes[0] if len(nodes) == 1 else None
+
+
+def _fabric(nvml: Any, handle: Any) -> tuple[str | None, int | None]:
+    """State and status of the GPU in its NVLink fabric, from the newer call or the one that it replaced."""
+    for function, record in _FABRIC:
+        if (kind := getattr(nvml, record, None)) is not None:
+            told = kind()
+            if ask(nvml, function, handle, ctypes.byref(told)) is not None:
+                return _FABRIC_STATES.get(told.state), told.status
+    return None, None
+
+
+def _processes(nvml: Any, function: str, handle: Any, proc: Path) -> tuple[GpuProcess, ...]:
+    # By version: the binding's function without one raises what is no NVMLError where the driver is older than it.
+    found = ask(nvml, f"{function}_v3", handle)
+    if found is None:  # a driver from before 510
+        found = ask(nvml, f"{function}_v2", handle)
+    return tuple(GpuProcess(one.pid, _process_name(nvml, one.pid, proc), one.usedGpuMemory) for one in found or ())
+
+
+def _process_name(nvml: Any, pid: int, proc: Path) -> str | None:
+    """The kernel's short name of a process, else what NVML knows; None when it has ended, or is not to be seen from here."""
+    if name := sysfs.text(proc / str(pid) / "comm"):
+        return name
+    try:
+        return text(ask(nvml, "nvmlSystemGetProcessName", pid) or "") or None
+    except nvml.NVMLError as refusal:
+        if refusal.value != NOT_FOUND:
+            raise
+        return None

@@ -1,0 +1,114 @@
+"""How NVML is asked: which of its answers mean "not offered", and what a field value holds.
+
+What NVML does not offer here is None, or absent. Every other error of the binding is raised: it may be a fault of the GPU.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+# nvml.h, nvmlReturn_t.
+INVALID_ARGUMENT = 2
+NOT_SUPPORTED = 3
+NO_PERMISSION = 4
+NOT_FOUND = 6
+DRIVER_NOT_LOADED = 9
+TIMEOUT = 10
+LIBRARY_NOT_FOUND = 12
+FUNCTION_NOT_FOUND = 13
+GPU_IS_LOST = 15
+RESET_REQUIRED = 16
+VERSION_MISMATCH = 18
+NO_DATA = 21
+ARGUMENT_VERSION_MISMATCH = 25
+DEPRECATED = 26
+GPU_NOT_FOUND = 28
+# The answers that mean "this GPU does not offer that", not that it is sick. A driver that does not know a field, a threshold or a version
+# of a record refuses it as an argument.
+NOT_OFFERED = frozenset(
+    {NOT_SUPPORTED, NO_PERMISSION, FUNCTION_NOT_FOUND, INVALID_ARGUMENT, NO_DATA, ARGUMENT_VERSION_MISMATCH, DEPRECATED}
+)
+# The answers after which a GPU is of no use until it was reset or put back.
+LOST = frozenset({GPU_IS_LOST, RESET_REQUIRED, GPU_NOT_FOUND})
+
+_BUS_ID = re.compile(r"([0-9A-Fa-f]{4,8}):([0-9A-Fa-f]{2}):([0-9A-Fa-f]{2})\.([0-7])")
+
+Field = tuple[int, int]  # a field's number, and its scope (the link, say), 0 where it has none
+# nvml.h, nvmlValueType_t: where in the record the value stands.
+_MEMBERS = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")
+
+
+def ask(nvml: Any, function: str, *arguments: Any) -> Any:
+    """What a function of the binding answers, None where NVML does not offer it, or the binding is older than the function.
+
+    Raises the binding's NVMLError for every other refusal.
+    """
+    call = getattr(nvml, function, None)
+    if call is None:
+        return None
+    try:
+        return call(*arguments)
+    except nvml.NVMLError as refusal:
+        if refusal.value not in NOT_OFFERED:
+            raise
+        return None
+
+
+def field(nvml: Any, *names: str, scope: int = 0) -> tuple[Field, ...]:
+    """The fields of these names that the binding knows."""
+    numbers = (getattr(nvml, f"NVML_FI_DEV_{name}", None) for name in names)
+    return tuple((number, scope) for number in numbers if number is not None)
+
+
+def fields(
+    nvml: Any, handle: Any, wanted: Iterable[Field], *, raising: frozenset[int] | None = None
+) -> dict[Field, float]:
+    """The values of fields, asked for in one call; a field that NVML does not offer is absent.
+
+    Raises the binding's NVMLError when the call, or one of the fields, is refused for another reason; with `raising`, a field that is
+    refused for none of these is absent too.
+    """
+    asked = list(dict.fromkeys(wanted))
+    answers = ask(nvml, "nvmlDeviceGetFieldValues", handle, asked) if asked else None
+    if answers is None:
+        return {}
+    found: dict[Field, float] = {}
+    for name, answer in zip(asked, answers, strict=True):
+        if answer.nvmlReturn == 0:
+            found[name] = value(answer)
+        elif answer.nvmlReturn in raising if raising is not None else answer.nvmlReturn not in NOT_OFFERED:
+            raise nvml.NVMLError(answer.nvmlReturn)
+    return found
+
+
+def value(answer: Any) -> float:
+    """What a field's record holds. Raises ValueError for a type of value that nvml.h of today does not have."""
+    if not 0 <= answer.valueType < len(_MEMBERS):
+        raise ValueError(f"NVML gave field {answer.fieldId} as a value of type {answer.valueType}, which is not known")
+    found: float = getattr(answer.value, _MEMBERS[answer.valueType])
+    return found
+
+
+def first(values: dict[Field, float], candidates: Iterable[Field]) -> float | None:
+    """The value of the first of these fields that was given."""
+    return next((values[candidate] for candidate in candidates if candidate in values), None)
+
+
+def text(found: str | bytes) -> str:
+    """A text of the binding, which gives bytes for some."""
+    return found.decode("utf-8", errors="replace") if isinstance(found, bytes) else found
+
+
+def normalised(bus_id: str) -> str:
+    """A PCI address as sysfs spells it ("0000:01:00.0") from NVML's ("00000000:01:00.0"). Raises ValueError for anything else."""
+    match = _BUS_ID.fullmatch(bus_id)
+    if match is None:
+        raise ValueError(f"NVML gave {bus_id!r}, which is not a PCI address")
+    return f"{int(match[1], 16):04x}:{match[2]}:{match[3]}.{match[4]}".lower()
+
+
+def address(pci_info: Any) -> str:
+    """The PCI address in one of NVML's records, as sysfs spells it. Raises ValueError for what is none."""
+    return normalised(text(pci_info.busId))

@@ -1,0 +1,74 @@
+"""NvmlPair: how two GPUs reach each other, as NVML tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from acceptance.observe.nvml_call import ask
+
+# nvml.h: nvmlGpuTopologyLevel_t, nvmlGpuP2PStatus_t, nvmlGpuP2PCapsIndex_t.
+_PATHS = {0: "INTERNAL", 10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}
+_STATES = (
+    "ok",
+    "chipset-not-supported",
+    "gpu-not-supported",
+    "topology-not-supported",
+    "disabled-by-regkey",
+    "not-supported",
+    "unknown",
+)
+_READ, _WRITE, _NVLINK = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class NvmlPair:
+    """From GPU `a` to GPU `b` (NVML's indices). None: NVML does not offer it.
+
+    `path` is what they have in common on the PCI bus: "INTERNAL" (one board), "PIX" (one switch), "PXB" (several), "PHB" (a host
+    bridge), "NODE" (a NUMA node), "SYS" (nothing but the system). `p2p_*` are "ok", "chipset-not-supported", "gpu-not-supported",
+    "topology-not-supported", "disabled-by-regkey", "not-supported" or "unknown".
+    """
+
+    a: int
+    b: int
+    path: str | None
+    p2p_read: str | None
+    p2p_write: str | None
+    p2p_nvlink: str | None
+
+
+def read(nvml: Any, handles: Sequence[Any], answers: Sequence[bool]) -> tuple[NvmlPair, ...]:
+    """Every ordered pair of the GPUs that answer, in order of their indices. A GPU that is lost meanwhile leaves its pairs' values None."""
+    known = [index for index, answering in enumerate(answers) if answering]
+    return tuple(_pairs(nvml, handles, known))
+
+
+def _pairs(nvml: Any, handles: Sequence[Any], known: Sequence[int]) -> Iterator[NvmlPair]:
+    for a in known:
+        for b in known:
+            if a != b:
+                ends = (handles[a], handles[b])
+                level = _told(nvml, "nvmlDeviceGetTopologyCommonAncestor", *ends)
+                yield NvmlPair(
+                    a=a,
+                    b=b,
+                    path=None if level is None else _PATHS.get(level),
+                    p2p_read=_state(_told(nvml, "nvmlDeviceGetP2PStatus", *ends, _READ)),
+                    p2p_write=_state(_told(nvml, "nvmlDeviceGetP2PStatus", *ends, _WRITE)),
+                    p2p_nvlink=_state(_told(nvml, "nvmlDeviceGetP2PStatus", *ends, _NVLINK)),
+                )
+
+
+def _told(nvml: Any, function: str, *arguments: Any) -> Any:
+    try:
+        return ask(nvml, function, *arguments)
+    except nvml.NVMLError:
+        return None
+
+
+def _state(number: int | None) -> str | None:
+    if number is None:
+        return None
+    return _STATES[number] if number < len(_STATES) else "unknown"

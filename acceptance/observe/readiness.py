@@ -1,0 +1,114 @@
+"""Whether each GPU is set up to be tested: what stands in the way, told apart from a fault of the card, and its cure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from acceptance.observe.gpu_traits import GpuProcess, GpuTraits
+from acceptance.observe.inventory import Gpu, Inventory
+from acceptance.observe.nvml import NvmlDevice
+
+# NVIDIA, "CUDA Compatibility": programs made with any CUDA 12 run on drivers from 525.60.13 on (minor version compatibility).
+OLDEST_DRIVER = (525, 60, 13)
+# The first branch of the driver that knows Blackwell (compute capability 10.0 and above) for Linux: 570.
+OLDEST_FOR_BLACKWELL = (570,)
+BLACKWELL = 10
+GIB = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """One thing that keeps a GPU from being tested, and what to do about it."""
+
+    gpu: str
+    what: str
+    cure: str
+
+    def __str__(self) -> str:
+        return f"{self.gpu}: {self.what}: {self.cure}"
+
+
+def obstacles(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[Obstacle, ...]:
+    """Everything that keeps the GPUs that are due from being tested; empty when all are ready.
+
+    A GPU that NVML does not know, or that stopped answering it, is no matter of set-up: `presence` tells of it.
+    """
+    return tuple(
+        obstacle
+        for gpu, traits in _known(inventory, due)
+        for obstacle in (*_mode(gpu, traits), *_driver(inventory, gpu, traits), *_processes(gpu, traits))
+    )
+
+
+def remarks(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[str, ...]:
+    """What the reader of the report should know of a GPU that is ready all the same."""
+    found = []
+    for gpu, traits in _known(inventory, due):
+        if traits.display_active:
+            drawing = ", ".join(_named(one) for one in traits.graphics_processes)
+            told = f" ({drawing})" if drawing else ""
+            found.append(
+                f"{gpu.name} drives the display{told}: a part of its memory and some of its rate go there; for the last per cent test it "
+                "without one (`sudo systemctl isolate multi-user.target`)"
+            )
+        if traits.virtualised:
+            found.append(
+                f"{gpu.name} is passed through to a virtual machine, which may withhold what its slot can do and what the host does beside"
+            )
+    return tuple(found)
+
+
+def _known(inventory: Inventory, due: tuple[Gpu, ...]) -> Iterator[tuple[Gpu, GpuTraits]]:
+    devices: dict[str | None, NvmlDevice] = {device.pci_address: device for device in inventory.nvml.devices}
+    for gpu in due:
+        device = devices.get(gpu.pci_address)
+        if device is not None and device.traits is not None:
+            yield gpu, device.traits
+
+
+def _mode(gpu: Gpu, traits: GpuTraits) -> Iterator[Obstacle]:
+    target = gpu.uuid or gpu.pci_address
+    if traits.mig_enabled:
+        cure = f"end what runs in its instances, then `sudo nvidia-smi -i {target} -mig 0` (it may ask for a reset of the card)"
+        yield Obstacle(gpu.name, "MIG is on, and a part of a GPU is not the GPU", cure)
+    if traits.compute_mode == "prohibited":
+        yield Obstacle(gpu.name, "compute mode is prohibited", f"`sudo nvidia-smi -i {target} -c DEFAULT`")
+    elif traits.compute_mode not in (None, "default"):
+        what = f"compute mode is {traits.compute_mode}, and some tools need more than one context"
+        yield Obstacle(gpu.name, what, f"`sudo nvidia-smi -i {target} -c DEFAULT`")
+    if traits.fabric_state in ("not-started", "in-progress"):
+        what = f"the NVLink fabric is {traits.fabric_state.replace('-', ' ')}: CUDA would answer 802, system not yet initialized"
+        cure = (
+            "install the nvidia-fabricmanager of exactly the driver's version, `sudo systemctl enable --now nvidia-fabricmanager`, "
+            "and look at `journalctl -u nvidia-fabricmanager`"
+        )
+        yield Obstacle(gpu.name, what, cure)
+    elif traits.fabric_state == "completed" and traits.fabric_status not in (0, None):
+        what = f"the NVLink fabric did not take this GPU (NVML status {traits.fabric_status})"
+        yield Obstacle(gpu.name, what, "`journalctl -u nvidia-fabricmanager` says why; then look for SXid in `dmesg`")
+
+
+def _driver(inventory: Inventory, gpu: Gpu, traits: GpuTraits) -> Iterator[Obstacle]:
+    version = inventory.nvml.driver_version
+    numbers = tuple(int(part) for part in (version or "").split(".") if part.isdigit())
+    if not numbers:
+        return
+    major = (traits.compute_capability or "").partition(".")[0]
+    blackwell = major.isdigit() and int(major) >= BLACKWELL
+    oldest = OLDEST_FOR_BLACKWELL if blackwell else OLDEST_DRIVER
+    if numbers < oldest:
+        needed = ".".join(map(str, oldest))
+        what = f"driver {version} is too old for the CUDA 12.8 programs of the test, which need {needed} or newer for this GPU"
+        yield Obstacle(gpu.name, what, "install a newer driver (`apt install nvidia-driver`, or NVIDIA's), and reboot")
+
+
+def _processes(gpu: Gpu, traits: GpuTraits) -> Iterator[Obstacle]:
+    for one in traits.compute_processes:
+        what = f"{_named(one)} computes on it, which would disturb every figure and be disturbed"
+        yield Obstacle(gpu.name, what, f"end it (`ps -p {one.pid}` says whose it is), or come back when it is done")
+
+
+def _named(process: GpuProcess) -> str:
+    held = f", {process.memory_bytes / GIB:.1f} GiB" if process.memory_bytes is not None else ""
+    return f"{process.name or 'a process'} (process {process.pid}{held})"

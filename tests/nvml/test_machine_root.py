@@ -1,0 +1,88 @@
+"""The product sees in the files of a described machine what the description says."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import described
+import fake_driver
+import pytest
+from machine_root import SPEEDS, sysfs_tree
+from questions import write
+
+from acceptance import driver_files
+from acceptance.observe import board, pci, pci_place
+
+NAMES = sorted(path.stem for path in fake_driver.DESCRIPTIONS.glob("*.json"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_described_machine_on_the_bus(tmp_path: Path, name: str) -> None:
+    path = fake_driver.description(name)
+    machine = described.read(path)
+    sysfs_tree(tmp_path, path)
+    functions = {function.address: function for function in pci.read(tmp_path)}
+    assert [one.address for one in functions.values() if one.is_display] == [gpu.address for gpu in machine.gpus]
+    for gpu in machine.gpus:
+        said, found = gpu.readings, functions[gpu.address]
+        assert (found.device_id, found.driver, found.answers) == (said["pci_device_id"], "nvidia", True)
+        assert (found.link_speed_gts, found.link_width) == (float(SPEEDS[said["link_gen"]]), said["link_width"])
+        assert found.max_link_speed_gts == float(SPEEDS[said["max_link_gen"]])
+        virtual = said["virtualisation"] == "passthrough"
+        slot = (None, None) if virtual else (float(SPEEDS[said["max_link_gen_here"]]), said["max_link_width_here"])
+        assert (found.slot_max_link_speed_gts, found.slot_max_link_width) == slot
+        assert found.numa_node == (gpu.memory_affinity[0] if gpu.memory_affinity else None)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_described_machine_hangs_together(tmp_path: Path, name: str) -> None:
+    path = fake_driver.description(name)
+    machine = described.read(path)
+    sysfs_tree(tmp_path, path)
+    places = pci_place.read(tmp_path, [gpu.address for gpu in machine.gpus])
+    for a, b in itertools.combinations(machine.gpus, 2):
+        wanted = machine.pair(a.index, b.index)["path"]
+        assert pci_place.path(places[a.address], places[b.address]) == wanted
+    for gpu in machine.gpus:
+        assert places[gpu.address].cpus == gpu.cpu_affinity
+
+
+def test_switches(tmp_path: Path) -> None:
+    one = {"compute_capability": "8.9", "name": "GPU", "pci_device_id": "10de:26b1", "link_gen": 4, "link_width": 16}
+    one |= {"max_link_gen": 4, "max_link_gen_here": 4, "max_link_width_here": 16, "virtualisation": "none"}
+    gpus = [{**one, "uuid": f"GPU-{i}", "pci_bus_id": f"00000000:{i + 1:02X}:00.0", "minor": i} for i in range(4)]
+    pairs = {"every": {"path": "PXB"}, "0,1": {"path": "PIX"}, "2,3": {"path": "PIX"}}
+    document = {"driver_version": "1.2", "cuda_driver_version": 1, "every_gpu": {}, "gpus": gpus, "pairs": pairs}
+    path = write(tmp_path, {"synthetic": True, **document})
+    sysfs_tree(tmp_path / "root", path)
+    places = list(pci_place.read(tmp_path / "root", [f"0000:{i + 1:02x}:00.0" for i in range(4)]).values())
+    paths = {(a, b): pci_place.path(places[a], places[b]) for a, b in itertools.combinations(range(4), 2)}
+    assert {pair for pair, path in paths.items() if path == "PIX"} == {(0, 1), (2, 3)}
+    assert set(paths.values()) == {"PIX", "PXB"}
+
+
+def test_the_driver_and_the_other_functions(tmp_path: Path) -> None:
+    path = fake_driver.description("8xh100")
+    sysfs_tree(tmp_path, path)
+    others = [function for function in pci.read(tmp_path) if not function.is_display]
+    assert [(one.class_code, one.driver) for one in others] == [("068000", "nvidia-nvswitch")] * 4
+    seen = board.read(tmp_path)
+    assert seen.nvidia_driver == "570.133.20"
+    assert [node.path for node in seen.device_nodes if node.openable] == [
+        "/dev/nvidia-uvm",
+        *(f"/dev/nvidia{number}" for number in range(8)),
+        "/dev/nvidiactl",
+    ]
+    (tmp_path / "sys/module/nvidia/version").unlink()
+    assert board.read(tmp_path).nvidia_driver == "570.133.20"
+    assert driver_files.nodes_by_address(tmp_path)["0000:43:00.0"] == "/dev/nvidia1"
+
+
+def test_a_card_for_screens_has_sound(tmp_path: Path) -> None:
+    sysfs_tree(tmp_path, fake_driver.description("2x4090"))
+    sound = [function for function in pci.read(tmp_path) if not function.is_display]
+    assert [(one.address, one.device_id) for one in sound] == [
+        ("0000:01:00.1", "10de:22ba"),
+        ("0000:41:00.1", "10de:22ba"),
+    ]

@@ -1,0 +1,204 @@
+"""What the product makes of every described machine: `python -m acceptance.observe.nvml` with the fake library."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from pathlib import Path
+from typing import Any
+
+import described
+import fake_driver
+import pytest
+from described import Gpu, Machine
+from questions import GPU_IS_LOST, write
+
+from acceptance import command
+from acceptance.deadline import Deadline
+from acceptance.observe import nvml
+from acceptance.observe.gpu_counters import GpuCounters
+from acceptance.observe.gpu_traits import GpuProcess, GpuTraits
+from acceptance.observe.nvlink import NvLink
+from acceptance.observe.nvml import NvmlAnswer, NvmlDevice
+from acceptance.observe.nvml_pair import NvmlPair
+
+NAMES = sorted(path.stem for path in fake_driver.DESCRIPTIONS.glob("*.json"))
+PLAIN = (
+    *(
+        "compute_capability",
+        "cuda_cores",
+        "memory_bus_bits",
+        "max_link_gen",
+        "max_link_gen_here",
+        "max_link_width_here",
+    ),
+    *(
+        "power_limit_w",
+        "power_limit_default_w",
+        "max_temperature_c",
+        "slowdown_temperature_c",
+        "shutdown_temperature_c",
+    ),
+    *("memory_max_temperature_c", "max_sm_clock_mhz", "max_memory_clock_mhz", "mig_enabled", "compute_mode"),
+    *("display_active", "persistence", "ecc_enabled", "fabric_state"),
+)
+LINK_SUMS = ("replays", "recoveries", "crc_errors")
+
+
+def probe(library: Path, path: Path, patch: pytest.MonkeyPatch, age_s: float | None = -1000.0) -> NvmlAnswer:
+    for name, value in fake_driver.environment(library, path, age_s=age_s).items():
+        patch.setenv(name, value)
+    return nvml.probe(command.run, deadline=Deadline.after(30.0))
+
+
+def expected(machine: Machine) -> NvmlAnswer:
+    cuda = machine.cuda_driver_version
+    pairs = [_pair(machine, a, b) for a, b in itertools.permutations(range(len(machine.gpus)), 2)]
+    devices = tuple(map(_device, machine.gpus))
+    return NvmlAnswer(machine.driver_version, f"{cuda // 1000}.{cuda % 1000 // 10}", devices, None, None, tuple(pairs))
+
+
+def _pair(machine: Machine, a: int, b: int) -> NvmlPair:
+    said = machine.pair(a, b)
+    return NvmlPair(a, b, said.get("path"), said.get("p2p"), said.get("p2p"), said.get("p2p_nvlink"))
+
+
+def _device(gpu: Gpu) -> NvmlDevice:
+    said = gpu.readings
+    return NvmlDevice(
+        index=gpu.index,
+        uuid=said["uuid"],
+        name=said["name"],
+        pci_address=gpu.address,
+        serial=said.get("serial"),
+        vbios=said["vbios"],
+        memory_bytes=said["memory_total_bytes"],
+        error=None,
+        error_code=None,
+        traits=_traits(gpu),
+        counters=_counters(gpu),
+        links=tuple(_link(number, link) for number, link in (gpu.links or {}).items()),
+    )
+
+
+def _traits(gpu: Gpu) -> GpuTraits:
+    said: dict[str, Any] = gpu.readings
+    has_fabric = "fabric_state" in said
+    return GpuTraits(
+        **{name: said.get(name) for name in PLAIN},
+        numa_node=gpu.memory_affinity[0] if gpu.memory_affinity else None,
+        cpu_affinity=gpu.cpu_affinity,
+        fabric_status=said.get("fabric_status", 0) if has_fabric else None,
+        virtualised=said["virtualisation"] != "none",
+        compute_processes=_processes(gpu.compute_processes),
+        graphics_processes=_processes(gpu.graphics_processes),
+        memory_thermometer="memory_temperature_c" in said,
+    )
+
+
+def _processes(said: list[dict[str, Any]] | None) -> tuple[GpuProcess, ...]:
+    return tuple(GpuProcess(one["pid"], one["name"], one["memory_bytes"]) for one in said or ())
+
+
+def _counters(gpu: Gpu) -> GpuCounters:
+    own = [name for name in GpuCounters.__slots__ if not name.startswith("nvlink_")]
+    active = [link for link in (gpu.links or {}).values() if link["active"]]
+    sums = {f"nvlink_{name}": sum(link[name] for link in active) if active else None for name in LINK_SUMS}
+    return GpuCounters(**{name: gpu.readings.get(name) for name in own}, **sums)
+
+
+def _link(number: int, said: dict[str, Any]) -> NvLink:
+    if not said["active"]:
+        return NvLink(number, False, None, None, None, None, None, None, None)
+    return NvLink(
+        number,
+        True,
+        said["version"],
+        said["speed_mbs"] / 1000,
+        said["remote_address"][4:].lower(),
+        said["remote_kind"],
+        *(said[name] for name in LINK_SUMS),
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_described_machine(library: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    path = fake_driver.description(name)
+    assert probe(library, path, monkeypatch) == expected(described.read(path))
+
+
+def test_a_lost_gpu_is_known_by_its_code_and_the_other_one_is_read(
+    library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = fake_driver.description("gpu-lost-mid-run")
+    found = probe(library, path, monkeypatch, age_s=60.0)
+    before = expected(described.read(path))
+    assert found.error is None
+    assert found.devices[0] == before.devices[0]
+    assert (found.devices[1].error_code, found.devices[1].uuid, found.pairs) == (GPU_IS_LOST, None, ())
+
+
+def test_counters_that_grew(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = probe(library, fake_driver.description("ecc-growing"), monkeypatch, age_s=100.0)
+    well, ill = (device.counters for device in found.devices)
+    assert well is not None
+    assert ill is not None
+    assert (well.ecc_corrected, well.ecc_corrected_total, well.remap_pending) == (0, 2, False)
+    assert ill.ecc_corrected is not None
+    assert ill.ecc_corrected >= 98 * 20
+    assert (ill.ecc_uncorrected, ill.remapped_uncorrected, ill.remap_pending) == (1, 1, True)
+
+
+@pytest.mark.parametrize(
+    ("how", "code", "why"),
+    [
+        ({"init_error": 18}, 18, "NVML says: "),
+        ({"init_error": 9}, 9, "NVML says: "),
+        ({"init_crash": True}, None, "was ended by signal 6"),
+        ({"nonsense": 1}, 999, "NVML says: "),
+    ],
+)
+def test_a_driver_that_cannot_be_asked(
+    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: dict[str, Any], code: int | None, why: str
+) -> None:
+    found = probe(library, write(tmp_path, {"synthetic": True, "gpus": [], **how}), monkeypatch)
+    assert found.error is not None
+    assert why in found.error
+    assert (found.error_code, found.devices) == (code, ())
+
+
+@pytest.mark.parametrize("how", [{"init_hang": True}, {"every_gpu": {"hang": True}}])
+def test_a_driver_that_hangs(
+    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(nvml, "PROBE_S", 0.7)
+    gpu = {"uuid": "GPU-0", "pci_bus_id": "00000000:01:00.0"}
+    begun = time.monotonic()
+    found = probe(library, write(tmp_path, {"synthetic": True, "gpus": [gpu], **how}), monkeypatch)
+    assert found.error is not None
+    assert "the driver hangs" in found.error
+    assert time.monotonic() - begun < 20.0
+
+
+def test_an_older_driver_is_asked_by_its_older_calls(
+    library: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    missing = ("nvmlDeviceGetFieldValues", "nvmlDeviceGetGpuFabricInfoV", "nvmlDeviceGetComputeRunningProcesses_v3")
+    process = {"pid": 4194300, "memory_bytes": 5, "name": "train"}
+    gpu = {
+        **{"uuid": "GPU-0", "pci_bus_id": "00000000:01:00.0", "fabric_state": "in-progress", "fabric_status": 0},
+        **{"ecc_corrected": 3, "remapped_corrected": 1, "remapped_uncorrected": 2, "remap_pending": True},
+        **{"remap_failed": False, "retired_single": 4, "retired_pending": True, "pcie_replays": 6},
+        **{"compute_processes": [process], "refuse": dict.fromkeys(missing, 13)},
+    }
+    document = {"synthetic": True, "driver_version": "450.80.02", "cuda_driver_version": 11000, "gpus": [gpu]}
+    (device,) = probe(library, write(tmp_path, document), monkeypatch).devices
+    assert device.error is None
+    assert device.traits is not None
+    assert device.counters is not None
+    assert (device.traits.fabric_state, device.traits.fabric_status) == ("in-progress", 0)
+    assert device.traits.compute_processes == (GpuProcess(4194300, "train", 5),)
+    counted = device.counters
+    assert (counted.ecc_corrected, counted.remapped_uncorrected, counted.remap_pending) == (3, 2, True)
+    assert (counted.retired_single, counted.retired_double, counted.retired_pending) == (4, None, True)
+    assert counted.pcie_replays == 6

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import ctypes
+
+from fake_nvml import LOST, UNKNOWN, FakeNvml, Refusal
+
+from acceptance.observe import gpu_events
+from acceptance.observe.gpu_events import XidListener
+
+BOTH = {"0000:01:00.0": 0, "0000:02:00.0": 1}
+
+
+def listening(**answers: object) -> tuple[FakeNvml, XidListener]:
+    nvml = FakeNvml(2, {"nvmlDeviceGetSupportedEventTypes": 0x1F, **answers})
+    listener = XidListener(nvml)
+    listener.listen(BOTH)
+    return nvml, listener
+
+
+def test_xids_and_nothing_else_are_heard() -> None:
+    nvml, listener = listening()
+    assert nvml.registered == [0, 1]
+    nvml.tell_xid(1, 79)
+    nvml.tell_xid(0, 1, kind=0x10)
+    nvml.tell_xid(7, 31)
+    assert listener.hear() == [(79, "0000:02:00.0"), (31, None)]
+    assert listener.hear() == []
+    assert listener.deaf is None
+
+
+def test_a_storm_is_taken_in_pieces() -> None:
+    nvml, listener = listening()
+    for _ in range(gpu_events.AT_ONCE + 5):
+        nvml.tell_xid(0, 13)
+    assert (len(listener.hear()), len(listener.hear())) == (gpu_events.AT_ONCE, 5)
+
+
+def test_a_lost_gpu_makes_nobody_deaf_and_its_last_word_keeps_its_name() -> None:
+    nvml, listener = listening()
+    nvml.events.append(Refusal(LOST))
+    assert listener.hear() == []
+    listener.listen({"0000:02:00.0": 1})
+    assert nvml.registered == [1]
+    nvml.tell_xid(0, 79)
+    assert listener.hear() == [(79, "0000:01:00.0")]
+
+
+def test_gpus_that_tell_no_xids() -> None:
+    nvml, listener = listening(nvmlDeviceGetSupportedEventTypes=Refusal(3))
+    assert nvml.registered == []
+    assert listener.hear() == []
+    assert listener.deaf is None
+
+
+def test_a_driver_that_will_not_tell() -> None:
+    nvml = FakeNvml(2, {"nvmlDeviceGetSupportedEventTypes": 8, ("register", 1): Refusal(UNKNOWN, "Unknown Error")})
+    listener = XidListener(nvml)
+    listener.listen(BOTH)
+    assert listener.deaf == "NVML tells no Xid events (Unknown Error)"
+    nvml.tell_xid(0, 79)
+    assert listener.hear() == []
+
+
+def test_a_driver_that_stops_telling() -> None:
+    nvml, listener = listening(free=Refusal(UNKNOWN))
+    nvml.tell_xid(0, 79)
+    nvml.events.append(Refusal(UNKNOWN, "Unknown Error"))
+    assert listener.hear() == [(79, "0000:01:00.0")]
+    assert listener.deaf == "NVML tells no Xid events (Unknown Error)"
+    listener.close()
+
+
+def test_handles_of_the_binding_are_told_by_their_pointers() -> None:
+    class Device(ctypes.Structure):
+        pass
+
+    def handle(address: int) -> object:
+        return ctypes.cast(ctypes.c_void_p(address), ctypes.POINTER(Device))
+
+    assert gpu_events._key(handle(4096)) == gpu_events._key(handle(4096))
+    assert gpu_events._key(handle(4096)) != gpu_events._key(handle(8192))
+
+
+def test_the_event_is_the_binding_s() -> None:
+    import pynvml
+
+    assert pynvml.nvmlEventTypeXidCriticalError == gpu_events._XID

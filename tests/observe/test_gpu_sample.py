@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from fake_nvml import LOST, UNKNOWN, FakeNvml, Refusal
+
+from acceptance.judge import measurement
+from acceptance.observe import gpu_sample
+from acceptance.observe.gpu_counters import GpuCounters
+from acceptance.observe.gpu_sample import REASONS, UNITS, Sampler
+
+HOT: dict[Any, Any] = {
+    "nvmlDeviceGetTemperatureV": {0: 71},
+    "nvmlDeviceGetMarginTemperature": 16,
+    "nvmlDeviceGetPowerUsage": 612500,
+    "nvmlDeviceGetTotalEnergyConsumption": 17103709,
+    "nvmlDeviceGetClockInfo": {1: 1755, 2: 3201},
+    "nvmlDeviceGetUtilizationRates": SimpleNamespace(gpu=99, memory=40),
+    "nvmlDeviceGetFanSpeed": 55,
+    "nvmlDeviceGetCurrPcieLinkGeneration": 5,
+    "nvmlDeviceGetCurrPcieLinkWidth": 16,
+    "nvmlDeviceGetCurrentClocksEventReasons": 0x4,
+}
+PLAIN = {
+    "temperature_c": 71.0,
+    "temperature_margin_c": 16.0,
+    "power_w": 612.5,
+    "energy_j": 17103.709,
+    "sm_clock_mhz": 1755.0,
+    "memory_clock_mhz": 3201.0,
+    "utilisation": 0.99,
+    "fan": 0.55,
+    "link_gen": 5.0,
+    "link_width": 16.0,
+}
+
+
+def reasons(*up: str) -> dict[str, float]:
+    return {name: float(name in up) for name in (*REASONS, "reason_unknown")}
+
+
+def read(answers: dict[Any, Any], fields: dict[Any, Any] | None = None, *, counters: bool = False) -> dict[str, float]:
+    nvml = FakeNvml(1, answers, fields)
+    return Sampler.find(nvml, 0).read(counters=counters)
+
+
+def test_a_gpu_that_offers_everything() -> None:
+    assert read(HOT, {82: 74}) == {**PLAIN, **reasons("reason_sw_power_cap"), "memory_temperature_c": 74.0}
+
+
+def test_a_gpu_that_offers_nothing() -> None:
+    assert read({}, counters=True) == {}
+
+
+@pytest.mark.parametrize("function", sorted(HOT))
+@pytest.mark.parametrize("code", [3, UNKNOWN])
+def test_what_is_refused_is_absent_and_hides_no_other(function: str, code: int) -> None:
+    less, whole = read({**HOT, function: Refusal(code)}), read(HOT)
+    assert less.items() < whole.items()
+
+
+@pytest.mark.parametrize("function", sorted(HOT))
+def test_a_lost_gpu_is_raised_whoever_tells(function: str) -> None:
+    with pytest.raises(Refusal):
+        read({**HOT, function: Refusal(LOST)})
+
+
+def test_a_lost_gpu_is_raised_by_its_fields_too() -> None:
+    with pytest.raises(Refusal):
+        read(HOT, {82: Refusal(LOST)})
+    with pytest.raises(Refusal):
+        read(HOT, {"call": Refusal(LOST)})
+
+
+def test_a_gpu_of_which_everything_is_refused() -> None:
+    sampler = Sampler.find(FakeNvml(1, dict.fromkeys(HOT, Refusal(UNKNOWN, "Unknown Error"))), 0)
+    with pytest.raises(Refusal, match="Unknown Error"):
+        sampler.read(counters=True)
+
+
+def test_fields_that_are_refused_are_absent() -> None:
+    assert "memory_temperature_c" not in read(HOT, {82: Refusal(UNKNOWN)})
+    assert read(HOT, {"call": Refusal(UNKNOWN)}) == {**PLAIN, **reasons("reason_sw_power_cap")}
+
+
+def test_a_value_that_is_no_number_is_absent() -> None:
+    assert "memory_temperature_c" not in read(HOT, {82: float("nan")})
+
+
+@pytest.mark.parametrize(
+    ("bits", "up"),
+    [
+        (0, ()),
+        *((bit, (name,)) for name, bit in REASONS.items()),
+        (0x44, ("reason_sw_power_cap", "reason_hw_thermal")),
+        (0x200, ("reason_unknown",)),
+        (0x8000000000000021, ("reason_unknown", "reason_gpu_idle", "reason_sw_thermal")),
+    ],
+)
+@pytest.mark.parametrize(
+    "function", ["nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"]
+)
+def test_reasons_bit_by_bit(function: str, bits: int, up: tuple[str, ...]) -> None:
+    assert read({function: bits}) == reasons(*up)
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "margin"),
+    [({3: 87, 1: 89}, {"temperature_margin_c": 16.0}), ({1: 89}, {"temperature_margin_c": 18.0}), ({}, {})],
+)
+def test_a_margin_where_nvml_gives_none(thresholds: dict[int, int], margin: dict[str, float]) -> None:
+    answers = {"nvmlDeviceGetTemperature": {0: 71}, "nvmlDeviceGetTemperatureThreshold": thresholds}
+    assert read(answers) == {"temperature_c": 71.0, **margin}
+
+
+def test_no_margin_of_a_temperature_that_is_not_known() -> None:
+    assert read({"nvmlDeviceGetTemperatureThreshold": {3: 87}}) == {}
+
+
+def test_counters_and_times_only_when_they_are_asked_for() -> None:
+    fields = {74: 20279873376, 75: 5, 269: 3_000_000_000, 3: 7, 145: 1}
+    assert read(HOT, fields).keys() == PLAIN.keys() | reasons().keys()
+    with_counters = read({}, fields, counters=True)
+    assert with_counters == {
+        "power_cap_s": 20.279873376,
+        "sw_thermal_s": 3.0,
+        "ecc_corrected": 7.0,
+        "remap_failed": 1.0,
+    }
+
+
+def test_an_older_field_of_the_same_time() -> None:
+    assert read({}, {75: 2_000_000_000}, counters=True) == {"sw_thermal_s": 2.0}
+
+
+def test_counters_that_are_refused_are_absent() -> None:
+    answers = {**HOT, "nvmlDeviceGetRetiredPagesPendingStatus": Refusal(UNKNOWN)}
+    nvml = FakeNvml(1, answers)
+    assert Sampler(nvml, 0, (), None).read(counters=True) == {**PLAIN, **reasons("reason_sw_power_cap")}
+    nvml.answers["nvmlDeviceGetRetiredPagesPendingStatus"] = Refusal(LOST)
+    with pytest.raises(Refusal):
+        Sampler(nvml, 0, (), None).read(counters=True)
+
+
+def test_sums_over_the_links_that_were_active_at_first() -> None:
+    nvml = FakeNvml(1, {"nvmlDeviceGetNvLinkState": {0: 1, 1: 0, 2: 1}}, {(161, 0): 1, (161, 2): 2})
+    assert Sampler.find(nvml, 0).links == (0, 2)
+    assert Sampler.find(nvml, 0).read(counters=True) == {"nvlink_replays": 3.0}
+
+
+def test_every_reading_has_a_unit() -> None:
+    assert set(UNITS.values()) <= measurement.UNITS | {"J"}
+    assert {*PLAIN, *reasons(), *gpu_sample.TIMES, *GpuCounters.__slots__, "memory_temperature_c"} == UNITS.keys()
+
+
+def test_bits_are_the_binding_s() -> None:
+    import pynvml
+
+    words = ("GpuIdle", "ApplicationsClocksSetting", "SwPowerCap", "HwSlowdown", "SyncBoost")
+    words += ("SwThermalSlowdown", "HwThermalSlowdown", "HwPowerBrakeSlowdown", "DisplayClockSetting")
+    assert [getattr(pynvml, f"nvmlClocksEventReason{word}") for word in words] == list(REASONS.values())
+    assert pynvml.nvmlClocksEventReasonAll == sum(REASONS.values())
+    names = ("PERF_POLICY_POWER", "PERF_POLICY_SYNC_BOOST", "PERF_POLICY_THERMAL")
+    assert [getattr(pynvml, f"NVML_FI_DEV_{name}") for name in names] == [74, 76, 75]
+    assert all(hasattr(pynvml, name) for name in HOT)

@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from fake_nvml import LOST, UNKNOWN, FabricInfo, FakeNvml, Refusal, fabric
+
+from acceptance.observe import gpu_traits
+from acceptance.observe.gpu_traits import GpuProcess, GpuTraits
+
+
+def process(pid: int, memory: int | None = 1) -> SimpleNamespace:
+    return SimpleNamespace(pid=pid, usedGpuMemory=memory)
+
+
+H200: dict[Any, Any] = {
+    "nvmlDeviceGetCudaComputeCapability": (9, 0),
+    "nvmlDeviceGetNumGpuCores": 16896,
+    "nvmlDeviceGetMaxClockInfo": {1: 1980, 2: 3201},
+    "nvmlDeviceGetMemoryBusWidth": 6016,
+    "nvmlDeviceGetGpuMaxPcieLinkGeneration": 5,
+    "nvmlDeviceGetMaxPcieLinkGeneration": 4,
+    "nvmlDeviceGetMaxPcieLinkWidth": 16,
+    "nvmlDeviceGetEnforcedPowerLimit": 650500,
+    "nvmlDeviceGetPowerManagementDefaultLimit": 700000,
+    "nvmlDeviceGetTemperatureThreshold": {0: 95, 1: 89, 2: 96, 3: 87},
+    "nvmlDeviceGetMigMode": [0, 1],
+    "nvmlDeviceGetComputeMode": 3,
+    "nvmlDeviceGetDisplayActive": 0,
+    "nvmlDeviceGetPersistenceMode": 1,
+    "nvmlDeviceGetEccMode": [1, 0],
+    "nvmlDeviceGetMemoryAffinity": {(16, 0): [0b10] + [0] * 15},
+    "nvmlDeviceGetCpuAffinity": {128: [0b1011, 1] + [0] * 126},
+    "nvmlDeviceGetVirtualizationMode": 1,
+    "nvmlDeviceGetComputeRunningProcesses_v3": [process(10, 512)],
+    "nvmlDeviceGetGraphicsRunningProcesses_v3": [],
+}
+
+
+def read(answers: dict[Any, Any], proc: Path) -> GpuTraits:
+    return gpu_traits.read(FakeNvml(1, answers), 0, proc)
+
+
+def test_a_gpu_that_offers_everything(tmp_path: Path) -> None:
+    (tmp_path / "10").mkdir()
+    (tmp_path / "10/comm").write_text("python3\n")
+    nvml = FakeNvml(1, {**H200, "nvmlDeviceGetGpuFabricInfoV": fabric(3)}, {82: 51})
+    nvml.c_nvmlGpuFabricInfo_v2_t = FabricInfo
+    assert gpu_traits.read(nvml, 0, tmp_path) == GpuTraits(
+        compute_capability="9.0",
+        cuda_cores=16896,
+        max_sm_clock_mhz=1980.0,
+        max_memory_clock_mhz=3201.0,
+        memory_bus_bits=6016,
+        max_link_gen=5,
+        max_link_gen_here=4,
+        max_link_width_here=16,
+        power_limit_w=650.5,
+        power_limit_default_w=700.0,
+        max_temperature_c=87.0,
+        slowdown_temperature_c=89.0,
+        shutdown_temperature_c=95.0,
+        memory_max_temperature_c=96.0,
+        mig_enabled=False,
+        compute_mode="exclusive-process",
+        display_active=False,
+        persistence=True,
+        ecc_enabled=True,
+        numa_node=1,
+        cpu_affinity=(0, 1, 3, 64),
+        fabric_state="completed",
+        fabric_status=0,
+        virtualised=True,
+        compute_processes=(GpuProcess(10, "python3", 512),),
+        graphics_processes=(),
+        memory_thermometer=True,
+    )
+
+
+def test_a_gpu_that_offers_nothing(tmp_path: Path) -> None:
+    assert set(GpuTraits.__slots__) == set(GpuTraits.__dataclass_fields__)
+    traits = read({}, tmp_path)
+    offered = set(GpuTraits.__slots__) - {"memory_thermometer"}
+    assert {getattr(traits, name) for name in offered} == {None, ()}
+    assert traits.memory_thermometer is False
+
+
+@pytest.mark.parametrize("function", sorted(H200))
+def test_one_thing_that_is_not_offered_hides_no_other(function: str, tmp_path: Path) -> None:
+    less = read({**H200, function: Refusal(3)}, tmp_path)
+    whole = read(H200, tmp_path)
+    changed = [name for name in GpuTraits.__slots__ if getattr(less, name) != getattr(whole, name)]
+    assert len(changed) <= 4
+    assert all(getattr(less, name) in (None, ()) for name in changed)
+
+
+def test_a_lost_gpu_is_raised(tmp_path: Path) -> None:
+    with pytest.raises(Refusal):
+        read({**H200, "nvmlDeviceGetEccMode": Refusal(LOST)}, tmp_path)
+
+
+def test_numa_nodes_that_are_not_one(tmp_path: Path) -> None:
+    assert read({"nvmlDeviceGetMemoryAffinity": {(16, 0): [0b11]}}, tmp_path).numa_node is None
+    assert read({"nvmlDeviceGetMemoryAffinity": {(16, 0): [0]}}, tmp_path).numa_node is None
+
+
+def test_no_cpu_at_all_is_no_affinity(tmp_path: Path) -> None:
+    assert read({"nvmlDeviceGetCpuAffinity": {128: [0]}}, tmp_path).cpu_affinity is None
+
+
+def test_modes_that_nobody_knows_are_absent(tmp_path: Path) -> None:
+    assert read({"nvmlDeviceGetComputeMode": 9}, tmp_path).compute_mode is None
+
+
+@pytest.mark.parametrize(
+    ("state", "word"),
+    [(0, "not-supported"), (1, "not-started"), (2, "in-progress"), (3, "completed"), (9, None)],
+)
+def test_the_fabric_of_an_older_binding(state: int, word: str | None, tmp_path: Path) -> None:
+    nvml = FakeNvml(1, {"nvmlDeviceGetGpuFabricInfoV": Refusal(13), "nvmlDeviceGetGpuFabricInfo": fabric(state, 27)})
+    nvml.c_nvmlGpuFabricInfo_v2_t = nvml.c_nvmlGpuFabricInfo_t = FabricInfo
+    traits = gpu_traits.read(nvml, 0, tmp_path)
+    assert (traits.fabric_state, traits.fabric_status) == (word, 27)
+
+
+def test_processes_of_an_older_driver_and_names_that_nobody_tells(tmp_path: Path) -> None:
+    answers = {
+        "nvmlDeviceGetGraphicsRunningProcesses_v3": Refusal(13),
+        "nvmlDeviceGetGraphicsRunningProcesses_v2": [process(11), process(12, None), process(13)],
+        ("nvmlSystemGetProcessName", 11): b"/usr/lib/Xorg",
+        ("nvmlSystemGetProcessName", 12): Refusal(6),
+        ("nvmlSystemGetProcessName", 13): "",
+    }
+    assert read(answers, tmp_path).graphics_processes == (
+        GpuProcess(11, "/usr/lib/Xorg", 1),
+        GpuProcess(12, None, None),
+        GpuProcess(13, None, 1),
+    )
+
+
+def test_a_sick_driver_is_no_process_without_a_name(tmp_path: Path) -> None:
+    answers = {"nvmlDeviceGetComputeRunningProcesses_v3": [process(11)], "nvmlSystemGetProcessName": Refusal(UNKNOWN)}
+    with pytest.raises(Refusal):
+        read(answers, tmp_path)
+
+
+def test_numbers_are_the_binding_s() -> None:
+    import pynvml
+
+    assert (pynvml.NVML_CLOCK_SM, pynvml.NVML_CLOCK_MEM) == (gpu_traits.SM, gpu_traits.MEMORY)
+    assert pynvml.NVML_TEMPERATURE_THRESHOLD_SHUTDOWN == gpu_traits.SHUTDOWN
+    assert pynvml.NVML_TEMPERATURE_THRESHOLD_SLOWDOWN == gpu_traits.SLOWDOWN
+    assert pynvml.NVML_TEMPERATURE_THRESHOLD_MEM_MAX == gpu_traits.MEMORY_MAX
+    assert pynvml.NVML_TEMPERATURE_THRESHOLD_GPU_MAX == gpu_traits.GPU_MAX
+    assert all(hasattr(pynvml, name) for pair in gpu_traits._FABRIC for name in pair)
+    assert all(hasattr(pynvml, name) for name in H200)

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from fake_nvml import LOST, NOT_SUPPORTED, UNKNOWN, FakeNvml, Refusal
+
+from acceptance.observe import nvml_call
+from acceptance.observe.nvml_call import ask, field, fields
+
+
+def test_an_answer_and_what_is_not_offered() -> None:
+    nvml = FakeNvml(1, {"nvmlDeviceGetFanSpeed": {7: 40}})
+    assert ask(nvml, "nvmlDeviceGetFanSpeed", 0, 7) == 40
+    assert ask(nvml, "nvmlDeviceGetFanSpeed", 0, 8) is None
+    assert ask(nvml, "nvmlThatIsOlderThanTheBinding", 0) is None
+
+
+@pytest.mark.parametrize("code", sorted(nvml_call.NOT_OFFERED))
+def test_what_counts_as_not_offered(code: int) -> None:
+    assert ask(FakeNvml(1, {"nvmlDeviceGetFanSpeed": Refusal(code)}), "nvmlDeviceGetFanSpeed", 0) is None
+
+
+@pytest.mark.parametrize("code", [LOST, UNKNOWN, nvml_call.RESET_REQUIRED, 14])
+def test_every_other_refusal_is_raised(code: int) -> None:
+    with pytest.raises(Refusal):
+        ask(FakeNvml(1, {"nvmlDeviceGetFanSpeed": Refusal(code)}), "nvmlDeviceGetFanSpeed", 0)
+
+
+def test_the_codes_are_the_binding_s() -> None:
+    import pynvml
+
+    assert pynvml.NVML_ERROR_NO_DATA == nvml_call.NO_DATA
+    assert pynvml.NVML_ERROR_TIMEOUT == nvml_call.TIMEOUT
+    assert pynvml.NVML_ERROR_NOT_FOUND == nvml_call.NOT_FOUND
+    assert pynvml.NVML_ERROR_DEPRECATED == nvml_call.DEPRECATED
+    assert pynvml.NVML_ERROR_RESET_REQUIRED == nvml_call.RESET_REQUIRED
+    assert pynvml.NVML_ERROR_GPU_NOT_FOUND == nvml_call.GPU_NOT_FOUND
+    assert pynvml.NVML_ERROR_INVALID_ARGUMENT == nvml_call.INVALID_ARGUMENT
+    assert pynvml.NVML_ERROR_ARGUMENT_VERSION_MISMATCH == nvml_call.ARGUMENT_VERSION_MISMATCH
+
+
+def test_fields_that_the_binding_does_not_know_are_not_asked_for() -> None:
+    assert field(FakeNvml(), "MEMORY_TEMP", "MADE_UP", scope=4) == ((82, 4),)
+
+
+def test_fields_come_in_one_call() -> None:
+    nvml = FakeNvml(fields={82: 51, (161, 3): 7, 4: 0.5})
+    assert fields(nvml, 0, [(82, 0), (161, 3), (161, 4), (4, 0), (82, 0)]) == {(82, 0): 51, (161, 3): 7, (4, 0): 0.5}
+    assert nvml.asked_fields == [[(82, 0), (161, 3), (161, 4), (4, 0)]]
+
+
+def test_no_fields_are_no_call() -> None:
+    nvml = FakeNvml()
+    assert fields(nvml, 0, []) == {}
+    assert nvml.asked_fields == []
+
+
+def test_a_driver_without_fields() -> None:
+    assert fields(FakeNvml(fields={"call": Refusal(NOT_SUPPORTED)}), 0, [(82, 0)]) == {}
+
+
+def test_a_field_s_own_refusal_counts() -> None:
+    with pytest.raises(Refusal):
+        fields(FakeNvml(fields={82: Refusal(UNKNOWN)}), 0, [(82, 0)])
+
+
+def test_a_field_that_is_refused_for_another_reason_than_those_that_raise_is_absent() -> None:
+    only = frozenset({LOST})
+    assert fields(FakeNvml(fields={82: Refusal(UNKNOWN), 3: 1}), 0, [(82, 0), (3, 0)], raising=only) == {(3, 0): 1}
+    with pytest.raises(Refusal):
+        fields(FakeNvml(fields={82: Refusal(LOST)}), 0, [(82, 0)], raising=only)
+
+
+@pytest.mark.parametrize(
+    ("kind", "member"),
+    [(0, "dVal"), (1, "uiVal"), (2, "ulVal"), (3, "ullVal"), (4, "sllVal"), (5, "siVal"), (6, "usVal")],
+)
+def test_where_a_value_stands(kind: int, member: str) -> None:
+    answer = SimpleNamespace(fieldId=1, valueType=kind, value=SimpleNamespace(**{member: 12}))
+    assert nvml_call.value(answer) == 12
+
+
+def test_a_type_of_value_that_nobody_knows() -> None:
+    with pytest.raises(ValueError, match="field 82 as a value of type 7"):
+        nvml_call.value(SimpleNamespace(fieldId=82, valueType=7, value=None))
+
+
+def test_the_types_of_values_are_the_binding_s() -> None:
+    import pynvml
+
+    assert pynvml.NVML_VALUE_TYPE_COUNT == 7
+    assert [name for name, _ in pynvml.c_nvmlValue_t._fields_] == list(nvml_call._MEMBERS)
