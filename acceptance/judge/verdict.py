@@ -11,6 +11,7 @@ from typing import Literal
 
 import msgspec
 
+from acceptance.judge.incidents import told_once
 from acceptance.judge.judgement import Finding, Judged, covers, judge_due
 from acceptance.judge.machine import Waiver
 from acceptance.judge.plan import SESSIONS, Plan, PlannedCheck, Session
@@ -117,6 +118,7 @@ def fold(entries: Sequence[Entry]) -> Verdict:
         )
     start = starts[0]
     plan = start.plan
+    entries = told_once(entries)
     spans = _Spans(entries)
     events: dict[str | None, list[Event]] = {}
     for entry in entries:

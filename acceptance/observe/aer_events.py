@@ -1,13 +1,14 @@
 """PCIe Advanced Error Reporting: one event for each report, which the kernel spreads over several messages.
 
 Linux 4 to 6 (drivers/pci/pcie/aer.c) prints a header (`AER: Corrected error received: id=0010`), then `PCIe Bus Error:
-severity=...`, then the device's status and the names of its bits (`[12] Replay Timer Timeout`).
+severity=...`, then the device's status and the names of its bits (`[12] Replay Timer Timeout`). Where the firmware holds the reports, it
+prints `aer_status: ...` instead, the names, and for uncorrected errors `aer_uncor_severity: ...`, whose bits say which are fatal.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from acceptance.observe.event import Event, Severity, clean, pci_address
 from acceptance.observe.kernel_line import KernelLine
@@ -21,9 +22,18 @@ _BUS = re.compile(
     rf"^\S+ (?P<pci>{_ADDRESS}): (?:AER: )?PCIe Bus Error: severity={_CLASS}(?:, type=(?P<type>[\w ]+))?", re.IGNORECASE
 )
 _BIT = re.compile(rf"^\S+ (?P<pci>{_ADDRESS}):(?: AER:)? +\[ *\d+\] (?P<name>\S.*?)(?: +\(First\))?\s*$", re.IGNORECASE)
+_STATUS = re.compile(rf"^\S+ (?P<pci>{_ADDRESS}): (?:AER: )?aer_status: 0x(?P<status>[0-9a-f]{{1,8}})\b", re.IGNORECASE)
+_LEVELS = re.compile(rf"^\S+ (?P<pci>{_ADDRESS}): (?:AER: )?aer_uncor_severity: 0x(?P<fatal>[0-9a-f]{{1,8}})\b", re.I)
 # Anything of AER that is none of the known messages, but speaks of an error.
-_OTHER = re.compile(
-    rf"^\S+ (?P<pci>{_ADDRESS}): (?:AER: )?(?:PCIe Bus Error|aer_(?:un)?cor_status|aer_status)", re.IGNORECASE
+_OTHER = re.compile(rf"^\S+ (?P<pci>{_ADDRESS}): (?:AER: )?(?:PCIe Bus Error|aer_(?:un)?cor_status)", re.IGNORECASE)
+# What the kernel calls the bits of the correctable status register, in its versions 4 to 6.
+_CORRECTABLE = frozenset(
+    {
+        *("RxErr", "BadTLP", "BadDLLP", "Rollover", "Timeout", "NonFatalErr", "CorrIntErr", "HeaderOF"),
+        *("Receiver Error", "Bad TLP", "Bad DLLP", "RELAY_NUM Rollover", "REPLAY_NUM Rollover"),
+        *("Replay Timer Timeout", "Advisory Non-Fatal", "Advisory Non-Fatal Error"),
+        *("Corrected Internal Error", "Header Log Overflow"),
+    }
 )
 
 _DETAIL_LINES = 12
@@ -48,21 +58,33 @@ def _code(match: re.Match[str]) -> str:
     return "fatal" if (match["fatality"] or "").lower() == "fatal" else "non-fatal"
 
 
-def _event(line: KernelLine, code: str, address: str, text: str) -> Event:
+def _event(line: KernelLine, code: str, address: str, bits: Sequence[str] = ()) -> Event:
+    text = f"{line.text.strip()}; {', '.join(bits)}" if bits else line.text
     return Event(
         "aer", code, pci_address(address), _SEVERITY[code], line.time, clean(text), _MEANING[code], _ACTION[code]
     )
 
 
-def _bits(lines: Sequence[KernelLine], index: int, address: str) -> list[str]:
-    """Names of the error bits that belong to the bus error at `index`."""
-    names = []
+def _details(lines: Sequence[KernelLine], index: int) -> Iterator[KernelLine]:
+    """The messages below the report that begins at `index`, before the next one."""
     for line in lines[index + 1 : index + 1 + _DETAIL_LINES]:
-        if _BUS.match(line.text) or _HEADER.match(line.text):
-            break
-        if (match := _BIT.match(line.text)) and match["pci"].lower() == address.lower():
-            names.append(match["name"])
-    return names
+        if any(pattern.match(line.text) for pattern in (_HEADER, _BUS, _STATUS)):
+            return
+        yield line
+
+
+def _bits(lines: Sequence[KernelLine], index: int, address: str) -> list[str]:
+    """Names of the error bits that belong to the report at `index`."""
+    found = (_BIT.match(line.text) for line in _details(lines, index))
+    return [match["name"] for match in found if match and match["pci"].lower() == address.lower()]
+
+
+def _class(lines: Sequence[KernelLine], index: int, status: re.Match[str], bits: Sequence[str]) -> str:
+    """The class of a report that came through the firmware, from what stands below it."""
+    for line in _details(lines, index):
+        if (levels := _LEVELS.match(line.text)) and levels["pci"].lower() == status["pci"].lower():
+            return "fatal" if int(status["status"], 16) & int(levels["fatal"], 16) else "non-fatal"
+    return "corrected" if bits and _CORRECTABLE.issuperset(bits) else "unknown"
 
 
 def _told_below(lines: Sequence[KernelLine], index: int, code: str) -> bool:
@@ -81,12 +103,13 @@ def read(lines: Sequence[KernelLine], index: int) -> list[Event]:
     if line.foreign:
         return []
     if match := _BUS.match(line.text):
-        bits = _bits(lines, index, match["pci"])
-        text = f"{line.text.strip()}; {', '.join(bits)}" if bits else line.text
-        return [_event(line, _code(match), match["pci"], text)]
+        return [_event(line, _code(match), match["pci"], _bits(lines, index, match["pci"]))]
     if match := _HEADER.match(line.text):
         code = _code(match)
-        return [] if _told_below(lines, index, code) else [_event(line, code, match["pci"], line.text)]
+        return [] if _told_below(lines, index, code) else [_event(line, code, match["pci"])]
+    if match := _STATUS.match(line.text):
+        bits = _bits(lines, index, match["pci"])
+        return [_event(line, _class(lines, index, match, bits), match["pci"], bits)]
     if match := _OTHER.match(line.text):
-        return [_event(line, "unknown", match["pci"], line.text)]
+        return [_event(line, "unknown", match["pci"])]
     return []

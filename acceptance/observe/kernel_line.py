@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
+from acceptance.observe.kernel_json import as_text
 from acceptance.tools import reading
 
 _JOINED_LIMIT = 1000
+_TIMES_LIMIT = 1000
+# Terminals break lines at their width, within words; narrower lines were broken between words, by a mail.
+_TERMINAL_WIDTH = 72
 
 _KMSG = re.compile(r"^(?P<priority>\d{1,5}),(?P<sequence>\d+),(?P<usec>\d{1,18}),[^;]*;(?P<rest>.*)$", re.DOTALL)
 _KMSG_ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
@@ -16,23 +21,35 @@ _PRIORITY = re.compile(r"^<\d{1,3}>")
 _FACILITY = re.compile(r"^(?:kern|user|daemon|syslog) *: ?(?:emerg|alert|crit|err|warn|notice|info|debug) *: ")
 _SECONDS = re.compile(r"^\[ *(?P<time>\d{1,12}\.\d{1,9})\] ?")
 _CALLER = re.compile(r"^\[ *[TC]\d+\] ?")
-_WEEKDAY = re.compile(r"^\[ *(?P<time>(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} +\d+ [\d:]{8}(?:\.\d+)? \d{4})\] ?")
+# `dmesg -T` and the journal name days and months in the language of the terminal.
+_WEEKDAY = re.compile(r"^\[ *(?P<time>\w{1,5}\.? +\w{1,6}\.? +\d+ [\d:]{8}(?:\.\d+)? \d{4})\] ?")
 _DELTA = re.compile(r"^\[ *(?:[A-Z][a-z]{2} ?\d+ \d\d:\d\d|[+<] *\d+\.\d+>?)\] ?")
 _CLOCK = r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d"
 _BRACKET = re.compile(rf"^\[(?P<time>{_CLOCK}(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)\] ?")
 # `dmesg --time-format iso` alone writes a comma before the fraction, and no host name after it.
 _DMESG_ISO = re.compile(rf"^(?P<time>{_CLOCK},\d{{6}}[+-]\d\d:\d\d) ")
 _JOURNAL = re.compile(
-    r"^(?P<time>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?"
-    rf"|(?:[A-Z][a-z]{{2}} )?{_CLOCK}(?:\.\d+)?(?: ?[A-Z]{{2,5}}|[+-]\d\d:?\d\d| [+-]\d\d)?"
+    r"^(?P<time>\w{1,6}\.? [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?"
+    rf"|(?:\w{{1,5}}\.? )?{_CLOCK}(?:\.\d+)?(?: ?[A-Z]{{2,5}}|[+-]\d\d:?\d\d| [+-]\d\d)?"
     r"|\d{9,11}\.\d{6}) (?P<host>\S+) (?P<tag>[^\s:\[]+)(?:\[\d+\])?: ?"
+)
+_RFC5424 = re.compile(r"^<\d{1,3}>1 (?P<time>\S+) (?P<host>\S+) (?P<tag>\S+) \S+ \S+ (?:-|\[[^\]]*\]) ?")
+_REPEATED = re.compile(r"^message repeated (?P<times>\d{1,6}) times: \[ ?(?P<message>.*?)\]?$", re.DOTALL)
+# Pasted pieces: list points, quotes and code marks before a line.
+_MARKDOWN = re.compile(r"^\s*(?:(?:>|[*+-](?= +[\[\w`<]))\s*)*`*(?=\S)")
+# What `grep` (file and line), `pdsh` (host) and a console (its prompt) put before a line that has a stamp.
+_PREFIX = re.compile(
+    r"^(?:[\w.-]+ login: |\S{1,200}?[:-] ?)"
+    r"(?=\[ *\d{1,9}\.\d{3,9}\] |\w{3,6}\.? [ \d]\d \d\d:\d\d:\d\d[. ]|\d{4}-\d\d-\d\d[ T]\d\d:\d\d:)"
 )
 _HOST_KERNEL = re.compile(r"^(?:[\w.-]+ )?kernel(?:\[\d+\])?: ?")
 _DICTIONARY = re.compile(r"^ [A-Z_]+=")
 # How a message begins that stands alone although it has no stamp: it does not continue the line before it.
 _STARTS = re.compile(
-    r"^(?:NVRM|nvidia|nvme|pci|EDAC|mce|MCE|AER|DPC|INFO|BUG|WARNING|Out of|Memory|CPU|EXT4|XFS|BTRFS|Buffer|blk_|ata\d|watchdog"
-    r"|Kernel panic|thermal|\{\d+\}\[|\[Hardware|Missed|\*\* |#)"
+    r"^(?:NVRM|nvidia|nouveau|nvme|pci|EDAC|mce|MCE|AER|DPC|INFO|BUG|WARNING|Out of|Memory|CPU[\d:]|EXT4|XFS|BTRFS|Buffer|blk_|ata\d"
+    r"|watchdog|NMI|rcu:|RAS:|GHES|BERT|I/O error|critical (?:medium|target|nexus)|protection error|kernel BUG|Oops|general protection"
+    r"|Uhhuh|Call Trace|RIP:|Modules linked|Hardware name|perf:|usb \d|sd \d|md/|systemd|audit|DMAR|AMD-Vi|iommu"
+    r"|Kernel panic|thermal|\{\d+\}\[|\[Hardware|Missed|message repeated|\*\* |#)"
 )
 
 
@@ -41,13 +58,14 @@ class KernelLine:
     """One message. `time` is seconds since boot as a float where the log gives them, else the wall time as it was written, else None.
 
     `stamped` says that a stamp which only kernel logs bear was found; `foreign` that another program wrote the line (its name in a
-    journal or syslog is not `kernel`).
+    journal or syslog is not `kernel`); `times` how often a syslog that writes a message once says that it came.
     """
 
     text: str
     time: float | str | None = None
     stamped: bool = False
     foreign: bool = False
+    times: int = 1
 
 
 def unescape(text: str) -> str:
@@ -63,7 +81,10 @@ def unescape(text: str) -> str:
 
 def strip_stamps(raw: str) -> KernelLine:
     """Take every stamp off one line; they come alone or several in a row (a journal's before dmesg's, a console's before both)."""
-    text, seconds, wall = raw, None, None
+    text, seconds, wall, times = _MARKDOWN.sub("", raw), None, None, 1
+    if text != raw:
+        text = text.removesuffix("`")
+    text = _PREFIX.sub("", text)
     stamped = foreign = False
     if match := _KMSG.match(text):
         seconds, text, stamped = int(match["usec"]) / 1e6, unescape(match["rest"]), True
@@ -76,24 +97,34 @@ def strip_stamps(raw: str) -> KernelLine:
             stamped = True
         elif match := _BRACKET.match(text):
             wall = wall or match["time"]
-        elif match := _JOURNAL.match(text):
+        elif match := (_JOURNAL.match(text) or _RFC5424.match(text)):
             wall = wall or match["time"]
             stamped, foreign = match["tag"] == "kernel", match["tag"] != "kernel"
+        elif match := _REPEATED.match(text):
+            times, text = min(int(match["times"]), _TIMES_LIMIT), match["message"]
+            continue
         elif not (match := _CALLER.match(text) or _PRIORITY.match(text)):
             break
         text = text[match.end() :]
-    return KernelLine(text, seconds if seconds is not None else wall, stamped, foreign)
+    return KernelLine(text, seconds if seconds is not None else wall, stamped, foreign, times)
 
 
 _STAMPLESS: Final = (None, False, False)
 
 
+def _width(lines: Sequence[str]) -> int | None:
+    """The width at which a terminal broke these lines: that of the longest, when several have it; None where nothing says so."""
+    widest = max(map(len, lines), default=0)
+    return widest if widest >= _TERMINAL_WIDTH and sum(len(line) == widest for line in lines) > 1 else None
+
+
 def kernel_lines(text: str) -> tuple[KernelLine, ...]:
-    """Every message of a log, in its order. A line without any stamp continues the one before it (terminals and mails wrap), unless it
-    begins as kernel messages do. The `KEY=value` lines that follow a raw kmsg record are dropped."""
+    """Every message of a log, in its order, as often as it came. A line without any stamp continues the one before it (terminals and
+    mails wrap), unless it begins as kernel messages do. The `KEY=value` lines that follow a raw kmsg record are dropped."""
     found: list[KernelLine] = []
-    raw_kmsg = False
-    for raw in reading.lines(text):
+    raw_lines = reading.lines(as_text(text))
+    width, before, raw_kmsg = _width(raw_lines), 0, False
+    for raw in raw_lines:
         if raw_kmsg and _DICTIONARY.match(raw):
             continue
         raw_kmsg = _KMSG.match(raw) is not None or raw_kmsg
@@ -101,10 +132,18 @@ def kernel_lines(text: str) -> tuple[KernelLine, ...]:
         pieces = [piece for piece in line.text.split("\n") if piece.strip()]
         if not pieces:
             continue
-        alone = (line.time, line.stamped, line.foreign) != _STAMPLESS or _STARTS.match(line.text.lstrip()) is not None
+        unstamped = (line.time, line.stamped, line.foreign) == _STAMPLESS
+        alone = not unstamped or _STARTS.match(line.text.lstrip()) is not None
         if found and not alone and len(found[-1].text) < _JOINED_LIMIT:
-            last = found[-1]
-            found[-1] = KernelLine(f"{last.text.rstrip()} {line.text.strip()}", last.time, last.stamped, last.foreign)
+            between = "" if before == width else " "
+            found[-1] = replace(found[-1], text=f"{found[-1].text.rstrip()}{between}{line.text.strip()}")
         else:
-            found.extend(KernelLine(piece, line.time, line.stamped, line.foreign) for piece in pieces)
+            if (
+                found and unstamped and raw[:1].isspace()
+            ):  # a later line of one message: dmesg and the journal indent it
+                line = replace(found[-1], text=line.text)
+            found.extend(replace(line, text=piece, times=1) for piece in pieces)
+            # When they came, the syslog does not say.
+            found.extend(replace(line, text=piece, time=None, times=1) for piece in pieces * (line.times - 1))
+        before = len(raw)
     return tuple(found)

@@ -8,12 +8,14 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
-from acceptance.observe import aer_events, memory_events, nvidia_events
+from acceptance.observe import aer_events, memory_events
+from acceptance.observe.driver_events import NvidiaReader
 from acceptance.observe.event import RANK, Event, clean, table
 from acceptance.observe.kernel_line import KernelLine, kernel_lines
 from acceptance.tools.reading import Outcome, Reading, ToolOutput, UnreadableOutput
 
 TOOL = "kernel-log"
+_FRACTION = re.compile(r"(?<=\d)[.,]\d+")
 
 
 @cache
@@ -44,23 +46,32 @@ def _one_line(line: KernelLine) -> Event | None:
     return None
 
 
+def _once_a_page(events: Sequence[Event]) -> tuple[Event, ...]:
+    """The events, but of the several that the kernel tells of one lost page of memory the worst alone."""
+    pages: dict[int | str | None, Event] = {}
+    for event in events:
+        if event.kind == "memory-failure":
+            pages[event.code] = max(pages.get(event.code, event), event, key=lambda each: RANK[each.severity])
+    return tuple(event for event in events if event.kind != "memory-failure" or event is pages[event.code])
+
+
 def events_of(lines: Sequence[KernelLine]) -> tuple[Event, ...]:
     """The events of messages that were read already, in the log's order.
 
     A report that spreads over several messages is joined only within one call: give a batch, not single messages.
     """
-    nvidia = nvidia_events.NvidiaReader(lines)
+    nvidia = NvidiaReader(lines)
     hardware = memory_events.HardwareErrorReader(lines)
     found: list[tuple[int, Event]] = []
     for index, line in enumerate(lines):
         events = nvidia.read(index) or aer_events.read(lines, index) or hardware.read(index)
-        if not events and not line.foreign and (event := memory_events.edac(line)):
+        if not events and (event := memory_events.edac(lines, index)):
             events = [event]
         if not events and (event := _one_line(line)):
             events = [event]
         found += [(index, event) for event in events]
     found += hardware.unexplained(found)
-    return tuple(event for _, event in sorted(found, key=lambda each: each[0]))
+    return _once_a_page([event for _, event in sorted(found, key=lambda each: each[0])])
 
 
 def parse(text: str) -> tuple[Event, ...]:
@@ -71,7 +82,7 @@ def parse(text: str) -> tuple[Event, ...]:
 def storms(events: Iterable[Event]) -> tuple[str, ...]:
     """Components whose link corrected errors too often, one sentence each (limit and basis: `storm` in fixtures/events/kernel.toml).
 
-    Wall times as text are compared as they are written, to the second.
+    Wall times as text are compared as they are written, to the second: two events of one second are at most one second apart.
     """
     limit, within = table("kernel")["storm"]["count"], table("kernel")["storm"]["seconds"]
     times: dict[str, list[float | str]] = defaultdict(list)
@@ -81,7 +92,7 @@ def storms(events: Iterable[Event]) -> tuple[str, ...]:
     found = []
     for component, stamps in times.items():
         seconds = sorted(stamp for stamp in stamps if isinstance(stamp, float))
-        words = [stamp for stamp in stamps if isinstance(stamp, str)]
+        words = [_FRACTION.sub("", stamp) for stamp in stamps if isinstance(stamp, str)]
         crowded = any(last - first <= within for first, last in zip(seconds, seconds[limit - 1 :], strict=False))
         if crowded or any(words.count(word) >= limit for word in set(words)):
             found.append(

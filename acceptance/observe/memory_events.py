@@ -12,12 +12,15 @@ from acceptance.observe.kernel_line import KernelLine
 _HW = "[Hardware Error]"
 # arch/x86/kernel/cpu/mce/core.c prints the bank's status; its bits are the architecture's (Intel SDM 3B 17.3.2.2, AMD APM 2 9.3.2).
 _BANK = re.compile(
-    r"CPU:? ?(?P<cpu>\d+):? Machine Check(?P<exception> Exception)?(?: Event)?: [0-9a-f]+ Bank (?P<bank>\d+): (?P<status>[0-9a-f]{6,16})\b"
+    r"CPU:? ?(?P<cpu>\d+):? Machine Check(?: Exception| Event)?: (?:0x)?(?P<mcg>[0-9a-f]{1,16}) "
+    r"Bank (?P<bank>\d+): (?:0x)?(?P<status>[0-9a-f]{6,16})\b"
 )
 _UNCORRECTED, _CONTEXT_CORRUPT = 1 << 61, 1 << 57
+# Of the global status: the CPU was interrupted by a machine check exception.
+_IN_PROGRESS = 1 << 2
 # drivers/edac/mce_amd.c
 _AMD = re.compile(
-    r"\[Hardware Error\]: (?P<what>Corrected error|Uncorrected|Deferred error|System Fatal error|Fatal error)"
+    r"\[Hardware Error\]: (?:Error Status: )?(?P<what>Corrected error|Uncorrected|Deferred error|System Fatal error|Fatal error)"
 )
 _AMD_STATUS = re.compile(r"CPU:(?P<cpu>\d+) .*MC(?P<bank>\d+)_STATUS\[[^\]]*\]: 0x(?P<status>[0-9a-f]{6,16})\b")
 _UNRECOVERED = re.compile(r"mce: Uncorrected hardware memory error|Machine check: (?!events logged)(?P<what>\S.*)")
@@ -27,15 +30,22 @@ _APEI = re.compile(r"(?P<id>\{\d+\})?\[Hardware Error\]: (?:Hardware error from 
 _APEI_SEVERITY = re.compile(r"event severity: (?P<severity>\w+)")
 _APEI_TYPE = re.compile(r"section_type: (?P<type>.+)$")
 _APEI_DEVICE = re.compile(r"device_id: (?P<pci>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])")
-# `EDAC MC0: 1 CE memory read error on LABEL (...`; older kernels print no count, amd64_edac puts its name before MC0.
-_EDAC = re.compile(
-    r"^EDAC (?:\w+ )?MC(?P<mc>\d+): (?:(?P<count>\d{1,9}) )?(?P<kind>CE|UE)\b(?:.*? on (?P<label>\S+) \()?"
-)
+# `EDAC MC0: 1 CE memory read error on LABEL (...`; older kernels print no count and `label "LABEL"`, amd64_edac puts its name before MC0.
+_EDAC = re.compile(r"^EDAC (?:\w+ )?MC(?P<mc>\d+): (?:(?P<count>\d{1,9}) |(?=[CU]E\b))(?P<kind>[CU]E\b)?(?P<rest>.*)")
+_LABEL = re.compile(r" on (?P<label>[^()\s][^()]*?) \(|, label \"(?P<old>[^\"]+)\"")
+_NO_LABELS = frozenset({"unknown memory", "any memory", "unknown label"})
 
 _ACTION_MCE = "Read it with rasdaemon or in the BMC's log: it names the CPU, the cache or the memory module."
 _ACTION_DIMM = "Reseat or replace the memory module; test again."
 _APEI_GRADES: dict[str, Severity] = {"fatal": "fatal", "recoverable": "error", "corrected": "warning", "info": "info"}
 _AMD_GRADES: dict[str, Severity] = {"Corrected error": "warning", "Deferred error": "error", "Uncorrected": "error"}
+_EDAC_KINDS: dict[str | None, tuple[Severity, str]] = {
+    "CE": ("warning", "A memory error was corrected."),
+    "UE": ("fatal", "Memory data was lost."),
+    None: ("error", "A memory error of which the message does not say whether it was corrected."),
+}
+_BROKEN_LINES = 2
+_EDAC_LINES = 8
 _EXPLAINS = frozenset({"mce", "apei", "edac", "memory-failure", "thermal"})
 _NEAR_LINES = 20
 _NEAR_S = 5.0
@@ -50,14 +60,25 @@ def _status(status: int) -> tuple[Severity, str]:
     return "error", "The CPU found an error that it could not correct."
 
 
-def edac(line: KernelLine) -> Event | None:
+def _label(lines: Sequence[KernelLine], index: int, rest: str) -> str | None:
+    """The module that the message at `index` names; a message that another one broke in two names it in its second half, below."""
+    texts = [rest]
+    if "(" not in rest:
+        texts += [line.text for line in lines[index + 1 : index + 1 + _BROKEN_LINES] if not _EDAC.match(line.text)]
+    found = next((match for text in texts if (match := _LABEL.search(text))), None)
+    label = (found["label"] or found["old"]).rpartition(" on ")[2] if found else ""
+    return label if label not in {"", *_NO_LABELS} else None
+
+
+def edac(lines: Sequence[KernelLine], index: int) -> Event | None:
     """A memory error that EDAC counted, with the module's label where the message gives it."""
-    match = _EDAC.match(line.text)
+    line = lines[index]
+    match = None if line.foreign else _EDAC.match(line.text)
     if match is None:
         return None
-    component = f"dimm:{match['label']}" if match["label"] else f"mc{match['mc']}"
-    severity: Severity = "fatal" if match["kind"] == "UE" else "warning"
-    meaning = "Memory data was lost." if match["kind"] == "UE" else "A memory error was corrected."
+    label = _label(lines, index, match["rest"])
+    component = f"dimm:{label}" if label else f"mc{match['mc']}"
+    severity, meaning = _EDAC_KINDS[match["kind"]]
     count = int(match["count"] or 1)
     return Event(
         "edac", match["kind"], component, severity, line.time, clean(line.text), meaning, _ACTION_DIMM, count=count
@@ -82,9 +103,11 @@ class HardwareErrorReader:
             self.notices.append((index, self._notice(line)))
             return []
         if match := _BANK.search(text):
+            if text.startswith("EDAC ") and self._counted_below(index):
+                return []
             self._until = index + 6
             severity, meaning = _status(int(match["status"], 16))
-            if match["exception"] and severity == "warning":
+            if int(match["mcg"], 16) & _IN_PROGRESS and severity == "warning":
                 severity, meaning = "error", "The CPU stopped on a machine check."
             return [self._event("mce", f"bank{match['bank']}", f"cpu{match['cpu']}", severity, line, meaning)]
         if match := _UNRECOVERED.search(text):
@@ -103,7 +126,7 @@ class HardwareErrorReader:
             self._until = index + 8
             severity, meaning = _status(int(match["status"], 16))
             return [self._event("mce", f"bank{match['bank']}", f"cpu{match['cpu']}", severity, line, meaning)]
-        if index >= self._until:
+        if index >= self._until and not self._told_below(index):
             self._until = index + 12
             return [
                 self._event(
@@ -125,6 +148,16 @@ class HardwareErrorReader:
                 for where, event in events
             )
         ]
+
+    def _counted_below(self, index: int) -> bool:
+        """Whether EDAC, which prints the machine check that it takes apart, says below which module it was."""
+        below = (_EDAC.match(line.text) for line in self.lines[index + 1 : index + 1 + _EDAC_LINES])
+        return any(match and match["kind"] for match in below)
+
+    def _told_below(self, index: int) -> bool:
+        """Whether this is the line above an AMD record's grade (`MC4 Error (node 0): ...`), which tells the event."""
+        below = (line.text for line in self.lines[index + 1 : index + 5])
+        return "Error (node" in self.lines[index].text and any(_HW in text and _AMD.search(text) for text in below)
 
     def _amd(self, index: int, line: KernelLine, match: re.Match[str]) -> Event:
         self._until = index + 10

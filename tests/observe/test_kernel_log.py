@@ -154,7 +154,7 @@ def test_kmsg_escapes_and_dictionary_lines() -> None:
             "nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 24007, Severity 1 Engine instance 30",
             "sxid 24007 0000:05:00.0 fatal",
         ),
-        ("nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 24007, Data {0x00000000}", "sxid 24007 0000:05:00.0 error"),
+        ("nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 29999, Data {0x00000000}", "sxid 29999 0000:05:00.0 error"),
         ("NVRM: GPU 0000:09:00.0: GPU has fallen off the bus.", "gpu-lost bus 0000:09:00.0 fatal"),
         ("NVRM: GPU 0000:09:00.0: RmInitAdapter failed! (0x62:0xffffffff:1089)", "rm-init adapter 0000:09:00.0 error"),
         (
@@ -434,7 +434,8 @@ def test_json_object() -> None:
         "time": 5.5,
         "text": XID79,
         "meaning": "The GPU no longer answers on the PCIe bus.",
-        "action": "Power the machine off and on, reseat the card and its power cables; if it comes back, replace the GPU.",
+        "action": "Power the machine off and on, reseat the card and its power cables; if it comes back, replace the GPU. "
+        "NVIDIA's catalog: RESTART_BM, then CONTACT_SUPPORT.",
         "count": 1,
     }
     assert output["readings"] == {

@@ -1,0 +1,205 @@
+"""What NVIDIA's kernel driver says, message by message: its numbered errors, a GPU that is gone, one that cannot be started."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from acceptance.observe.event import Event, clean, pci_address
+from acceptance.observe.kernel_line import KernelLine
+from acceptance.observe.nvidia_events import sxid, xids
+
+_XID_MENTION = re.compile(r"NVRM: Xid \(")
+_ADDRESS = re.compile(r"\b(?:PCI:)?(?P<pci>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)\b")
+_LOST = re.compile(r"fallen off the bus|GPU lost from the bus|NV_ERR_GPU_IS_LOST", re.IGNORECASE)
+# Other drivers of NVIDIA's (`nvidia-gpu` for the USB-C port) fail to probe where nobody needs them.
+_INIT = re.compile(
+    r"RmInitAdapter failed|rm_init_adapter\S* failed|^nvidia: probe of \S+ failed with error|probe with driver nvidia failed with error"
+)
+_BOARD = re.compile(r"NVRM: GPU at PCI:(?P<pci>[0-9A-Fa-f:.]+): (?P<uuid>GPU-[0-9A-Fa-f-]{36})")
+_SERIAL = re.compile(
+    r"NVRM: GPU (?:(?P<pci>[0-9A-Fa-f:.]+): GPU serial number is|Board Serial Number:) (?P<serial>\d+)"
+)
+_NEAR_LINES = 4
+# The driver complains of a lost GPU for a while before it says so with an Xid.
+_AHEAD_LINES = 40
+
+
+class _Said(NamedTuple):
+    """A message of the driver that needs no memory: kind `driver` for what software alone can cause."""
+
+    pattern: re.Pattern[str]
+    kind: str
+    code: str
+    meaning: str
+    action: str
+
+
+_SAID = (
+    _Said(
+        re.compile(r"requires use of the NVIDIA open kernel modules"),
+        "driver",
+        "open-modules",
+        "This GPU needs the open kernel modules, and the closed ones are loaded.",
+        "Install the -open flavour of the driver.",
+    ),
+    _Said(
+        re.compile(r"installed in this system is not supported"),
+        "driver",
+        "unsupported",
+        "This driver does not know the GPU.",
+        "Install a driver that supports it.",
+    ),
+    _Said(
+        re.compile(r"API mismatch"),
+        "driver",
+        "mismatch",
+        "The driver's kernel module and its libraries are of different versions.",
+        "Reboot, or reload the kernel module.",
+    ),
+    _Said(
+        re.compile(r"is already bound to \S|probe routine was not called for"),
+        "driver",
+        "bound",
+        "Another driver holds the GPU.",
+        "Keep nouveau (or vfio-pci) from loading, rebuild the initramfs, and reboot.",
+    ),
+    _Said(
+        re.compile(r"No NVIDIA (?:GPU|graphics adapter)s? found"),
+        "rm-init",
+        "none",
+        "The driver found no GPU on the PCI bus.",
+        "Reseat the card, its riser and its power cables; look at it with lspci.",
+    ),
+    _Said(
+        re.compile(r"does not have the necessary power cables connected"),
+        "rm-init",
+        "power",
+        "The card's auxiliary power is not connected.",
+        "Plug in every power cable of the card.",
+    ),
+    _Said(
+        re.compile(r"BAR\d is 0M @"),
+        "rm-init",
+        "bar",
+        "The firmware gave the GPU no room in the address space.",
+        "Turn on Above 4G Decoding in the firmware's setup; update the firmware.",
+    ),
+)
+
+
+def address_in(text: str) -> str | None:
+    """The first PCI address in a message, or None."""
+    match = _ADDRESS.search(text)
+    return pci_address(match["pci"]) if match else None
+
+
+@dataclass(slots=True)
+class NvidiaReader:
+    """Reads a log's messages one by one; it knows the others, so that one incident is not told twice."""
+
+    lines: Sequence[KernelLine]
+    _sxids: list[tuple[str | None, int | str | None]] = field(default_factory=list)
+    _lost: set[str | None] = field(default_factory=set)
+    _initialising: list[tuple[int, str | None]] = field(default_factory=list)
+    _said: list[tuple[int, str]] = field(default_factory=list)
+    _xids: set[str] = field(default_factory=set)
+    _xids_79: list[tuple[int, str | None]] = field(default_factory=list)
+    _boards: dict[str | None, dict[str, str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Look ahead: which Xids the driver itself told, when GPUs were lost, and what is known of each board."""
+        named: str | None = None
+        for index, line in enumerate(self.lines):
+            if board := _BOARD.search(line.text):
+                named = pci_address(board["pci"])
+                self._boards.setdefault(named, {})["uuid"] = board["uuid"]
+            elif told := _SERIAL.search(line.text):
+                where = pci_address(told["pci"]) if told["pci"] else named
+                self._boards.setdefault(where, {})["serial"] = f"board serial {told['serial']}"
+            for event in xids(line):
+                if not line.foreign:
+                    self._xids.add(event.text)
+                if event.code == 79:
+                    self._xids_79.append((index, event.component))
+
+    def read(self, index: int) -> list[Event]:
+        """The events of the message at `index`; none for what merely speaks of Xids (RPC history, stack traces)."""
+        line = self.lines[index]
+        if found := xids(line):
+            self._lost.update(event.component for event in found if event.code == 79)
+            # Another program of the journal may quote what the kernel said itself.
+            return [self._of_board(event) for event in found if not (line.foreign and event.text in self._xids)]
+        if switch := sxid(line):
+            event, detail = switch
+            repeated = detail and (event.component, event.code) in self._sxids[-5:]
+            self._sxids.append((event.component, event.code))
+            return [] if repeated else [event]
+        if line.foreign or not line.text.lstrip().startswith(("NVRM", "nvidia")):
+            return []
+        return self._message(index, line)
+
+    def _message(self, index: int, line: KernelLine) -> list[Event]:
+        text = line.text.strip()
+        if _XID_MENTION.search(text):
+            meaning = "An Xid line that cannot be read."
+            return [self._event(line, "xid", None, meaning, "Look at the line itself.", address_in(text))]
+        if _LOST.search(text):
+            return self._gone(index, line)
+        if _INIT.search(text):
+            return self._not_started(index, line)
+        for said in _SAID:
+            if said.pattern.search(text):
+                return self._told(index, line, said)
+        return []
+
+    def _told(self, index: int, line: KernelLine, said: _Said) -> list[Event]:
+        here = address_in(line.text)
+        again = here is None and any(code == said.code and index - at < _NEAR_LINES for at, code in self._said)
+        self._said.append((index, said.code))
+        where = here or self._address_before(index)
+        return [] if again else [self._event(line, said.kind, said.code, said.meaning, said.action, where)]
+
+    def _gone(self, index: int, line: KernelLine) -> list[Event]:
+        component = address_in(line.text) or self._address_before(index)
+        told = self._lost | {where for at, where in self._xids_79 if index < at <= index + _AHEAD_LINES}
+        if component in told or (component is None and told):
+            return []
+        self._lost.add(component)
+        meaning = "The GPU no longer answers on the PCIe bus."
+        action = (
+            "Power the machine off and on, reseat the card and its power cables; if it comes back, replace the GPU."
+        )
+        event = self._event(line, "gpu-lost", "bus", meaning, action, component)
+        return [self._of_board(replace(event, severity="fatal"))]
+
+    def _not_started(self, index: int, line: KernelLine) -> list[Event]:
+        """One event for the two or three messages with which the driver gives up one GPU."""
+        component = address_in(line.text)
+        near = [where for at, where in self._initialising if index - at < _NEAR_LINES]
+        self._initialising.append((index, component))
+        echo = component in near or (near and (component is None or None in near))
+        if echo and "RmInitAdapter failed" not in line.text:  # with these words every attempt begins to fail
+            return []
+        meaning = "The driver could not start the GPU."
+        action = "Look at the lines before it: a driver that does not know the card, a card without power, a slot without room."
+        return [self._event(line, "rm-init", "adapter", meaning, action, component)]
+
+    def _address_before(self, index: int) -> str | None:
+        """The address of a message that runs over several lines: `The NVIDIA GPU ADDRESS` / `installed in this system has` / ..."""
+        for line in reversed(self.lines[max(0, index - _NEAR_LINES) : index]):
+            if line.text.lstrip().startswith("NVRM") and (found := address_in(line.text)):
+                return found
+        return None
+
+    def _of_board(self, event: Event) -> Event:
+        """The event with the GPU's UUID and its board's serial number, where the driver told them."""
+        board = self._boards.get(event.component) if event.component else None
+        return replace(event, text=clean(f"{event.text}; {', '.join(board.values())}")) if board else event
+
+    @staticmethod
+    def _event(line: KernelLine, kind: str, code: str | None, meaning: str, action: str, where: str | None) -> Event:
+        hardware = kind != "driver"
+        return Event(kind, code, where, "error", line.time, clean(line.text), meaning, action, hardware=hardware)

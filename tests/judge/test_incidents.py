@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import journals
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acceptance.judge.incidents import SAME_WITHIN_S, told_once
+from acceptance.judge.record import CheckStarted, Entry, Event
+from acceptance.judge.verdict import fold
+
+GPU, OTHER = "0000:01:00.0", "0000:02:00.0"
+
+
+def xid(code: int, source: str, boot_s: float | None = 105.0, component: str | None = GPU) -> Event:
+    return Event("xid", "fatal", f"{source} said", "m", "a", code, component, boot_s, source=source)
+
+
+def lost(source: str, boot_s: float = 105.0, component: str | None = GPU) -> Event:
+    code = "nvml" if source == "nvml" else "bus"
+    return Event("gpu-lost", "fatal", f"{source} said", "m", "a", code, component, boot_s, source=source)
+
+
+def kept(*events: Event) -> list[str]:
+    return [entry.body.text for entry in told_once(journals.entries(events)) if isinstance(entry.body, Event)]
+
+
+BOTH = ["kernel-log said", "nvml said"]
+ONE = ["kernel-log said"]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "nvml", "expected"),
+    [
+        (xid(48, "kernel-log"), xid(48, "nvml"), ONE),
+        (xid(48, "kernel-log", 95.0), xid(48, "nvml"), ONE),
+        (xid(48, "kernel-log", 115.0), xid(48, "nvml"), ONE),
+        (xid(48, "kernel-log", 115.1), xid(48, "nvml"), BOTH),
+        (xid(48, "kernel-log", 94.9), xid(48, "nvml"), BOTH),
+        (xid(48, "kernel-log"), xid(63, "nvml"), BOTH),
+        (xid(48, "kernel-log"), xid(48, "nvml", component=OTHER), BOTH),
+        (xid(48, "kernel-log"), xid(48, "nvml", component=None), BOTH),
+        (xid(79, "kernel-log"), lost("nvml"), ONE),
+        (lost("kernel-log"), lost("nvml"), ONE),
+        (lost("kernel-log"), xid(79, "nvml"), ONE),
+        (xid(48, "kernel-log"), lost("nvml"), BOTH),
+        (xid(79, "kernel-log"), lost("nvml", component=OTHER), BOTH),
+        (xid(48, "kernel-log", None), xid(48, "nvml", 101.0), ONE),  # the entry's own time stands in
+        (xid(48, "kernel-log", None), xid(48, "nvml", 110.5), BOTH),
+    ],
+)
+def test_an_incident_is_told_once(kernel: Event, nvml: Event, expected: list[str]) -> None:
+    assert kept(kernel, nvml) == expected
+    if kernel.boot_s is not None:
+        assert sorted(kept(nvml, kernel)) == expected
+
+
+def test_what_one_source_says_twice_stays() -> None:
+    assert kept(xid(13, "kernel-log"), xid(13, "kernel-log"), xid(13, "nvml")) == ONE * 2
+    assert kept(xid(13, "nvml"), xid(13, "nvml")) == ["nvml said"] * 2
+
+
+def test_another_boot_is_another_incident() -> None:
+    first, second = journals.entries([xid(48, "kernel-log"), xid(48, "nvml")])
+    assert told_once([first, msgspec.structs.replace(second, boot=1)])[1].body == second.body
+
+
+def test_what_is_no_event_stays() -> None:
+    entries = journals.entries([CheckStarted("x"), xid(48, "nvml")])
+    assert told_once(entries) == entries
+
+
+@given(st.lists(st.builds(xid, st.sampled_from([13, 79]), st.sampled_from(["kernel-log", "nvml"]), st.floats(0, 50))))
+def test_every_incident_is_told_by_somebody(events: list[Event]) -> None:
+    left = [entry.body for entry in told_once(journals.entries(events)) if isinstance(entry.body, Event)]
+    assert [event for event in left if event.source != "nvml"] == [event for event in events if event.source != "nvml"]
+    for event in events:
+        near = (
+            abs((event.boot_s or 0) - (other.boot_s or 0)) <= SAME_WITHIN_S
+            for other in left
+            if other.code == event.code
+        )
+        assert any(near)
+
+
+def test_the_fold_counts_an_incident_once() -> None:
+    made = journals.plan()
+
+    def events(*told: Event) -> list[Entry]:
+        return journals.entries([*journals.bodies(made)[:-1], *told, journals.bodies(made)[-1]])
+
+    both = fold(events(xid(79, "kernel-log", 102.5), lost("nvml", 103.0)))
+    assert [finding.quote for finding in both.of_kind("fail")] == ONE
+    assert both.verdict == "FAIL"
+    alone = fold(events(lost("nvml", 103.0)))
+    assert (alone.verdict, [finding.quote for finding in alone.of_kind("fail")]) == ("FAIL", ["nvml said"])

@@ -1,0 +1,153 @@
+"""Whether GPUs are set up to be tested: each thing in the way alone, with its cure; and what only the reader should know."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gpu_machine import SOMEBODY, TRAITS, address, device, look, machine, tree_of, uuid
+
+from acceptance.observe.gpu_traits import GpuProcess
+from acceptance.observe.inventory import Inventory, gpus
+from acceptance.observe.readiness import Obstacle, obstacles, remarks
+
+MODE = "sudo nvidia-smi -i"
+
+
+def told(inventory: Inventory) -> list[str]:
+    return [str(one) for one in obstacles(inventory, gpus(inventory))]
+
+
+def changed(tmp_path: Path, **traits: Any) -> Inventory:
+    """A machine of two GPUs of which the second is set up another way."""
+    return machine(tmp_path, device(0), device(1, traits=replace(TRAITS, **traits)))
+
+
+def test_a_machine_that_is_ready(tmp_path: Path) -> None:
+    seen = machine(tmp_path, device(0), device(1))
+    assert obstacles(seen, gpus(seen)) == ()
+    assert remarks(seen, gpus(seen)) == ()
+
+
+@pytest.mark.parametrize(
+    ("traits", "what", "cure"),
+    [
+        ({"mig_enabled": True}, "MIG is on, and a part of a GPU is not the GPU", f"`{MODE} {uuid(1)} -mig 0`"),
+        ({"compute_mode": "prohibited"}, "compute mode is prohibited", f"`{MODE} {uuid(1)} -c DEFAULT`"),
+        (
+            {"compute_mode": "exclusive-process"},
+            "compute mode is exclusive-process, and some tools need more than one context",
+            f"`{MODE} {uuid(1)} -c DEFAULT`",
+        ),
+        ({"fabric_state": "not-started"}, "the NVLink fabric is not started: CUDA would answer 802", "fabricmanager"),
+        ({"fabric_state": "in-progress"}, "the NVLink fabric is in progress: CUDA would answer 802", "fabricmanager"),
+        (
+            {"fabric_state": "completed", "fabric_status": 3},
+            "the NVLink fabric did not take this GPU (NVML status 3)",
+            "journalctl -u nvidia-fabricmanager",
+        ),
+        (
+            {"compute_processes": (SOMEBODY,)},
+            "python3 (process 4711, 1.5 GiB) computes on it, which would disturb every figure and be disturbed",
+            "end it (`ps -p 4711`",
+        ),
+        (
+            {"compute_processes": (GpuProcess(9, None, None),)},
+            "a process (process 9) computes on it",
+            "end it (`ps -p 9`",
+        ),
+    ],
+)
+def test_one_thing_in_the_way(tmp_path: Path, traits: dict[str, Any], what: str, cure: str) -> None:
+    (one,) = told(changed(tmp_path, **traits))
+    assert one.startswith(f"gpu1: {what}")
+    assert cure in one
+
+
+@pytest.mark.parametrize(
+    "traits",
+    [
+        {"mig_enabled": False},
+        {"mig_enabled": None},
+        {"compute_mode": None},
+        {"fabric_state": None},
+        {"fabric_state": "completed", "fabric_status": 0},
+        {"fabric_state": "completed", "fabric_status": None},
+        {"fabric_state": "not-supported", "fabric_status": 3},
+        {"graphics_processes": (SOMEBODY,)},
+    ],
+)
+def test_what_is_in_nobodys_way(tmp_path: Path, traits: dict[str, Any]) -> None:
+    assert told(changed(tmp_path, **traits)) == []
+
+
+def test_all_that_is_in_the_way_is_told_at_once(tmp_path: Path) -> None:
+    everything = {
+        "mig_enabled": True,
+        "compute_mode": "prohibited",
+        "fabric_state": "not-started",
+        "compute_processes": (SOMEBODY, GpuProcess(9, None, None)),
+    }
+    assert len(told(changed(tmp_path, **everything))) == 5
+
+
+@pytest.mark.parametrize(
+    ("driver", "capability", "needed"),
+    [
+        ("525.60.13", "8.9", None),
+        ("525.60.12", "8.9", "525.60.13"),
+        ("470.256.02", "8.9", "525.60.13"),
+        ("525.60", "8.9", "525.60.13"),
+        ("570.86.15", "9.0", None),
+        ("550.54.15", "10.0", "570"),
+        ("570.86.15", "12.0", None),
+        ("565.57.01", "12.0", "570"),
+        ("525.147.05", None, None),
+        ("470.1", None, "525.60.13"),
+        (None, "8.9", None),
+        ("unknown", "8.9", None),
+    ],
+)
+def test_drivers(tmp_path: Path, driver: str | None, capability: str | None, needed: str | None) -> None:
+    own = device(0, traits=replace(TRAITS, compute_capability=capability))
+    found = told(look(tree_of(tmp_path, 1), [own], driver=driver))
+    if needed is None:
+        assert found == []
+    else:
+        (one,) = found
+        assert f"driver {driver} is too old for the CUDA 12.8 programs of the test, which need {needed} or newer" in one
+
+
+def test_a_gpu_that_nvml_does_not_know_is_no_matter_of_set_up(tmp_path: Path) -> None:
+    busy = replace(TRAITS, mig_enabled=True, display_active=True)
+    lost = device(0, traits=None, error="NVML says: GPU is lost")
+    seen = look(tree_of(tmp_path, 3), [lost, device(1, traits=busy)])
+    assert {one.gpu for one in obstacles(seen, gpus(seen))} == {"gpu1"}
+    assert obstacles(seen, gpus(seen)[::2]) == ()
+    assert len(remarks(seen, gpus(seen))) == 1
+
+
+def test_only_the_gpus_that_are_due_are_looked_at(tmp_path: Path) -> None:
+    seen = changed(tmp_path, mig_enabled=True, display_active=True)
+    assert obstacles(seen, gpus(seen)[:1]) == remarks(seen, gpus(seen)[:1]) == ()
+
+
+def test_a_gpu_without_a_uuid_is_named_by_its_address(tmp_path: Path) -> None:
+    nameless = device(0, uuid=None, traits=replace(TRAITS, compute_mode="prohibited"))
+    assert told(machine(tmp_path, nameless)) == [
+        f"gpu0: compute mode is prohibited: `{MODE} {address(0)} -c DEFAULT`",
+    ]
+    assert str(Obstacle("gpu7", "it is so", "do that")) == "gpu7: it is so: do that"
+
+
+def test_what_the_reader_should_know(tmp_path: Path) -> None:
+    drawn = changed(tmp_path, display_active=True, graphics_processes=(GpuProcess(7, "Xorg", 1 << 30),))
+    (one,) = remarks(drawn, gpus(drawn))
+    assert one.startswith("gpu1 drives the display (Xorg (process 7, 1.0 GiB)): a part of its memory")
+    bare = changed(tmp_path / "bare", display_active=True)
+    assert remarks(bare, gpus(bare))[0].startswith("gpu1 drives the display: a part")
+    passed = changed(tmp_path / "passed", virtualised=True)
+    (one,) = remarks(passed, gpus(passed))
+    assert one.startswith("gpu1 is passed through to a virtual machine")
