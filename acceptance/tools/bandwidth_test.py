@@ -197,7 +197,7 @@ def parse(text: str) -> ToolOutput:
     *pass* needs the result, the GPU's name and whole tables of every run. A CUDA error is an *error* with cause and cure; only a code
     that itself proves a fault (uncorrectable ECC) is a *fail*. Raises UnreadableOutput.
     """
-    lines = reading.lines(text)
+    lines = reading.tool_lines(text)
     trouble = cuda_trouble.find(lines)
     if trouble is not None:
         return ToolOutput(TOOL, "fail" if trouble.hardware else "error", trouble.sentence())

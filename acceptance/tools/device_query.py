@@ -119,7 +119,7 @@ def devices(text: str) -> tuple[Device, ...]:
 
 def _read(text: str) -> tuple[ToolOutput | None, _Text]:
     """What the lines said, and the outcome when it is not *pass*."""
-    lines = reading.lines(text)
+    lines = reading.tool_lines(text)
     trouble = cuda_trouble.find(lines)
     found = _collect(lines, trouble)
     if trouble is not None:

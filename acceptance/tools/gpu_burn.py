@@ -40,7 +40,7 @@ def parse(text: str) -> ToolOutput:
     Raises UnreadableOutput for a text without any line of gpu-burn, and for a progress line of unknown form where
     no GPU is FAULTY.
     """
-    cleaned = "\n".join(reading.lines(text))
+    cleaned = "\n".join(reading.tool_lines(text))
     try:
         lines, rest = gpu_burn_progress.read(cleaned)
     except UnreadableOutput:

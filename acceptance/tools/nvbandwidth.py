@@ -1,4 +1,4 @@
-"""NVIDIA's nvbandwidth: its command line, and what its text or JSON is worth (versions 0.4 to 0.10).
+"""NVIDIA's nvbandwidth: its command line, and what its text or JSON is worth (versions 0.1 to 0.10).
 
 It copies 512 MiB between host and GPU and between GPUs, 16 times a sample, by copy engine (`_ce`) or by a kernel (`_sm`), takes the
 median of the samples, and compares what arrived with the pattern that was sent: wrong data ends it with an ASSERT, and that is a *fail*
@@ -60,7 +60,7 @@ def parse(text: str) -> ToolOutput:
     *fail* is wrong data, or a fault of the hardware that CUDA names. *pass* needs at least one testcase with figures, and none that died,
     was unknown, was cut, moved nothing, or gainsays its own sum or the list of devices. Raises UnreadableOutput.
     """
-    lines = reading.lines(text)
+    lines = reading.tool_lines(text)
     wrong = next((line for line in lines if _MISCOMPARE.search(line)), None)
     if wrong is not None:
         return ToolOutput(TOOL, "fail", f"wrong data arrived: '{reading.quote(wrong)}'")

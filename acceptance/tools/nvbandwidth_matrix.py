@@ -41,8 +41,10 @@ class Matrix:
 
     @property
     def of_pairs(self) -> bool:
-        """Whether rows are GPUs too. The description cannot tell: versions 0.6 and 0.7 call them CPUs in bidirectional tests."""
-        return "device_to_device" in self.name
+        """Whether rows are GPUs too. Versions 0.6 and 0.7 call them CPUs in bidirectional tests, so the name tells; but across machines
+        some testcases of that name have one total for each GPU (`All Gpus -> GPU(column)`).
+        """
+        return "device_to_device" in self.name and "(row)" in self.description
 
     @property
     def unit(self) -> str:

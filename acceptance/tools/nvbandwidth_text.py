@@ -11,8 +11,9 @@ from acceptance.tools.nvbandwidth_matrix import TOOL, Found, Matrix, part
 from acceptance.tools.reading import UnreadableOutput
 
 _VERSION = re.compile(r"^nvbandwidth Version: ")
-_DEVICE = re.compile(r"^Device (?P<index>\d{1,4}): \S")
-_RUNNING = re.compile(r"^Running (?P<name>[a-z0-9_]+)\.?$")
+# Across machines each process has a GPU, and rows and columns are numbered by process.
+_DEVICE = re.compile(r"^(?:Device (?P<index>\d{1,4}): \S|Process (?P<process>\d{1,4}) \([^)]*\): device \d{1,4}: \S)")
+_RUNNING = re.compile(r"^Running (?:benchmark )?(?P<name>[a-z0-9_]+)\.?$")
 _WAIVED = re.compile(r"^waived\b[:.]?\s*(?P<name>[a-z0-9_]*)", re.IGNORECASE)
 # Status words of a testcase that gave nothing, and of arguments that it refused.
 _ERROR = re.compile(r"^(?:error|failed|not found)\b", re.IGNORECASE)
@@ -38,11 +39,11 @@ class _Open:
 
 @dataclass(slots=True)
 class _Text:
-    """Where the reading stands."""
+    """Where the reading stands. `devices` has the list of each run: several of one machine may stand in one text."""
 
     found: Found = field(default_factory=Found)
     ours: bool = False
-    devices: list[int] = field(default_factory=list)
+    devices: list[list[str]] = field(default_factory=lambda: [[]])
     running: str | None = None
     open: _Open | None = None
 
@@ -104,8 +105,9 @@ def _line(state: _Text, line: str) -> None:
     _close(state)
     if _VERSION.match(line):
         state.ours = True
+        state.devices.append([])
     elif match := _DEVICE.match(line):
-        state.devices.append(int(match["index"]))
+        state.devices[-1].append(match["index"] or match["process"])
     elif match := _RUNNING.match(line):
         state.running = match["name"]
         if state.running in found.unfinished:
@@ -130,15 +132,16 @@ def read(lines: Iterable[str]) -> Found | None:
             _line(state, line)
     _close(state)
     found = state.found
-    if state.devices:
-        found.devices = len(state.devices)
-        if state.devices != list(range(len(state.devices))):
+    lists = [devices for devices in state.devices if devices]
+    if lists:
+        found.devices = len(lists[0])
+        if any(devices != [str(index) for index in range(found.devices)] for devices in lists):
             found.errors.append(
-                f"its list of {len(state.devices)} devices is not numbered from 0: lines are missing or two runs"
+                f"its list of {found.devices} devices is not numbered from 0, or another run has another: lines are missing"
             )
     bases = [match["base"] for matrix in found.matrices if (match := _OF_THREE.match(matrix.name))]
     cut = next((base for base in bases if bases.count(base) != 3), None)
     if cut is not None:
         found.errors.append(f"the text is cut: {cut} gives three matrices, one for each direction and their total")
-    said = state.ours or state.devices or found.matrices or found.waived or found.unfinished
+    said = state.ours or lists or found.matrices or found.waived or found.unfinished
     return found if said else None

@@ -1,4 +1,4 @@
-r"""p2pBandwidthLatencyTest of the CUDA samples: its command line, and what its text is worth (samples of CUDA 8 to 13).
+r"""p2pBandwidthLatencyTest of the CUDA samples: its command line, and what its text is worth (samples of CUDA 6 to 13).
 
 It copies 160 MB between every two GPUs, five times, with peer access off (through host memory) and on, in one direction and in both;
 then a few bytes, for the latency. How it misleads: it copies zeros and compares nothing, so its text is no proof that one byte arrived
@@ -8,7 +8,8 @@ the staged figure under `P2P=Enabled` as well: `p2p_connectivity` tells the two 
 Readings of pairs, component `gpu0->gpu1` for row 0, column 1. The copy runs on the row's stream and, but for the `read` ones, from row
 to column. A section that the text lacks gives no reading; with one GPU there are no pairs.
 
-- `p2p_connectivity`, count: 1 where the driver offers peer access, else 0.
+- `p2p_connectivity`, count: 1 where the driver offers peer access, else 0. Samples before CUDA 8 print no matrix of it: theirs comes from
+  the lines `Device=0 CAN Access Peer Device=1`, and without those there is none.
 - `p2p_off`, `p2p_on`, GB/s: one direction. `p2p_off_bidirectional`, `p2p_on_bidirectional`, GB/s: both directions added.
 - `p2p_latency_off`, `p2p_latency_on`, us: one small copy, timed by the GPU; `p2p_cpu_latency_off`, `p2p_cpu_latency_on`, us: the time
   that the host needs to queue it.
@@ -26,13 +27,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from acceptance.tools import cuda_error, reading
+from acceptance.tools.p2p_access import Access
 from acceptance.tools.reading import Reading, ToolOutput, UnreadableOutput
 
 TOOL = "p2pBandwidthLatencyTest"
 
 _TITLE = "[P2P (Peer-to-Peer) GPU Bandwidth Latency Test]"
 _DEVICE = re.compile(r"^Device: (?P<index>\d{1,4}), (?P<name>.+)$")
-_ACCESS = re.compile(r"^Device=(?P<row>\d{1,4}) (?P<can>CAN|CANNOT) Access Peer Device=(?P<column>\d{1,4})$")
 # What a heading begins with; such a line in another form is a figure's name that changed.
 _HEADING = re.compile(r"^(?:Unidirectional|Bidirectional) P2P|^P2P=|^P2P Connectivity")
 _BANDWIDTH = re.compile(
@@ -72,7 +73,7 @@ class _Text:
 
     ours: bool = False
     devices: dict[int, str] = field(default_factory=dict)
-    access: dict[tuple[int, int], bool] = field(default_factory=dict)
+    access: Access = field(default_factory=Access)
     headings: list[str] = field(default_factory=list)
     matrices: dict[str, _Matrix] = field(default_factory=dict)
     open: _Matrix | None = None
@@ -134,8 +135,8 @@ def _line(found: _Text, line: str) -> None:
         if int(match["index"]) in found.devices:
             raise UnreadableOutput(TOOL, line, "a device is listed twice: give one run at a time")
         found.devices[int(match["index"])] = match["name"]
-    elif match := _ACCESS.match(line):
-        found.access[int(match["row"]), int(match["column"])] = match["can"] == "CAN"
+    elif found.access.take(line):
+        pass
     elif _HEADING.match(line):
         found.headings.append(_heading(line))
     elif match := _COLUMNS.match(line):
@@ -156,7 +157,10 @@ def _worthless(found: _Text) -> str | None:
     """Why a text that could be read proves nothing, or None."""
     if found.open is not None:
         return f"the text is cut: {found.open.name} ends after row {len(found.open.rows) - 1} of {found.open.width}"
-    missing = [name for name in (*_NEEDED, *found.headings) if name not in found.matrices]
+    # Old samples print groups of GPUs for the connectivity matrix; if they print pairs as well, those must be whole.
+    grouped = None if found.access.pairs else found.access.grouped()
+    needed = [name for name in (*_NEEDED, *found.headings) if grouped is None or name != _CONNECTIVITY]
+    missing = [name for name in needed if name not in found.matrices]
     missing += [
         two
         for pair in _TOGETHER
@@ -165,7 +169,7 @@ def _worthless(found: _Text) -> str | None:
     ]
     if missing:
         return f"the text is cut: the matrix of {missing[0]} is missing"
-    count = found.matrices[_CONNECTIVITY].width
+    count = grouped or found.matrices[_CONNECTIVITY].width
     if found.devices and sorted(found.devices) != list(range(count)):
         return f"it lists {len(found.devices)} devices and a matrix of {count}: lines are missing"
     for matrix in found.matrices.values():
@@ -174,7 +178,7 @@ def _worthless(found: _Text) -> str | None:
         for row, column, value in _cells(matrix):
             if matrix.name != _CONNECTIVITY and not 0 < value < math.inf:
                 return f"{matrix.name} of {_component(row, column)} is {value:.2f}: nothing was measured there"
-    for (row, column), can in found.access.items():
+    for (row, column), can in found.access.pairs.items():
         if not (row < count and column < count and found.matrices[_CONNECTIVITY].rows[row][column] == can):
             return f"its line about device {row} and peer {column} gainsays the connectivity matrix"
     return None
@@ -198,7 +202,7 @@ def parse(text: str) -> ToolOutput:
     It says that copies ran, not that they were right. Raises UnreadableOutput.
     """
     found = _Text()
-    kept = [line.strip().removeprefix("> ").strip() for line in reading.lines(text)]
+    kept = [line.strip().removeprefix("> ").strip() for line in reading.tool_lines(text)]
     trouble = cuda_error.died(kept)
     if trouble is not None:
         return ToolOutput(TOOL, "fail" if trouble.hardware else "error", trouble.reason)
@@ -209,13 +213,17 @@ def parse(text: str) -> ToolOutput:
         if reason is None:
             raise UnreadableOutput(TOOL, reading.first_line(text), "the text holds no line of p2pBandwidthLatencyTest")
         return ToolOutput(TOOL, "error", reason)
+    if _CONNECTIVITY not in found.matrices and (rows := found.access.rows()):
+        found.matrices[_CONNECTIVITY] = _Matrix(_CONNECTIVITY, len(rows), rows)
     why = _worthless(found)
     if why is not None:
         return ToolOutput(TOOL, "error", why)
-    matrix = found.matrices[_CONNECTIVITY]
-    peers = sum(value == 1 for row, column, value in _cells(matrix) if row != column)
-    pairs = matrix.width * (matrix.width - 1)
-    reason = f"{matrix.width} devices, peer access in {peers} of {pairs} ordered pairs; no data was compared"
+    matrix = found.matrices.get(_CONNECTIVITY)
+    access = f"in {len(found.access.groups or ())} groups"
+    if matrix is not None:
+        peers = sum(value == 1 for row, column, value in _cells(matrix) if row != column)
+        access = f"peer access in {peers} of {matrix.width * (matrix.width - 1)} ordered pairs"
+    reason = f"{found.matrices['p2p_off'].width} devices, {access}; no data was compared"
     return ToolOutput(TOOL, "pass", reason, tuple(_readings(found)))
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
+
+from acceptance.tools import log_prefix
 
 Outcome = Literal["pass", "fail", "error"]
 
@@ -110,7 +112,20 @@ def lines(text: str) -> tuple[str, ...]:
     recordings that people send come out of mails, issues and forums: a `> ` before *every* line, an indentation common to *every*
     line, and `**` around a line. A mark on some lines only stays: it is the text's own.
     """
-    found = [_ANSI.sub("", line).rstrip() for line in _LINE_END.split(text.removeprefix("\ufeff"))]
+    return _tidied(_LINE_END.split(text.removeprefix("\ufeff")))
+
+
+def tool_lines(text: str) -> tuple[str, ...]:
+    """The same for the output of a program that was run by hand, in a container, or on many machines: what container runtimes, log
+    collectors and launchers put before every line goes too.
+    """
+    plain = _tidied(text.removeprefix("\ufeff").split("\n"))
+    freed = log_prefix.taken_off(plain)
+    return lines(text if freed == list(plain) else "\n".join(freed))
+
+
+def _tidied(raw: Sequence[str]) -> tuple[str, ...]:
+    found = [_ANSI.sub("", line).rstrip() for line in raw]
     inked = [line for line in found if line]
     if inked and all(line.lstrip().startswith(">") for line in inked):
         found = [line.lstrip()[1:] for line in found]

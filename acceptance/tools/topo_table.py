@@ -29,6 +29,9 @@ _NUMBERED = re.compile(r"(?:GPU|NIC|NVSwitch)\d+")
 _HEADINGS = ("CPU Affinity", "NUMA Affinity", "GPU NUMA ID")
 _HEADING = re.compile(r"CPU ?Affinity|NUMA ?Affinity|GPU NUMA ID")
 _AFFINITY = re.compile(r"N/A|\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*")
+# A table of Markdown: bars around the cells, and a line of dashes under the header.
+_BARS = re.compile(r"^\s*\|.*\|$")
+_DASHES = re.compile(r"^[\s|:-]+$")
 _ROW_LIKE = re.compile(rf"\s*(?:(?:GPU|NIC)\d+|mlx\d+_\d+)\s+(?:{_CELL.pattern})(?:\s|$)")
 
 # What nvidia-smi says instead of a matrix, with the cure.
@@ -95,28 +98,31 @@ class _Open:
 
     def _affinity(self) -> dict[str, Mapping[str, str | None]]:
         tails = {name: re.sub(r",\s+", ",", tail) for name, tail in self.tails.items()}
+        gpus = {name: tail for name, tail in tails.items() if _GPU.fullmatch(name)}
+        # All GPUs have the same cells; where some are empty for some GPUs only, each row must tell by itself which.
+        alike = len({len(tail.split()) for tail in gpus.values()}) == 1
         for name, tail in tails.items():
-            # Only GPUs have affinities, and all have the same: a row with fewer is cut.
-            wanted = len(tails["GPU0"].split()) if _GPU.fullmatch(name) else 0
-            if (
-                len(tail.split()) != wanted
-                or wanted > len(self.headings)
-                or not all(map(_AFFINITY.fullmatch, tail.split()))
-            ):
+            words = tail.split()
+            told = (alike or self._cells(tail) is not None) if name in gpus else not words
+            if not told or len(words) > len(self.headings) or not all(map(_AFFINITY.fullmatch, words)):
                 raise UnreadableOutput(
                     self.tool, f"{name} ... {tail.strip()}", "the affinities of a row are cut or unknown"
                 )
-        return {name: self._values(tail) for name, tail in tails.items() if _GPU.fullmatch(name)}
+        return {name: self._values(tail) for name, tail in gpus.items()}
+
+    def _cells(self, tail: str) -> list[str] | None:
+        """What stands under each heading, empty for nothing; None where that cannot be told."""
+        values = tail.split()
+        if len(values) == len(self.headings):
+            return values
+        # Under a hypervisor, and without CPUs, cells are empty. The driver's tabs tell which: one after each, two after `NUMA Affinity`.
+        fields = [field.strip() for field in tail.split("\t")[1:]]
+        if len(self.headings) < len(_HEADINGS) or len(fields) != len(_HEADINGS) + 1 or fields[2]:
+            return None
+        return [fields[0], fields[1], fields[3]]
 
     def _values(self, tail: str) -> dict[str, str | None]:
-        values = tail.split()
-        if len(values) < len(self.headings):
-            # Under a hypervisor cells are empty. The driver's own tabs tell which: one after each, two after `NUMA Affinity`.
-            fields = [field.strip() for field in tail.split("\t")[1:]]
-            if len(self.headings) < len(_HEADINGS) or len(fields) != len(_HEADINGS) + 1 or fields[2]:
-                return {}
-            values = [fields[0], fields[1], fields[3]]
-        pairs = zip(self.headings, values, strict=True)
+        pairs = zip(self.headings, self._cells(tail) or (), strict=False)
         return {heading: None if value == "N/A" else value for heading, value in pairs if value}
 
 
@@ -143,11 +149,22 @@ def _checked(tool: str, line: str, names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
+def _plain(text: str) -> list[str]:
+    """The lines with something on them, freed of the bars of a table in Markdown."""
+    found = []
+    for line in filter(str.strip, reading.tool_lines(text)):
+        if not _BARS.match(line):
+            found.append(line)
+        elif not _DASHES.match(line):
+            found.append(line.replace("|", " "))
+    return found
+
+
 def tables(tool: str, text: str) -> tuple[Table, ...]:
     """Every matrix in a text, in its order; none when it holds none. Raises UnreadableOutput for one that is not whole."""
     found: list[Table] = []
     current: _Open | None = None
-    for line in filter(str.strip, reading.lines(text)):
+    for line in _plain(text):
         if current is not None:
             current.row(line)
         elif (current := _header(tool, line)) is None and _ROW_LIKE.match(line):
@@ -169,7 +186,7 @@ def one(found: Sequence[Table]) -> Table | None:
 
 def trouble(tool: str, text: str) -> str:
     """Why a text holds no matrix, with the cure. Raises UnreadableOutput when it does not say."""
-    for line in reading.lines(text):
+    for line in reading.tool_lines(text):
         for pattern, cure in _TROUBLES:
             if pattern.search(line):
                 return f"nvidia-smi could not do it: '{reading.quote(line)}'; {cure}"

@@ -103,6 +103,54 @@ def test_older_text() -> None:
     assert dict(output.reading("host_to_device_memcpy_ce")) == {"gpu0": 6.20, "gpu1": 12.36}
 
 
+def test_the_oldest_text_calls_its_testcases_benchmarks() -> None:
+    text = host("6.20", "12.36").replace("Running ", "Running benchmark ")
+    assert dict(nvbandwidth.parse(text).reading("host_to_device_memcpy_ce")) == {"gpu0": 6.20, "gpu1": 12.36}
+
+
+def run(*devices: int, name: str, total: str = "50.00") -> str:
+    """A whole run of one testcase with figures of two GPUs."""
+    shown = "".join(f"Device {index}: NVIDIA L40S (00000000:{index + 1:02x}:00)\n" for index in devices)
+    return f"nvbandwidth Version: v0.6\n\n{shown}\n" + host("20.00", "30.00", name=name, total=total)
+
+
+def test_several_runs_of_one_machine() -> None:
+    one = run(0, 1, name="host_to_device_memcpy_ce")
+    output = nvbandwidth.parse(one + run(0, 1, name="device_to_host_memcpy_ce"))
+    assert (output.outcome, output.reason) == ("pass", "measured 2 matrices")
+    for other in ((0,), (1,), (0, 2), (0, 1, 2), (0, 1, 0, 1)):
+        output = nvbandwidth.parse(one + run(*other, name="device_to_host_memcpy_ce"))
+        assert output.outcome == "error"
+        assert "or another run has another" in output.reason
+    with pytest.raises(UnreadableOutput, match="comes twice"):
+        nvbandwidth.parse(one + one)
+
+
+def across(*processes: int) -> str:
+    shown = "".join(f"Process {rank} (node-{rank // 2}): device {rank % 2}: NVIDIA GB200\n" for rank in processes)
+    pairs = "multinode_device_to_device_memcpy_write_ce"
+    totals = "multinode_device_to_device_all_to_one_write_sm"
+    return (
+        f"nvbandwidth Version: v0.7\nMPI version: Open MPI v4.1.4\n{shown}\nRunning {pairs}.\n{D2D}"
+        "           0         1         2\n 0       N/A    798.00    797.00\n 1    798.00       N/A    797.50\n"
+        f" 2    797.00    798.50       N/A\n\nSUM {pairs} 4786.00\n\nRunning {totals}.\n"
+        "memcpy SM All Gpus -> GPU(column) total bandwidth (GB/s)\n           0         1         2\n"
+        f" 0    800.00    801.00    802.00\n\nSUM {totals} 2403.00\n"
+    )
+
+
+def test_across_machines_rows_and_columns_are_processes() -> None:
+    output = nvbandwidth.parse(across(0, 1, 2))
+    assert (output.outcome, output.reason) == ("pass", "measured 2 matrices")
+    assert output.reading("multinode_device_to_device_memcpy_write_ce").keys() == PAIRS
+    assert output.reading("multinode_device_to_device_all_to_one_write_sm").keys() == GPUS
+    for lost in ((0, 1), (1, 2), (0, 2)):
+        assert nvbandwidth.parse(across(*lost)).outcome == "error"
+    row = " 1    798.00       N/A    797.50\n"
+    with pytest.raises(UnreadableOutput, match="row 1 of 3 figures"):
+        nvbandwidth.parse(across(0, 1, 2).replace(row, ""))
+
+
 def test_one_to_all_has_one_row_of_gpus() -> None:
     text = host("N/A", "43.10", name="one_to_all_write_ce", total="43.10").replace("CPU(row)", "GPU(row)")
     assert dict(nvbandwidth.parse(text).reading("one_to_all_write_ce")) == {"gpu1": 43.10}

@@ -89,6 +89,65 @@ def test_an_old_version_has_no_cpu_tables() -> None:
         output.reading("p2p_cpu_latency_on")
 
 
+PAIR_LINES = "".join(
+    f"Device={row} {'CAN' if {row, column} == {0, 1} else 'CANNOT'} Access Peer Device={column}\n"
+    for row in range(3)
+    for column in range(3)
+    if row != column
+)
+
+
+def grouped(pairs: str = PAIR_LINES, groups: str = "[0 1]\n[2]\n") -> str:
+    """Three GPUs as the samples before CUDA 8 print them."""
+    text = "[P2P (Peer-to-Peer) GPU Bandwidth Latency Test]\n"
+    text += "".join(f"Device: {index}, Tesla K40m, pciBusID: {index + 5}\n" for index in range(3))
+    text += f"{pairs}\nP2P Cliques: \n{groups}"
+    heads = [
+        f"{way} P2P={p2p} Bandwidth" for way in ("Unidirectional", "Bidirectional") for p2p in ("Disabled", "Enabled")
+    ]
+    for unit, head in [
+        *(("GB/s", head) for head in heads),
+        ("us", "P2P=Disabled Latency"),
+        ("us", "P2P=Enabled Latency"),
+    ]:
+        text += f"{head} Matrix ({unit})\n   D\\D     0      1      2 \n"
+        text += "".join(f"     {row}   9.87  10.12  11.30 \n" for row in range(3))
+    return text
+
+
+def test_groups_of_gpus_instead_of_a_connectivity_matrix() -> None:
+    output = p2p_bandwidth.parse(grouped())
+    assert (output.outcome, output.reason) == (
+        "pass",
+        "3 devices, peer access in 2 of 6 ordered pairs; no data was compared",
+    )
+    assert {pair for pair, can in output.reading("p2p_connectivity").items() if can} == {"gpu0->gpu1", "gpu1->gpu0"}
+    assert output.reading("p2p_on")["gpu2->gpu0"] == 9.87
+    without = p2p_bandwidth.parse(grouped(pairs=""))
+    assert (without.outcome, without.reason) == ("pass", "3 devices, in 2 groups; no data was compared")
+    assert without.readings == tuple(one for one in output.readings if one.name != "p2p_connectivity")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        grouped(groups="[0 1]\n"),
+        grouped(groups="[2]\n"),
+        grouped(groups=""),
+        grouped(pairs="", groups="[0 1]\n"),
+        grouped(pairs="", groups="[1 2]\n"),
+        grouped(pairs="", groups=""),
+        grouped(pairs="".join(PAIR_LINES.splitlines(True)[1:])),
+        grouped(pairs=PAIR_LINES + "Device=3 CAN Access Peer Device=0\n"),
+        grouped().replace("P2P Cliques: \n", ""),
+        grouped(pairs="").replace("P2P Cliques: \n", ""),
+    ],
+    ids=itertools.count(),
+)
+def test_groups_with_a_line_lost_or_added(text: str) -> None:
+    assert p2p_bandwidth.parse(text).outcome == "error"
+
+
 def test_one_gpu_has_no_pairs() -> None:
     output = p2p_bandwidth.parse(ONE)
     assert output.reason.startswith("1 devices, peer access in 0 of 0")

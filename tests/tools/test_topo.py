@@ -109,6 +109,24 @@ def test_affinities(row: str, cpu: str | None, numa: str | None, memory: str | N
     assert (found.cpu_affinity["gpu0"], found.numa_affinity["gpu0"], found.gpu_numa["gpu0"]) == (cpu, numa, memory)
 
 
+def test_gpus_without_cpus_beside_gpus_with_some() -> None:
+    head = "\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n"
+    found = topo.matrix(head + "GPU0\t X \tNV18\t\t0\t\tN/A\nGPU1\tNV18\t X \t1,3\t1\t\tN/A\n")
+    assert dict(found.cpu_affinity) == {"gpu0": None, "gpu1": "1,3"}
+    assert dict(found.numa_affinity) == {"gpu0": "0", "gpu1": "1"}
+    for cut in ("GPU0\t X \tNV18\t0-31\t0\n", "GPU0  X  NV18    0   N/A\n"):
+        with pytest.raises(UnreadableOutput, match="cut or unknown"):
+            topo.matrix(head + cut + "GPU1\tNV18\t X \t1,3\t1\t\tN/A\n")
+
+
+@pytest.mark.parametrize("corner", ["| | GPU0 | GPU1 | CPU Affinity |", "| GPU0 | GPU1 | CPU Affinity | |"])
+def test_a_table_in_markdown(corner: str) -> None:
+    text = f"{corner}\n|---|:-:|---|---|\n| GPU0 | X | PIX | 0-7 |\n| GPU1 | PIX | X | 0-7 |\n"
+    assert topo.parse(text).reason == "2 GPUs: gpu0-gpu1 PIX"
+    with pytest.raises(UnreadableOutput):
+        topo.parse(text.replace("| GPU1 | PIX | X | 0-7 |\n", ""))
+
+
 @pytest.mark.parametrize("text", [EIGHT, OLD, EMPTY, BRIDGED, ISLANDS])
 def test_tabs_blanks_and_what_stands_around_change_nothing(text: str) -> None:
     whole = topo.parse(text)
