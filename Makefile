@@ -4,6 +4,7 @@ PROFILE ?= accept
 STATION ?= auto
 OUT     ?= reports
 ONLY    ?=
+GPUS    ?=
 BURN    ?=
 IMAGE   ?=
 BASE    ?=
@@ -12,7 +13,7 @@ RUN     ?= $(OUT)/latest
 
 RIGPROOF := .venv/bin/rigproof
 ARGS = --profile "$(PROFILE)" --station "$(STATION)" --out "$(OUT)" \
-       $(if $(MACHINE),--machine "$(MACHINE)") $(if $(ONLY),--only "$(ONLY)") $(if $(BURN),--burn "$(BURN)") \
+       $(if $(MACHINE),--machine "$(MACHINE)") $(if $(ONLY),--only "$(ONLY)") $(if $(GPUS),--gpus "$(GPUS)") $(if $(BURN),--burn "$(BURN)") \
        $(if $(IMAGE),--image "$(IMAGE)")
 
 .DEFAULT_GOAL := help
@@ -23,7 +24,7 @@ help: ## list these targets
 	@echo
 	@awk -F ':.*## ' '/^[a-z0-9 -]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
-	@echo 'settings: MACHINE=FILE PROFILE=smoke|accept|nightly|soak STATION=auto|docker|host OUT=DIR ONLY=EXPR BURN=SECONDS IMAGE=REF RUN=DIR PYTHON=python3'
+	@echo 'settings: MACHINE=FILE PROFILE=smoke|accept|nightly|soak STATION=auto|docker|host OUT=DIR ONLY=EXPR GPUS=0,1 BURN=SECONDS IMAGE=REF RUN=DIR PYTHON=python3'
 
 # Both stamps are files of .venv, so that removing it is enough to start afresh.
 .venv/.run: pyproject.toml scripts/venv
@@ -73,6 +74,7 @@ lint: .venv/.test ## layout, habits, import rule and types, through tox
 bench: .venv/.test ## what the harness itself costs (COLD=1 also builds the image from nothing)
 	@.venv/bin/python benchmarks/harness.py
 	@.venv/bin/python benchmarks/cpu_gemm.py
+	@.venv/bin/python benchmarks/gpu_watch.py
 	@.venv/bin/python benchmarks/container.py $(if $(COLD),--cold)
 
 clean: ## remove what make has built (not the reports)

@@ -15,7 +15,17 @@ from typing import Any, NoReturn
 from acceptance import __version__
 
 USAGE, UNJUDGED = 2, 3
-TOOLS = ("kernel-log", "stress-ng", "stressapptest")
+TOOLS = (
+    "gpu-burn",
+    "deviceQuery",
+    "bandwidthTest",
+    "p2pBandwidthLatencyTest",
+    "nvbandwidth",
+    "topo",
+    "kernel-log",
+    "stress-ng",
+    "stressapptest",
+)
 EPILOG = "Exit codes: 0 PASS, 1 FAIL, 3 UNJUDGED (an error, a skip that nobody waived, or stopped), 2 for a mistake in the call."
 
 
@@ -51,6 +61,13 @@ def _patterns(text: str) -> tuple[str, ...]:
     return found
 
 
+def _gpus(text: str) -> tuple[str, ...]:
+    found = tuple(part.strip() for part in text.split(",") if part.strip())
+    if not found:
+        raise argparse.ArgumentTypeError("name at least one GPU by its index or UUID")
+    return found
+
+
 def _run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--machine", metavar="FILE", type=_path, help="machine file: what should be there, limits of its own, waivers"
@@ -78,6 +95,13 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
         type=_patterns,
         default=(),
         help="checks by id, subject or shell pattern, with commas: cpu,memory.*",
+    )
+    parser.add_argument(
+        "--gpus",
+        metavar="LIST",
+        type=_gpus,
+        default=(),
+        help="GPUs to test, by index or UUID, with commas (default: all; a run of some of them is no acceptance)",
     )
     parser.add_argument(
         "--burn", metavar="SECONDS", type=_seconds, help="how long each burn lasts, in place of the profile's time"

@@ -2,10 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import permutations
 
+from acceptance.judge.dtype import DTYPES, native_dtypes
 from acceptance.judge.machine import Machine
-from acceptance.observe.inventory import Inventory, gpus
+from acceptance.observe.gpu_counters import GpuCounters
+from acceptance.observe.inventory import Gpu, Inventory, gpus
+from acceptance.observe.nvml import NvmlDevice
+
+# Counters and sensors that some GPUs have and others do not, by the class of components that has them.
+COUNTERS: Mapping[str, Callable[[GpuCounters], object | None]] = {
+    "gpu-ecc": lambda counters: counters.ecc_uncorrected,
+    "gpu-remap": lambda counters: counters.remap_failed,
+    "gpu-retired": lambda counters: _all(counters.retired_single, counters.retired_double, counters.retired_pending),
+    "gpu-replay": lambda counters: counters.pcie_replays,
+    "gpu-nvlink-replay": lambda counters: counters.nvlink_replays,
+    "gpu-nvlink-recovery": lambda counters: counters.nvlink_recoveries,
+    "gpu-nvlink-crc": lambda counters: counters.nvlink_crc_errors,
+}
+# All GPUs of the test: what a program that uses them all proves of none of them by name.
+TOGETHER = "gpus"
+
+
+def _all(*parts: object | None) -> object | None:
+    """Something where every part is there, else None."""
+    return None if None in parts else parts
 
 
 def core_name(siblings: tuple[int, ...]) -> str:
@@ -13,13 +35,16 @@ def core_name(siblings: tuple[int, ...]) -> str:
     return f"core:{siblings[0]}"
 
 
-def resolve(machine: Machine | None, inventory: Inventory, sensors: frozenset[str]) -> dict[str, tuple[str, ...]]:
-    """Every class of components with its members on this machine.
+def gpu_count(machine: Machine | None, inventory: Inventory) -> int:
+    """How many GPUs are due: NVIDIA's display functions on the PCI bus, or those declared if they are more; never NVML's own list."""
+    return max(len(gpus(inventory)), (machine.gpu_count() or 0) if machine else 0)
 
-    GPUs are the NVIDIA display functions on the PCI bus or as many as are declared, whichever is more: never NVML's own list.
-    """
+
+def resolve(
+    machine: Machine | None, inventory: Inventory, sensors: frozenset[str], names: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
+    """Every class of components with its members on this machine; `names` are the GPUs that are tested."""
     groups = [group.cores for group in inventory.cpu.core_groups]
-    seen, declared = len(gpus(inventory)), (machine.gpu_count() or 0) if machine else 0
     return {
         "machine": ("machine",),
         "system": ("system",),
@@ -31,11 +56,65 @@ def resolve(machine: Machine | None, inventory: Inventory, sensors: frozenset[st
         "cpu-throttle-counter": ("cpu",) if "cpu_throttle_count" in sensors else (),
         "cpuburn": ("cpu",) if machine and machine.cpu.cpuburn else (),
         "disk": tuple(disk.component for disk in inventory.disks),
-        "gpu": tuple(f"gpu{index}" for index in range(max(seen, declared))),
         "dimm": tuple(f"dimm:{dimm.slot}" for dimm in machine.memory.dimm) if machine else (),
         "declared-disk": tuple(f"declared-disk:{index + 1}" for index in range(len(machine.disk))) if machine else (),
         "declared-link": tuple(f"net:{link.name}" for link in machine.network) if machine else (),
+        **_gpus(machine, inventory, names),
     }
+
+
+def pair_name(first: str, second: str) -> str:
+    """The path from one GPU to another."""
+    return f"{first}->{second}"
+
+
+def _gpus(machine: Machine | None, inventory: Inventory, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """The classes of GPUs. Which counters a card has is taken from its answers before the run."""
+    known = {device.pci_address: device for device in inventory.nvml.devices if device.pci_address is not None}
+    due = [gpu for gpu in gpus(inventory) if gpu.name in names]
+    devices = [(gpu, known[gpu.pci_address]) for gpu in due if gpu.pci_address in known]
+    models = [gpu.model for gpu in due]
+    declared = [gpu.nvlink_links for gpu in machine.gpu for _ in range(gpu.count)] if machine else []
+    wired = {f"gpu{index}" for index, links in enumerate(declared) if links is not None}
+    found = {
+        "gpu": tuple(names),
+        "gpus": (TOGETHER,) if names else (),
+        "gpus-paired": (TOGETHER,) if len(names) > 1 else (),
+        "gpu-with-peers": tuple(gpu.name for gpu in due if gpu.model is not None and models.count(gpu.model) > 1),
+        "gpu-pair": tuple(pair_name(a, b) for a, b in permutations(names, 2)),
+        "gpu-nvlink": tuple(gpu.name for gpu, device in devices if device.links or gpu.name in wired),
+        "gpu-nvlink-up": tuple(gpu.name for gpu, device in devices if any(link.active for link in device.links)),
+        "gpu-memory-thermometer": tuple(
+            gpu.name for gpu, device in devices if device.traits is not None and device.traits.memory_thermometer
+        ),
+    }
+    for name, offered in COUNTERS.items():
+        found[name] = tuple(
+            gpu.name for gpu, device in devices if device.counters is not None and offered(device.counters) is not None
+        )
+    formats = {gpu.name: _formats(device) for gpu, device in devices}
+    for dtype in DTYPES:
+        own = tuple(name for name in names if dtype in formats.get(name, DTYPES))
+        found[f"gpu-{dtype}"] = own
+        found[f"gpu-{dtype}-with-peers"] = tuple(name for name in own if name in found["gpu-with-peers"])
+    found["gpu-peers"] = tuple(pair_name(a, b) for a, b in permutations(names, 2) if _copies(a, b, devices, inventory))
+    found["gpus-peered"] = (TOGETHER,) if found["gpu-peers"] else ()
+    return found
+
+
+def _formats(device: NvmlDevice) -> tuple[str, ...]:
+    """The number formats that a GPU has itself; all of them where the driver does not tell what it is: then nothing is left out."""
+    capability = device.traits.compute_capability if device.traits is not None else None
+    return DTYPES if capability is None else native_dtypes(capability)
+
+
+def _copies(first: str, second: str, devices: Sequence[tuple[Gpu, NvmlDevice]], inventory: Inventory) -> bool:
+    """Whether the driver says that one GPU can read and write the other's memory."""
+    index = {gpu.name: device.index for gpu, device in devices}
+    return any(
+        (pair.a, pair.b) == (index.get(first), index.get(second)) and pair.p2p_read == pair.p2p_write == "ok"
+        for pair in inventory.nvml.pairs
+    )
 
 
 def not_offered(components: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
@@ -51,4 +130,29 @@ def not_offered(components: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
         found.append("slow cores: a core is held against others of its kind, and there is only one")
     if not components["disk"]:
         found.append("disk health: no disk was found")
-    return tuple(found)
+    return (*found, *_gpus_do_not_offer(components))
+
+
+def _gpus_do_not_offer(components: Mapping[str, tuple[str, ...]]) -> list[str]:
+    due = components["gpu"]
+    reasons = (
+        ("gpu-ecc", "memory errors: no ECC counters (GeForce has none, or ECC is off: `nvidia-smi -q -d ECC`)"),
+        ("gpu-replay", "PCIe replays: the driver shows no counter"),
+    )
+    found = []
+    for name, reason in reasons:
+        if without := [gpu for gpu in due if gpu not in components[name]]:
+            found.append(f"{', '.join(without)}: {reason}")
+    linked = ("gpu-nvlink-replay", "gpu-nvlink-recovery", "gpu-nvlink-crc")
+    uncounted = [gpu for gpu in components["gpu-nvlink-up"] if not all(gpu in components[name] for name in linked)]
+    if uncounted:
+        found.append(f"{', '.join(uncounted)}: NVLink errors: the driver does not show every counter of them")
+    # One of two ways in which memory that went bad is put aside: rows since Ampere, pages before.
+    unread = [gpu for gpu in due if gpu not in components["gpu-remap"] and gpu not in components["gpu-retired"]]
+    if unread:
+        found.append(f"{', '.join(unread)}: remapped rows and retired pages: the driver shows neither")
+    if len(due) == 1:
+        found.append("slow GPUs: a GPU is held against others of its model, and there is only one")
+    elif alone := [gpu for gpu in due if gpu not in components["gpu-with-peers"]]:
+        found.append(f"{', '.join(alone)}: a GPU is held against others of its model, and this is the only one of its")
+    return found

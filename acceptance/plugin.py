@@ -22,7 +22,9 @@ from acceptance.provided import Provided, check_id
 MARKS = (
     "session(name): where the check runs: host-before, load, host-after",
     "measures(name, unit, per, fact=False, waivable=True): one measurement of the check; {name} in it is a parameter of the test",
-    "costs(seconds, load=None, per_gib=0.0): expected seconds of the check, beside those of the named load, and for each GiB tested",
+    "costs(seconds, load=None, per_gib=0.0, per_gpu=0.0, slack=0.0, heats=False): expected seconds of the check, beside those of the named "
+    "load ({name} in it is a parameter of the test), and for each GiB and each GPU tested; slack is how much longer its programs may take, "
+    "heats marks a load of full use",
     "gate: when this check does not pass, nothing after its session is run",
 )
 
@@ -73,6 +75,10 @@ def describe(item: pytest.Item) -> Collected:
         ]
     except (IndexError, KeyError, TypeError) as error:
         raise pytest.UsageError(f"{name}: the mark measures takes a name, a unit and a per ({error})") from error
+    try:
+        load = costs.kwargs["load"].format(**parameters) if costs.kwargs.get("load") else None
+    except (IndexError, KeyError) as error:
+        raise pytest.UsageError(f"{name}: its load names a parameter that the test has not ({error})") from error
     if not measures:
         raise pytest.UsageError(f"{name}: a check measures something: add the mark measures")
     return Collected(
@@ -81,8 +87,11 @@ def describe(item: pytest.Item) -> Collected:
         session=where.args[0],
         measures=tuple(reversed(measures)),  # marks come innermost first; the file's order is the one people read
         seconds=costs.args[0],
-        load=costs.kwargs.get("load"),
+        load=load,
         seconds_per_gib=costs.kwargs.get("per_gib", 0.0),
+        seconds_per_gpu=costs.kwargs.get("per_gpu", 0.0),
+        slack=costs.kwargs.get("slack", 0.0),
+        heats=costs.kwargs.get("heats", False),
         gate=item.get_closest_marker("gate") is not None,
     )
 
@@ -205,7 +214,10 @@ def belt_s(planned: PlannedCheck) -> float:
 def sentence(error: BaseException) -> str:
     """An unexpected exception in one line; the traceback stays in the session's log."""
     text = " ".join(str(error).split()) or type(error).__name__
-    known = type(error).__module__.startswith("acceptance.")
+    # A suite is loaded by its file, so its own exceptions are told by that.
+    module = sys.modules.get(type(error).__module__)
+    own = Path(getattr(module, "__file__", None) or "/").is_relative_to(session.SUITES.parent)
+    known = own or type(error).__module__.startswith("acceptance.")
     return text if known else f"{type(error).__name__}: {text}"
 
 

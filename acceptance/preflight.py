@@ -13,7 +13,8 @@ from acceptance.deadline import Deadline
 from acceptance.image import inputs
 from acceptance.judge.plan import Plan
 from acceptance.judge.record import Note
-from acceptance.observe.inventory import Inventory, gpus
+from acceptance.observe import readiness
+from acceptance.observe.inventory import Gpu, Inventory, gpus
 from acceptance.place import Host, Station, StationError
 from acceptance.preparation import Options
 
@@ -104,8 +105,13 @@ def remark(name: str, reference: str | None = None) -> str | None:
     return look(name, reference)[1]
 
 
+def due_gpus(plan: Plan, inventory: Inventory) -> tuple[Gpu, ...]:
+    """The GPUs that the plan tests, of those that are there."""
+    return tuple(gpu for gpu in gpus(inventory) if gpu.name in plan.gpus)
+
+
 def stops_at_the_gate(plan: Plan, inventory: Inventory) -> bool:
-    """Whether a GPU is missing, dead, or without its driver, so that the run ends at `gpu.present` before any load.
+    """Whether a GPU is missing, dead, without its driver, or not set up to be tested, so that the run ends at a gate before any load.
 
     Then that check must speak, within seconds: building an image, or saying that a dead card has no device node, would only delay it.
     """
@@ -114,8 +120,11 @@ def stops_at_the_gate(plan: Plan, inventory: Inventory) -> bool:
     for due in (due for check in plan.checks if check.id == "gpu.present" for due in check.due):
         if due.measurement == "gpu_count" and due.limit is not None and due.limit.grade(len(found)) == "fail":
             return True
+    due_now = due_gpus(plan, inventory)
+    if any(check.id == "gpu.ready" for check in plan.checks) and readiness.obstacles(inventory, due_now):
+        return True
     gated = any(check.id == "gpu.present" for check in plan.checks)
-    whole = all(gpu.answers and drivers[gpu.pci_address] == "nvidia" and gpu.nvml_index is not None for gpu in found)
+    whole = all(gpu.answers and drivers[gpu.pci_address] == "nvidia" and gpu.nvml_index is not None for gpu in due_now)
     return gated and not whole
 
 
@@ -134,7 +143,7 @@ def choose(
     if stops_at_the_gate(plan, inventory):
         return (
             Host(),
-            "no container is prepared: a GPU that is due is not there as it should be, and the run stops at gpu.present",
+            "no container is prepared: a GPU that is due is not there as it should be, or not set up for a test, and the run stops there",
         )
     boot = clock.boot_id(root)
     try:
@@ -144,7 +153,7 @@ def choose(
     except station.TROUBLE as error:
         raise StationError(f"the container engine fails ({station.first_line(error)}): {ENGINE_CURE}") from error
     told = _image(found, reference, identity, say, options.out / "image", root)
-    due = gpus(inventory)
+    due = due_gpus(plan, inventory)
     grant = gpu_grant.choose(due, found.engine.facts, driver_files.find(root) if due else gpu_grant.DriverFiles())
     return (
         station.Docker(

@@ -9,13 +9,15 @@ from pathlib import Path
 
 import msgspec
 
-from acceptance import command, components, fixtures, profile, session
+from acceptance import command, components, fixtures, gpu_limits, profile, selection, session
 from acceptance.deadline import Deadline
 from acceptance.judge import advice, expectation, limits, machine, plan
 from acceptance.judge.limits import LimitBook, Override
 from acceptance.judge.machine import Machine
 from acceptance.judge.plan import Plan
-from acceptance.observe.inventory import Inventory, observe
+from acceptance.judge.record import Observed
+from acceptance.observe import topology
+from acceptance.observe.inventory import Inventory, gpus, observe
 from acceptance.observe.telemetry import Sensors
 
 # What the memory test fills of the free RAM where the machine file does not say: room stays for the system and for our own logs.
@@ -45,6 +47,7 @@ class Options:
     out: Path = Path("reports")
     only: tuple[str, ...] = ()
     burn_s: float | None = None
+    gpus: tuple[str, ...] = ()
     root: Path = Path("/")
 
 
@@ -57,6 +60,14 @@ class Prepared:
     inventory: Inventory
     plan: Plan
     profile_summary: str
+
+    def matrix(self) -> topology.Topology:
+        """How GPUs and network cards reach each other."""
+        return topology.build(self.inventory, self.inventory.places)
+
+    def observed(self) -> Observed:
+        """The machine as it shows itself, as a record."""
+        return Observed(msgspec.to_builtins(self.inventory), self.matrix().rows())
 
 
 def collect(root: Path) -> session.Answer:
@@ -103,11 +114,12 @@ def overrides(declared: Machine, file: str, inventory: Inventory) -> Iterator[Ov
     yield from expectation.bandwidth_limits(declared, tuple(rates), file)
 
 
-def book(declared: Machine | None, file: str | None, inventory: Inventory) -> LimitBook:
-    """The limits of this machine in order of precedence."""
+def book(declared: Machine | None, file: str | None, inventory: Inventory, names: tuple[str, ...]) -> LimitBook:
+    """The limits of this machine, with the GPUs of these names, in order of precedence."""
     defaults = limits.read_defaults(fixtures.locate("models") / "host.toml")
     if inventory.cpu.virtualised:
         defaults = defaults.after(Override(name, "virtual machine", unlimited=VIRTUAL_CORES) for name in CORE_RATIOS)
+    defaults = defaults.after(gpu_limits.overrides(inventory, names, declared))
     if declared is None or file is None:
         return defaults
     return defaults.after(overrides(declared, file, inventory))
@@ -140,7 +152,8 @@ def prepare(options: Options) -> Prepared:
     inventory = observe(options.root)
     answer = collect(options.root)
     file = options.machine_file.name if options.machine_file else None
-    classes = components.resolve(declared, inventory, Sensors.find(options.root).offered())
+    names = selection.names(options.gpus, gpus(inventory), components.gpu_count(declared, inventory))
+    classes = components.resolve(declared, inventory, Sensors.find(options.root).offered(), names)
     filled_gib = memory_gib(declared, chosen, inventory)
     total_gib = inventory.memory.total_bytes / (1 << 30)
     untested = f"RAM beyond the {filled_gib:.1f} of {total_gib:.1f} GiB that the memory test fills"
@@ -152,12 +165,13 @@ def prepare(options: Options) -> Prepared:
         cannot_detect=chosen.cannot_detect,
         components=classes,
         not_offered=(*components.not_offered(classes), untested),
-        book=book(declared, file, inventory),
+        book=book(declared, file, inventory, names),
         advice=advised(),
         waivers=declared.waiver if declared else (),
         declared_in=file,
         only=options.only,
         digest=answer.digest,
         gaps=memory_gap(filled_gib, declared, chosen, inventory),
+        narrowed=bool(options.gpus),
     )
     return Prepared(options, declared, inventory, made, chosen.summary)

@@ -26,7 +26,15 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 # A burn is a load that `--burn` (or BURN= in make) stretches, as builders do; the others measure and have their own time.
-BURNS = ("stress_ng", "cpu_gemm", "cpuburn", "stressapptest")
+BURNS = (
+    "stress_ng",
+    "cpu_gemm",
+    "cpuburn",
+    "stressapptest",
+    "gpu_burn_float",
+    "gpu_burn_tensor",
+    "gpu_burn_double",
+)
 
 
 def read(path: Path) -> dict[str, Profile]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,8 +15,8 @@ from acceptance.judge.record import Body, Note, ToolRan
 
 
 def allowed_s(planned: PlannedCheck) -> float:
-    """Seconds that a check's programs have, all together: a quarter more than expected, and half a minute for a slow machine."""
-    return planned.seconds * 1.25 + 30.0
+    """Seconds that a check's programs have, all together: a quarter more than expected, its slack, and half a minute for a slow machine."""
+    return planned.seconds * 1.25 + planned.slack_s + 30.0
 
 
 class Programs:
@@ -48,21 +48,30 @@ class Programs:
         except command.ProgramMissing as missing:
             pytest.skip(str(missing))
 
-    def run(self, argv: Sequence[str], *, deadline: Deadline | None = None) -> command.Completed:
-        """Run one program to its end, at the latest to `deadline` where that is sooner than the check's, and journal how it ended."""
-        return self.run_together([argv], deadline=deadline)[0]
+    def run(
+        self, argv: Sequence[str], *, deadline: Deadline | None = None, env: Mapping[str, str] | None = None
+    ) -> command.Completed:
+        """Run one program to its end, at the latest to `deadline` where that is sooner than the check's, and journal how it ended.
+
+        `env` is set beside the session's own environment.
+        """
+        return self.run_together([argv], deadline=deadline, envs=[env or {}])[0]
 
     def run_together(
-        self, argvs: Sequence[Sequence[str]], *, deadline: Deadline | None = None
+        self,
+        argvs: Sequence[Sequence[str]],
+        *,
+        deadline: Deadline | None = None,
+        envs: Sequence[Mapping[str, str]] | None = None,
     ) -> tuple[command.Completed, ...]:
-        """Run several programs side by side."""
+        """Run several programs side by side. `envs` are set beside the session's own environment, one for each of them."""
         until = min(self.deadline, deadline or self.deadline, key=lambda one: one.at)
         started = []
         try:
-            for argv in argvs:
+            for argv, env in zip(argvs, envs or [{}] * len(argvs), strict=True):
                 self._count += 1
                 name = f"{re.sub(r'[^A-Za-z0-9._-]', '-', self._planned.id)}-{self._count}.log"
-                started.append((name, command.start(argv, deadline=until, log=self._logs / name)))
+                started.append((name, command.start(argv, deadline=until, log=self._logs / name, env=env)))
             return tuple(self._record(name, running.wait()) for name, running in started)
         finally:
             for _, running in started:

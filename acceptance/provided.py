@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
-from acceptance import journal, session
+from acceptance import clock, journal, session
 from acceptance.check import Check
+from acceptance.judge.gpu_history import GpuHistory, histories
 from acceptance.judge.machine import Machine
 from acceptance.judge.measurement import Series
 from acceptance.judge.plan import PlannedCheck
-from acceptance.judge.record import Body, Sample
-from acceptance.observe.inventory import Inventory
+from acceptance.judge.record import Body, CheckEnded, CheckStarted, Note, Sample, Table
+from acceptance.observe.inventory import Gpu, Inventory, gpus
 from acceptance.observe.telemetry import UNITS
 from acceptance.program import Programs
+
+# After its first hour the watch writes a sample each ten seconds (`telemetry.Thinning`): what tells of this moment is written by then.
+WRITTEN_S = 12.0
 
 
 def check_id(item: pytest.Item) -> str:
@@ -57,6 +62,17 @@ class Provided:
         return self.context.inventory
 
     @pytest.fixture
+    def due_gpus(self, inventory: Inventory) -> tuple[Gpu, ...]:
+        """The GPUs that this run tests, in the order of their PCI addresses; fewer than the machine has where `--gpus` says so."""
+        assert self.context.plan is not None
+        return tuple(gpu for gpu in gpus(inventory) if gpu.name in self.context.plan.gpus)
+
+    @pytest.fixture
+    def say(self) -> Callable[[str], None]:
+        """Tells the reader of the report something that decides nothing."""
+        return lambda text: self._write(Note(text))
+
+    @pytest.fixture
     def root(self) -> Path:
         """The directory under which /sys, /proc and /dev are read."""
         return Path(self.context.root)
@@ -84,12 +100,55 @@ class Provided:
         return Programs(planned, self.run_dir / "logs", self._write)
 
     @pytest.fixture
+    def table(self, planned: PlannedCheck) -> Callable[..., None]:
+        """Journals a table of figures for the reports: (component, name, columns, rows)."""
+
+        def write(component: str, name: str, columns: Sequence[str], rows: Sequence[Sequence[float | str]]) -> None:
+            self._write(Table(planned.id, component, name, tuple(columns), tuple(tuple(row) for row in rows)))
+
+        return write
+
+    @pytest.fixture
     def telemetry(self) -> Mapping[str, Series]:
-        """What the supervisor has sampled since the run began, by reading."""
+        """What the supervisor has sampled of the machine's own sensors since the run began, by reading."""
         points: dict[str, list[tuple[float, float]]] = {}
         for entry in journal.read_segment(self.run_dir / journal.TELEMETRY).entries:
-            if isinstance(entry.body, Sample):
+            if isinstance(entry.body, Sample) and entry.body.component is None:
                 for readings in (entry.body.low or {}, entry.body.values, entry.body.high or {}):
                     for name, value in readings.items():
                         points.setdefault(name, []).append((entry.boot_s, value))
         return {name: Series(name, "cpu", UNITS[name], tuple(found)) for name, found in points.items()}
+
+    @pytest.fixture
+    def gpu_history(self, load_spans: tuple[tuple[str, float, float], ...]) -> Mapping[str, GpuHistory]:
+        """What the supervisor has sampled of each GPU since the run began, by the GPU's name; empty where nothing was.
+
+        Samples that cover the end of the last load are waited for, as long as they may take.
+        """
+        segment = self.run_dir / journal.GPU_TELEMETRY
+        if not segment.is_file():
+            return {}
+        ended_s = max((end for _, _, end in load_spans), default=0.0)
+        while clock.boot_s() < ended_s + WRITTEN_S and not self._sampled_until(ended_s):
+            time.sleep(0.2)
+        return histories(journal.read_segment(segment).entries)
+
+    def _sampled_until(self, moment_s: float) -> bool:
+        """Whether the newest sample of every GPU that is tested is later than a moment, in seconds since boot."""
+        assert self.context.plan is not None
+        newest = journal.newest(self.run_dir / journal.GPU_TELEMETRY)
+        told = {entry.body.component: entry.boot_s for entry in newest if isinstance(entry.body, Sample)}
+        return all(told.get(gpu, 0.0) >= moment_s for gpu in self.context.plan.gpus)
+
+    @pytest.fixture
+    def load_spans(self) -> tuple[tuple[str, float, float], ...]:
+        """When each check of the load session ran: its id, begin and end in seconds since boot. A check without an end is left out."""
+        segment = self.run_dir / "journal-load.jsonl"
+        began: dict[str, float] = {}
+        found = []
+        for entry in journal.read_segment(segment).entries if segment.is_file() else ():
+            if isinstance(entry.body, CheckStarted):
+                began[entry.body.check] = entry.boot_s
+            elif isinstance(entry.body, CheckEnded) and entry.body.check in began:
+                found.append((entry.body.check, began[entry.body.check], entry.boot_s))
+        return tuple(found)

@@ -17,13 +17,11 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-import msgspec
-
-from acceptance import clock, journal, outputs, provenance, session, strays
+from acceptance import clock, gpu_child, journal, outputs, provenance, session, strays
 from acceptance.command import CommandError, Completed
 from acceptance.deadline import Deadline
 from acceptance.judge.plan import SESSIONS, Plan, Session
-from acceptance.judge.record import CheckEnded, Entry, Note, Observed, RunEnded, RunStarted, SessionEnded
+from acceptance.judge.record import CheckEnded, Entry, Note, RunEnded, RunStarted, SessionEnded, SessionStarted
 from acceptance.judge.verdict import Verdict
 from acceptance.place import Host, Station
 from acceptance.plugin import belt_s
@@ -136,7 +134,7 @@ class Supervisor:
         with stoppable() as stop:
             with journal.Writer(self._run_dir / journal.SUPERVISOR, self._root) as writer:
                 self._open(writer)
-                watch = Watch(self._run_dir, self._root)
+                watch = Watch(self._run_dir, self._root, gpu_child.due(self._prepared.inventory, self._plan.gpus))
                 self._kernel_log_after = watch.kernel_log_after
                 try:
                     end = self._sessions(writer, stop)
@@ -175,7 +173,7 @@ class Supervisor:
         writer.write(RunStarted(self._run_dir.name, self._plan, told, clock.machine_id(self._root)))
         for note in self._station.notes:
             writer.write(note)
-        writer.write(Observed(msgspec.to_builtins(self._prepared.inventory)))
+        writer.write(self._prepared.observed())
 
     def _context(self, name: Session, station: Station) -> Path:
         """Write what a session is told. Raises JournalError when the disk does not take it."""
@@ -212,13 +210,14 @@ class Supervisor:
             return None
         tail = journal.Tail(self._run_dir / f"journal-{name}.jsonl")
         gates = {check.id for check in self._plan.share(name) if check.gate}
-        failed_gate = None
+        failed_gate, begun = None, False
         try:
             while True:
                 over = running.poll() or deadline.passed() or stop.reason is not None
                 for entry in tail.new():
                     self._view(entry)
                     body = entry.body
+                    begun = begun or isinstance(body, SessionStarted)
                     if isinstance(body, CheckEnded) and body.check in gates and body.outcome != "pass":
                         failed_gate = body.check
                 if over:
@@ -230,20 +229,21 @@ class Supervisor:
             raise
         if not running.poll() and not deadline.passed():
             running.stop()
-        complete, detail = outcome_of(running.wait(), gate=failed_gate is not None, stopped=stop.reason is not None)
+        gate, stopped = failed_gate is not None, stop.reason is not None
+        complete, detail = outcome_of(running.wait(), begun=begun, gate=gate, stopped=stopped)
         writer.write(SessionEnded(name, complete, detail, time.monotonic() - began))
         if stop.reason is not None and not complete:
             return RunEnded(False, stop.reason)
         return RunEnded(False, f"{failed_gate} did not pass, so nothing after it was run") if failed_gate else None
 
 
-def outcome_of(done: Completed, *, gate: bool, stopped: bool) -> tuple[bool, str]:
+def outcome_of(done: Completed, *, begun: bool, gate: bool, stopped: bool) -> tuple[bool, str]:
     """Whether a session was whole, and how it ended.
 
     Exit code 0: all passed. 1: some did not. 2: a gate did not pass and ended it. Anything else is the session's own trouble: a crash,
-    a refusal, a deadline.
+    a refusal, a deadline; and so is one that ended before it had `begun` to write its journal.
     """
-    if not done.timed_out and (done.returncode in (0, 1) or (gate and done.returncode == 2)):
+    if begun and not done.timed_out and (done.returncode in (0, 1) or (gate and done.returncode == 2)):
         return True, done.describe()
     if stopped:
         return False, "was stopped"

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import codecs
+import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -19,18 +22,28 @@ from acceptance import (
     place,
     preparation,
     profile,
+    selection,
     supervisor,
     unfinished,
 )
 from acceptance.image.errors import ImageError
-from acceptance.judge import limits, machine, plan, verdict
+from acceptance.judge import limits, machine, plan, sheet, verdict
 from acceptance.judge.record import RunClosed, RunEnded
 from acceptance.judge.verdict import Verdict
 from acceptance.observe import draft, kernel_log, sysfs
 from acceptance.observe import inventory as observed
 from acceptance.preparation import Options
 from acceptance.reports import terminal
-from acceptance.tools import stress_ng, stressapptest
+from acceptance.tools import (
+    bandwidth_test,
+    device_query,
+    gpu_burn,
+    nvbandwidth,
+    p2p_bandwidth,
+    stress_ng,
+    stressapptest,
+    topo,
+)
 from acceptance.tools.reading import ToolOutput, UnreadableOutput
 
 
@@ -43,6 +56,7 @@ USER_ERRORS = (
     machine.MachineFileError,
     plan.PlanError,
     profile.ProfileError,
+    selection.SelectionError,
     place.StationError,
     supervisor.OutputError,
     lock.Busy,
@@ -61,10 +75,17 @@ TROUBLE: tuple[type[BaseException], ...] = (
     ImageError,
     gpu_grant.GrantError,
     limits.LimitFileError,
+    sheet.SheetError,
     fixtures.FixtureMissing,
     sysfs.SysfsError,
 )
 READERS: dict[str, Callable[[str], ToolOutput]] = {
+    "gpu-burn": gpu_burn.parse,
+    "deviceQuery": device_query.parse,
+    "bandwidthTest": bandwidth_test.parse,
+    "p2pBandwidthLatencyTest": p2p_bandwidth.parse,
+    "nvbandwidth": nvbandwidth.parse,
+    "topo": topo.parse,
     "kernel-log": kernel_log.read,
     "stress-ng": stress_ng.parse,
     "stressapptest": stressapptest.parse,
@@ -73,7 +94,9 @@ _EXIT = {"pass": 0, "fail": 1, "error": 3}
 
 
 def _options(given: argparse.Namespace) -> Options:
-    return Options(given.machine, given.profile, given.station, given.image, given.out, given.only, given.burn)
+    return Options(
+        given.machine, given.profile, given.station, given.image, given.out, given.only, given.burn, given.gpus
+    )
 
 
 def accept(given: argparse.Namespace) -> int:
@@ -82,6 +105,7 @@ def accept(given: argparse.Namespace) -> int:
 
     options = _options(given)
     screen = terminal.Terminal.on_stdout()
+    hidden = selection.refuse_outside(options.gpus, os.environ)
     with supervisor.interruptible(), lock.MachineLock(options.root) as held:
         supervisor.usable(options.out)
         # What an earlier run left behind goes first: it would hold memory, or an old verdict under the name of the newest.
@@ -93,9 +117,11 @@ def accept(given: argparse.Namespace) -> int:
         run_dir = supervisor.new_run_dir(options.out)
         held.claim(run_dir)
         outputs.link_latest(run_dir)
+        screen.table(prepared.matrix().text())
         screen.plan(prepared.plan, prepared.profile_summary, details=False)
-        if remark:
-            screen.say(remark, "bold yellow")
+        for line in (remark, hidden):
+            if line:
+                screen.say(line, "bold yellow")
         if prepared.machine is None:
             drafted = run_dir / "machine.toml"
             outputs.put(drafted, draft.render(prepared.inventory).encode("utf-8"))
@@ -120,12 +146,15 @@ def plan_(given: argparse.Namespace) -> int:
     from acceptance import preflight
 
     options = _options(given)
+    hidden = selection.refuse_outside(options.gpus, os.environ)
     prepared = preparation.prepare(options)
     remark = preflight.remark(options.station, options.image)
     screen = terminal.Terminal.on_stdout()
+    screen.table(prepared.matrix().text())
     screen.plan(prepared.plan, prepared.profile_summary, details=True)
-    if remark:
-        screen.say(remark, "bold yellow")
+    for line in (remark, hidden):
+        if line:
+            screen.say(line, "bold yellow")
     if screen.failure:
         raise OSError(screen.failure.errno, screen.failure.strerror, "standard output")
     return 0
@@ -160,6 +189,13 @@ def report(given: argparse.Namespace) -> int:
     return _close(screen, outputs.write(given.run_dir), given.run_dir)
 
 
+def _text(data: bytes) -> str:
+    """A recorded text: UTF-8, or what its byte order mark says (PowerShell writes UTF-16)."""
+    marks = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+    encoding = next((name for mark, name in marks if data.startswith(mark)), "utf-8")
+    return data.decode(encoding, errors="replace")
+
+
 def read(given: argparse.Namespace) -> int:
     """Say what one recorded output is worth."""
     try:
@@ -169,7 +205,7 @@ def read(given: argparse.Namespace) -> int:
             f"{given.file}: cannot be read ({error.strerror}): give the file that holds what {given.tool} printed"
         ) from error
     try:
-        output = READERS[given.tool](data.decode("utf-8", errors="replace"))
+        output = replace(READERS[given.tool](_text(data)), tool=given.tool)
     except UnreadableOutput as error:
         output = ToolOutput(given.tool, "error", str(error))
     sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(output.to_json_object()), indent=2) + b"\n")

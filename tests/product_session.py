@@ -14,7 +14,7 @@ from runs import machine_root
 from acceptance import command, journal, provenance, session
 from acceptance.deadline import Deadline
 from acceptance.judge.machine import Machine, Waiver
-from acceptance.judge.plan import Collected, Plan, PlannedCheck
+from acceptance.judge.plan import Collected, Plan, PlannedCheck, Session
 from acceptance.judge.record import Body, CheckEnded
 from acceptance.observe.inventory import Inventory
 
@@ -53,12 +53,12 @@ class Product:
         argv, environment = session.argv(self.context), session.environment(run_id)
         return command.run(argv, deadline=Deadline.after(600.0), env=environment, cwd=self.context.parent)
 
-    def run(self, plan: Plan, run_id: str = "run-1") -> command.Completed:
-        """Run the load session of a plan."""
+    def run(self, plan: Plan, run_id: str = "run-1", name: Session = "load") -> command.Completed:
+        """Run a session of a plan."""
         told = session.Context(
             mode="run",
             root=str(self.root),
-            session="load",
+            session=name,
             run_dir=str(self.run_dir),
             kernel_log_after=41,
             plan=plan,
@@ -77,9 +77,9 @@ class Product:
     def answer(self) -> tuple[Collected, ...]:
         return msgspec.json.decode((self.run_dir / "answer.json").read_bytes(), type=session.Answer).checks
 
-    def journalled(self) -> list[Body]:
+    def journalled(self, name: Session = "load") -> list[Body]:
         """What the session wrote."""
-        return [entry.body for entry in journal.read_segment(self.run_dir / "journal-load.jsonl").entries]
+        return [entry.body for entry in journal.read_segment(self.run_dir / f"journal-{name}.jsonl").entries]
 
     def outcomes(self) -> dict[str, str]:
         return {body.check: body.outcome for body in self.journalled() if isinstance(body, CheckEnded)}

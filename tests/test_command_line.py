@@ -70,7 +70,15 @@ def test_help_agrees_with_what_there_is(call: Call) -> None:
         assert call(verb, "--help")[0] == 0
     assert "0 PASS, 1 FAIL, 3 UNJUDGED" in " ".join(out.split())
     accepted, planned = (call(verb, "--help")[1] for verb in ("accept", "plan"))
-    for option in ("--machine FILE", "--profile NAME", "--station", "--out DIR", "--only EXPR", "--burn SECONDS"):
+    for option in (
+        "--machine FILE",
+        "--profile NAME",
+        "--station",
+        "--out DIR",
+        "--only EXPR",
+        "--gpus LIST",
+        "--burn SECONDS",
+    ):
         assert option in accepted
         assert option in planned
 
@@ -93,6 +101,8 @@ def test_every_reader_is_offered(call: Call) -> None:
         (["accept", "--burn", "\u00b2"], ["--burn", "no number of seconds"]),
         (["accept", "--burn", "99999999"], ["'99999999'", "30 days"]),
         (["accept", "--only", " , "], ["--only", "at least one"]),
+        (["accept", "--gpus", ", "], ["--gpus", "at least one GPU by its index or UUID"]),
+        (["accept", "--gpus"], ["--gpus", "argument"]),
         (["accept", "--station", "moon"], ["--station", "'moon'", "host"]),
         (["accept", "--mach", "x"], ["--mach"]),
         (["accept", "--machine", "\udcff.toml"], ["--machine", "is not UTF-8"]),
@@ -125,6 +135,22 @@ def test_a_check_that_does_not_exist(call: Call) -> None:
     code, _, err = call("plan", "--only", "cpu,gpus")
     assert code == 2
     assert_one_sentence(err, "gpus", "cpu.stress_ng")
+
+
+@pytest.mark.usefixtures("collected")
+def test_a_gpu_that_does_not_exist(call: Call) -> None:
+    code, _, err = call("plan", "--gpus", "0,99")
+    assert code == 2
+    assert_one_sentence(err, "--gpus ", "there is no gpu", "this machine has ")
+
+
+@pytest.mark.parametrize("verb", ["plan", "accept"])
+def test_gpus_that_are_hidden_from_outside(call: Call, monkeypatch: pytest.MonkeyPatch, verb: str) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    code, _, err = call(verb)
+    assert code == 2
+    assert_one_sentence(err, "CUDA_VISIBLE_DEVICES=1 hides GPUs from CUDA: unset it", "GPUS=0,1")
+    assert list(Path().iterdir()) == [], "nothing was begun"
 
 
 # --- machine files ---
@@ -305,6 +331,16 @@ def test_runs_that_cannot_be_read(call: Call, tmp_path: Path, verb: str) -> None
         ("stressapptest", "stress-ng/cpu_0.15.06.txt", 3),
         ("kernel-log", "kernel-log/vm_boot_excerpt.txt", 0),
         ("kernel-log", "kernel-log/xid_48_63_154_raw_kmsg.txt", 1),
+        ("gpu-burn", "h200/gpu-burn-float.txt", 0),
+        ("gpu-burn", "h200/gpu-burn-short.txt", 3),
+        ("deviceQuery", "h200/deviceQuery.txt", 0),
+        ("deviceQuery", "h200/deviceQuery-no-device.txt", 3),
+        ("bandwidthTest", "h200/bandwidthTest.txt", 0),
+        ("p2pBandwidthLatencyTest", "h200/p2pBandwidthLatencyTest.txt", 0),
+        ("nvbandwidth", "h200/nvbandwidth-json.txt", 0),
+        ("nvbandwidth", "h200/nvbandwidth-text.txt", 0),
+        ("nvbandwidth", "h200/nvbandwidth-unknown.txt", 3),
+        ("topo", "h200/topo-m.txt", 0),
     ],
 )
 def test_read_a_recording(call: Call, tool: str, file: str, code: int) -> None:
@@ -326,6 +362,14 @@ def test_read_what_is_no_recording(call: Call, tool: str, data: bytes) -> None:
     code, out, err = call("read", tool, "file")
     assert (code, err) == (3, "")
     assert json.loads(out)["outcome"] == "error"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_read_what_another_system_wrote(call: Call, tmp_path: Path, encoding: str) -> None:
+    text = (RECORDINGS / "h200/deviceQuery.txt").read_text()
+    (tmp_path / "text").write_bytes(text.encode(encoding))
+    code, out, _ = call("read", "deviceQuery", str(tmp_path / "text"))
+    assert (code, json.loads(out)["outcome"]) == (0, "pass")
 
 
 def test_read_a_file_that_is_not_there(call: Call) -> None:

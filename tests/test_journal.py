@@ -57,6 +57,11 @@ def test_segments_are_merged_by_the_clock(run_dir: Path, root: Path, now: list[f
     assert [entry.boot for entry in found.entries] == [0] * 5
     assert (found.run_dir, found.torn, found.boot_ids, found.machine_id) == (run_dir, (), ("boot-1",), "machine-1")
     assert [type(entry.body) for entry in journal.read(run_dir, telemetry=True).entries][-1] is Sample
+    now[0] = 103.0
+    write_segment(run_dir / journal.GPU_TELEMETRY, [Sample({"power_w": 300.0}, component="gpu0")], root)
+    last = journal.read(run_dir, telemetry=True).entries[-1]
+    assert (last.segment, last.body) == ("telemetry-gpu.jsonl", Sample({"power_w": 300.0}, component="gpu0"))
+    assert len(journal.read(run_dir).entries) == 5
 
 
 def test_a_later_boot_comes_later_though_its_clock_began_again(tmp_path: Path, run_dir: Path, now: list[float]) -> None:
@@ -134,6 +139,36 @@ def test_a_run_cut_anywhere_can_be_read(written: Path, shares: tuple[float, floa
         (cut / name).write_bytes(data[: round(share * len(data))])
     found = [entry.body for entry in journal.read(cut).entries if entry.segment == "journal.jsonl"]
     assert found == RECORDS[: len(found)]
+
+
+# --- the end of a long segment ---
+
+
+def test_the_newest_entries(run_dir: Path, root: Path) -> None:
+    path = write_segment(run_dir / "telemetry-gpu.jsonl", [Note(f"{number}") for number in range(50)], root)
+    with path.open("ab") as file:
+        file.write(b'{"seq":50,"bo')
+    assert told(list(journal.newest(path))) == [f"{number}" for number in range(50)]
+    few = journal.newest(path, 1000)
+    assert told(list(few)) == [f"{number}" for number in range(50 - len(few), 50)]
+    assert 5 < len(few) < 20
+    assert (few[-1].seq, few[-1].segment) == (49, "telemetry-gpu.jsonl")
+
+
+def test_no_segment_and_one_with_nothing_in_it_have_no_newest(tmp_path: Path, run_dir: Path, root: Path) -> None:
+    assert journal.newest(tmp_path / "none.jsonl") == ()
+    assert journal.newest(write_segment(run_dir / "telemetry.jsonl", [], root)) == ()
+    (tmp_path / "empty.jsonl").write_bytes(b"")
+    assert journal.newest(tmp_path / "empty.jsonl") == ()
+
+
+def test_a_segment_that_ends_in_rubbish(tmp_path: Path, run_dir: Path, root: Path) -> None:
+    path = write_segment(run_dir / "telemetry.jsonl", [Note("a")], root)
+    path.write_text(path.read_text() + "rubbish\n")
+    with pytest.raises(JournalError, match=r"telemetry\.jsonl, near its end: is no record"):
+        journal.newest(path)
+    with pytest.raises(JournalError, match="cannot be read"):
+        journal.newest(tmp_path)
 
 
 # --- following a segment that is being written ---

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import cast
 
 import journals
+import msgspec
 import pytest
 from product_session import Product
 
@@ -325,7 +326,7 @@ def test_collecting_describes_and_runs_nothing(product: Product) -> None:
         """
 @pytest.mark.gate
 @pytest.mark.session("host-before")
-@pytest.mark.costs(2.5, load="nvbandwidth", per_gib=0.5)
+@pytest.mark.costs(2.5, load="nvbandwidth", per_gib=0.5, slack=120.0, heats=True)
 @pytest.mark.measures("first", unit="GB/s", per="gpu")
 @pytest.mark.measures("second", unit="count", per="cpu", fact=True, waivable=False)
 def test_everything(check):
@@ -341,6 +342,7 @@ def test_everything(check):
     (found,) = product.answer()
     assert (found.id, found.title, found.session, found.gate) == ("link.everything", "One line.", "host-before", True)
     assert (found.seconds, found.load, found.seconds_per_gib) == (2.5, "nvbandwidth", 0.5)
+    assert (found.slack, found.heats) == (120.0, True)
     assert found.measures == (
         Measures("first", "GB/s", "gpu"),
         Measures("second", "count", "cpu", fact=True, waivable=False),
@@ -400,8 +402,9 @@ NONE: tuple[tuple[object, ...], dict[str, object]] = ((), {})
         (Item(measures=(("copy",), {"unit": "W"})), "takes a name, a unit and a per"),
         (Item(measures=(("copy",), {"unit": "W", "per": "gpu", "wavable": True})), "takes a name, a unit and a per"),
         (Item(measures=(("copy_{dtype}",), {"unit": "W", "per": "gpu"})), "takes a name, a unit and a per"),
+        (Item(costs=((1.0,), {"load": "burn_{mode}"})), "its load names a parameter that the test has not ('mode')"),
     ],
-    ids=range(11),
+    ids=range(12),
 )
 def test_marks_that_are_missing_or_wrong(item: Item, told: str) -> None:
     with pytest.raises(pytest.UsageError, match=re.escape(told)):
@@ -411,3 +414,14 @@ def test_marks_that_are_missing_or_wrong(item: Item, told: str) -> None:
 def test_marks_as_they_should_be() -> None:
     found = plugin.describe(cast(pytest.Item, Item()))
     assert (found.id, found.measures) == ("link.copy[pinned]", (Measures("copy_pinned", "W", "gpu"),))
+    assert (found.load, found.slack, found.heats) == (None, 0.0, False)
+    burn = plugin.describe(
+        cast(pytest.Item, Item(costs=((36.0,), {"load": "burn_{path}", "slack": 150.0, "heats": True})))
+    )
+    assert (burn.load, burn.slack, burn.heats) == ("burn_pinned", 150.0, True)
+
+
+def test_the_test_engine_gives_up_after_the_programs() -> None:
+    planned = journals.check(seconds=100.0)
+    assert plugin.belt_s(planned) == 185.0
+    assert plugin.belt_s(msgspec.structs.replace(planned, slack_s=120.0)) == 305.0

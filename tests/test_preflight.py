@@ -327,30 +327,52 @@ def tree(tmp_path: Path) -> Tree:
     return made
 
 
+def of_gpus(plan: Plan, *gpus: str) -> Plan:
+    """The plan of a run that tests these GPUs."""
+    return msgspec.structs.replace(plan, gpus=gpus)
+
+
+BOTH = ("gpu0", "gpu1")
+
+
+def test_the_gpus_of_the_plan_that_are_there(tree: Tree) -> None:
+    inventory = seen(tree, device(0))
+    for names in ((), ("gpu1",), BOTH):
+        found = preflight.due_gpus(of_gpus(journals.plan(), *names, "gpu2"), inventory)
+        assert tuple(gpu.name for gpu in found) == names
+
+
 @pytest.mark.usefixtures("answering")
 def test_gpus_are_granted_or_it_is_said_why_not(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     inventory = seen(tree, device(0), device(1))
     monkeypatch.setattr(driver_files, "find", lambda _: DriverFiles())
     with pytest.raises(GrantError, match="no device node for gpu0, gpu1"):
-        choose("auto", inventory)
+        choose("auto", inventory, plan=of_gpus(journals.plan(), *BOTH))
+    with pytest.raises(GrantError, match="no device node for gpu1"):
+        choose("auto", inventory, plan=of_gpus(journals.plan(), "gpu1"))
+    assert choose("auto", inventory, plan=journals.plan())[0].grant.mode == "none", "no GPU is asked for"
     libraries = dict.fromkeys(gpu_grant.NEEDED, "/x")
     node_of = {f"0000:0{number + 1}:00.0": f"/dev/nvidia{number}" for number in (0, 1)}
     nodes = frozenset({*node_of.values(), *gpu_grant.CONTROL_NODES})
     monkeypatch.setattr(driver_files, "find", lambda _: DriverFiles(nodes, node_of, libraries))
-    where, _ = choose("auto", inventory)
+    where, _ = choose("auto", inventory, plan=of_gpus(journals.plan(), *BOTH))
     assert (where.grant.mode, where.provenance["gpu_grant"]) == ("devices", "devices")
+    where, _ = choose("auto", inventory, plan=of_gpus(journals.plan(), "gpu1"))
+    assert "/dev/nvidia1" in str(where.grant)
+    assert "/dev/nvidia0" not in str(where.grant)
 
 
 @pytest.mark.usefixtures("answering")
 def test_a_gpu_that_is_not_as_it_should_be(tree: Tree) -> None:
-    plan = journals.plan(COUNTED, journals.check())
+    plan = of_gpus(journals.plan(COUNTED, journals.check()), *BOTH)
     assert not preflight.stops_at_the_gate(plan, seen(tree, device(0), device(1)))
     unknown = seen(tree, device(0))
     assert preflight.stops_at_the_gate(plan, unknown)
-    assert not preflight.stops_at_the_gate(journals.plan(), unknown), "it is not asked for"
+    assert not preflight.stops_at_the_gate(of_gpus(plan, "gpu0"), unknown), "it is not tested"
+    assert not preflight.stops_at_the_gate(of_gpus(journals.plan(), *BOTH), unknown), "it is not asked for"
     where, line = choose("docker", unknown, plan=plan)
     assert where == Host()
-    assert "the run stops at gpu.present" in line
+    assert "the run stops there" in line
 
 
 @pytest.mark.usefixtures("answering")

@@ -22,6 +22,7 @@ from acceptance.judge.plan import PlanError
 from acceptance.observe.inventory import observe
 from acceptance.preparation import Options, PreparationError, Prepared
 from acceptance.profile import Profile, ProfileError
+from acceptance.selection import SelectionError
 from acceptance.tools.dmidecode import Dimm
 
 GIB = 1 << 30
@@ -79,7 +80,7 @@ def test_two_gpus_and_no_machine_file(prepare: Callable[..., Prepared], tree: Tr
     made = prepare(profile="smoke")
     assert (made.machine, made.plan.inventory_declared, made.plan.scope) == (None, False, "full")
     assert due(made, "gpu_answers") == ["gpu0", "gpu1"]
-    assert made.plan.gaps == ("gpu0: no check of this plan loads it", "gpu1: no check of this plan loads it")
+    assert (made.plan.gaps, made.plan.gpus) == ((), ("gpu0", "gpu1"))
     assert due(made, "cpu_cores") == []  # nothing declares how many there should be
     assert made.profile_summary == profile.read(fixtures.locate("profiles.toml"))["smoke"].summary
 
@@ -102,7 +103,35 @@ def test_more_gpus_declared_than_seen(prepare: Callable[..., Prepared], tree: Tr
     made = prepare('gpus = 3\n[[gpu]]\ncount = 3\npci_id = "10de:2684"\n')
     assert due(made, "gpu_answers") == ["gpu0", "gpu1", "gpu2"]
     assert due(made, "gpu_pci_id_differs") == ["gpu0", "gpu1", "gpu2"]
-    assert len(made.plan.gaps) == 3
+    assert due(made, "gpu_burn_errors_float") == ["gpu0", "gpu1", "gpu2"]
+    assert made.plan.gaps == ()
+
+
+def test_some_of_the_gpus(prepare: Callable[..., Prepared], tree: Tree) -> None:
+    for bus in (1, 2, 3):
+        tree.gpu(bus)
+    made = prepare(gpus=("2", "gpu0"))
+    assert (made.plan.gpus, made.plan.scope, made.plan.gaps) == (("gpu0", "gpu2"), "partial", ())
+    for measurement in ("gpu_answers", "gpu_burn_errors_float", "copy_h2d"):
+        assert due(made, measurement) == ["gpu0", "gpu2"]
+    assert due(made, "p2p_gain") == ["gpu0->gpu2", "gpu2->gpu0"]
+    assert prepare(gpus=("0", "1", "2")).plan.scope == "partial", "whoever names GPUs asks for a part"
+    with pytest.raises(SelectionError, match="--gpus 3: there is no gpu3: this machine has gpu0 to gpu2"):
+        prepare(gpus=("3",))
+    declared = prepare("gpu = [{count = 4}]", gpus=("3",))
+    assert due(declared, "gpu_answers") == ["gpu3"]
+
+
+def test_the_limits_of_the_gpus_are_in_the_plan(prepare: Callable[..., Prepared], tree: Tree) -> None:
+    tree.gpu(1)
+    made = prepare(profile="smoke")
+    (link,) = [one for check in made.plan.checks for one in check.due if one.measurement == "gpu_link_width"]
+    assert link.limit is not None
+    assert (link.limit.low, link.origin) == (16, "derived from card and slot")
+    own = prepare('gpu = [{}]\n[[limit]]\nmeasurement = "gpu_link_width"\nunit = "count"\nlow = 8\nbasis = "riser"\n')
+    (link,) = [one for check in own.plan.checks for one in check.due if one.measurement == "gpu_link_width"]
+    assert link.limit is not None
+    assert link.limit.low == 8, "the machine file's own goes first"
 
 
 def test_what_the_machine_file_declares_is_due(prepare: Callable[..., Prepared]) -> None:
@@ -167,6 +196,14 @@ def test_a_part_of_it(prepare: Callable[..., Prepared]) -> None:
         prepare(only=("nothing",))
 
 
+def test_what_heats_comes_last_and_has_its_slack(prepare: Callable[..., Prepared], tree: Tree) -> None:
+    tree.gpu(1)
+    loads = prepare().plan.share("load")
+    assert [check.id for check in loads][-3:] == [f"burn.gpu_burn[{mode}]" for mode in ("float", "tensor", "double")]
+    assert {check.slack_s for check in loads[-3:]} == {150.0}
+    assert loads[0].gate
+
+
 @pytest.mark.parametrize("name", ["smoke", "accept", "nightly", "soak"])
 def test_a_plain_vm_in_every_profile(prepare: Callable[..., Prepared], tree: Tree, name: str) -> None:
     made = preparation.prepare(Options(machine_file=CPU_ONLY, profile=name, root=tree.root))
@@ -227,7 +264,7 @@ def test_bandwidth_is_judged_where_the_rate_is_known(prepare: Callable[..., Prep
     known = replace(seen, memory=replace(seen.memory, dimms=(module,), dimms_unread=None))
 
     def floor(made: Machine, inventory: object) -> float | None:
-        book: LimitBook = preparation.book(made, "box.toml", inventory)  # type: ignore[arg-type]
+        book: LimitBook = preparation.book(made, "box.toml", inventory, ())  # type: ignore[arg-type]
         held = book.find("memory_copy", "memory")
         return held.limit.low if held and held.limit else None
 

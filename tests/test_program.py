@@ -4,6 +4,7 @@ import secrets
 from pathlib import Path
 
 import journals
+import msgspec
 import pytest
 from runs import until
 
@@ -43,6 +44,18 @@ def test_a_program_is_run_logged_and_journalled(bench: Bench) -> None:
     assert (bench.logs / "cpu.gemm-f64--1.log.err").read_text() == "err\n"
 
 
+def test_a_program_gets_what_is_set_for_it_beside_the_rest(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
+    monkeypatch.setenv("OF_THE_USER", "kept")
+    show = ["sh", "-c", "echo $CUDA_VISIBLE_DEVICES $OF_THE_USER"]
+    assert bench.programs.run(show, env={"CUDA_VISIBLE_DEVICES": "GPU-1"}).stdout == "GPU-1 kept\n"
+    both = bench.programs.run_together(
+        [show, show], envs=[{"CUDA_VISIBLE_DEVICES": ""}, {"CUDA_VISIBLE_DEVICES": "GPU-2"}]
+    )
+    assert [done.stdout for done in both] == ["kept\n", "GPU-2 kept\n"]
+    assert bench.programs.run(show).stdout == "7 kept\n"
+
+
 def test_several_run_side_by_side(bench: Bench, tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     meet = "touch {}; while ! test -e {}; do sleep 0.01; done; echo {}"
@@ -70,6 +83,7 @@ def test_one_that_cannot_be_started_stops_the_others(
 def test_all_programs_of_a_check_share_its_time(tmp_path: Path) -> None:
     planned = journals.check(seconds=100.0)
     assert program.allowed_s(planned) == 155.0
+    assert program.allowed_s(msgspec.structs.replace(planned, slack_s=120.0)) == 275.0
     # Less than nothing is expected, so that what a slow machine is allowed runs out within a second.
     bench = Bench(tmp_path / "logs", seconds=(0.7 - 30.0) / 1.25)
     assert bench.programs.deadline is bench.programs.deadline

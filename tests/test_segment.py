@@ -29,6 +29,7 @@ EVERY: tuple[Body, ...] = (
     record.CheckStarted("cpu.gemm[f64]"),
     record.Measured("cpu.gemm[f64]", "cpu_gemm_f64", "cpu", "GFLOP/s", 412.25, "serial", "note"),
     record.Measured("cpu.gemm[f64]", "cpu_gemm_f64", "cpu", "GFLOP/s", None, note="the value was nan"),
+    record.Table("gpu.gemm", "gpu0", "gemm_f64_by_size", ("n", "TFLOP/s", "how"), ((128.0, 0.25, "a"),)),
     record.Skipped("storage.health", "run it as root", "disk_faults", "disk:sda"),
     record.CheckEnded("cpu.gemm[f64]", "fail", "two\nlines", 30.5),
     record.ToolRan("cpu.stress_ng", ("stress-ng", "--cpu", "0"), -9, 8.5, "logs/x.log"),
@@ -100,6 +101,8 @@ def test_what_json_has_no_number_for_is_refused(path: Path, root: Path, value: f
         for sample in (Sample({"x": value}), Sample({}, 10.0, {"x": value}), Sample({}, 10.0, {}, {"x": value})):
             with pytest.raises(ValueError, match=r"x is .*: JSON has no such number"):
                 writer.write(sample)
+        with pytest.raises(ValueError, match=r"a cell of the table t is .*: JSON has no such number"):
+            writer.write(record.Table("gpu.gemm", "gpu0", "t", ("n", "how"), ((1.0, "a"), (value, "b"))))
         writer.write(Note("and nothing of it was written"))
     assert [entry.seq for entry in read_segment(path).entries] == [0]
 
@@ -267,7 +270,7 @@ def test_what_is_brought_to_the_disk_at_once(path: Path, root: Path, monkeypatch
             writer.write(body)
             if len(synced) > before:
                 at_once.add(type(body).__name__)
-    lazy = {"Measured", "Skipped", "ToolRan", "Sample", "Observed"}
+    lazy = {"Measured", "Table", "Skipped", "ToolRan", "Sample", "Observed"}
     assert at_once == {type(body).__name__ for body in EVERY} - lazy
 
 

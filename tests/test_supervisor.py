@@ -203,14 +203,21 @@ def test_how_a_session_ended(
     returncode: int, timed_out: bool, gate: bool, stopped: bool, whole: bool, said: str
 ) -> None:
     done = Completed(("x",), returncode, "last words\n", "", 1.0, timed_out)
-    complete, detail = outcome_of(done, gate=gate, stopped=stopped)
+    complete, detail = outcome_of(done, begun=True, gate=gate, stopped=stopped)
     assert complete is whole
     assert said in detail
 
 
+def test_a_session_that_never_began_is_not_whole_whatever_its_exit_code() -> None:
+    done = Completed(("x",), 1, "exec python: no such file\n", "", 0.1)
+    complete, detail = outcome_of(done, begun=False, gate=False, stopped=False)
+    assert not complete
+    assert "exec python: no such file" in detail
+
+
 def test_a_session_that_said_nothing() -> None:
     assert (
-        outcome_of(Completed(("x",), 70, "", "", 1.0), gate=False, stopped=False)[1]
+        outcome_of(Completed(("x",), 70, "", "", 1.0), begun=True, gate=False, stopped=False)[1]
         == "ended with exit code 70 after 1.0 s"
     )
 

@@ -96,6 +96,28 @@ def test_killed_in_the_middle_of_a_check(out: Path, before: Path) -> None:
     assert unfinished.close_all(out, None, before) == []
 
 
+def test_what_the_gpus_showed_last_is_told(out: Path, before: Path) -> None:
+    run_dir = begin(out, before, WHOLE[:MEASURED])
+    samples: list[Body] = [
+        Sample({"temperature_c": 60.0, "power_w": 500.0}, component="gpu0"),
+        Sample({"reason_hw_slowdown": 1.0}, component="gpu1"),
+        Note("not a sample"),
+        Sample({"temperature_c": 91.4, "power_w": 699.6, "sm_clock_mhz": 1980.0, "fan": 0.5}, component="gpu0"),
+    ]
+    write_segment(run_dir / "telemetry.jsonl", [Sample({"cpu_temperature_c": 52.0})], before)
+    path = write_segment(run_dir / "telemetry-gpu.jsonl", samples, before)
+    with path.open("ab") as file:
+        file.write(b'{"seq":4,"bo')
+    (told,) = unfinished.close_all(out, None, before)
+    assert told.endswith("; link.copy was running; gpu0 was last seen at 91 degC, 700 W, 1980 MHz")
+    assert closing(run_dir)[0].last_telemetry == {
+        "cpu_temperature_c": 52.0,
+        "gpu0 temperature_c": 91.4,
+        "gpu0 power_w": 699.6,
+        "gpu0 sm_clock_mhz": 1980.0,
+    }
+
+
 def test_a_machine_that_restarted(out: Path, before: Path, root: Path) -> None:
     run_dir = begin(out, before, WHOLE[:MEASURED])
     with (run_dir / "journal.jsonl").open("ab") as file:

@@ -37,7 +37,8 @@ class Measures(msgspec.Struct, frozen=True):
 class Collected(msgspec.Struct, frozen=True):
     """One check as pytest collected it.
 
-    It costs `seconds`, and the time of the load named in `load`, and `seconds_per_gib` for each GiB of RAM that is tested.
+    It costs `seconds`, the time of the load named in `load`, and so much for each GiB of RAM and each GPU that is tested. `slack` is how
+    many seconds more its programs are given before they are ended. `heats` marks a load that keeps its components in full use.
     """
 
     id: str
@@ -48,6 +49,9 @@ class Collected(msgspec.Struct, frozen=True):
     load: str | None = None
     gate: bool = False
     seconds_per_gib: float = 0.0
+    seconds_per_gpu: float = 0.0
+    slack: float = 0.0
+    heats: bool = False
 
 
 def selected(check_id: str, patterns: Sequence[str]) -> bool:

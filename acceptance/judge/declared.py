@@ -9,15 +9,19 @@ import msgspec
 # Far above any machine, far below what would hang a plan that names every component or overflow a float.
 Positive = Annotated[int, msgspec.Meta(ge=1, le=10**9)]
 MOST_GPUS = 1024
+MOST_LINKS = 144  # NVML lists up to 18 a GPU today
 Text = Annotated[str, msgspec.Meta(min_length=1)]
 # As the kernel writes it: a domain of four digits, longer only where it must be. NVML's eight-digit form would never be equal to it.
 _ADDRESS = "^([0-9a-f]{4}|[1-9a-f][0-9a-f]{4,7}):[0-9a-f]{2}:[0-9a-f]{2}[.][0-7]$"
+_GpuNumber = Annotated[int, msgspec.Meta(ge=0, le=MOST_GPUS - 1)]
 # What keys with a form of their own must be, as a sentence ends.
 FORMS = {
     "pci_id": 'vendor and device as `lspci -n` prints them, such as "10de:2684"',
     "address": 'a PCI address as `lspci -D` prints it, such as "0000:65:00.0"',
     "link_width": "1, 2, 4, 8 or 16",
     "link_gen": "1, 2, 3, 4, 5 or 6",
+    "between": "the numbers of two GPUs, such as [0, 1]",
+    "path": 'what `nvidia-smi topo -m` prints: "NV" and the number of links (such as "NV12"), "PIX", "PXB", "PHB", "NODE" or "SYS"',
 }
 
 
@@ -73,7 +77,10 @@ class DeclaredLink(Strict, frozen=True):
 
 
 class DeclaredGpu(Strict, frozen=True):
-    """`[[gpu]]`: one card (or `count` equal ones), in the order of their PCI addresses; each declared fact is compared with that card."""
+    """`[[gpu]]`: one card (or `count` equal ones), in the order of their PCI addresses; each declared fact is compared with that card.
+
+    `nvlink_links` is how many NVLinks of each card are active; 0 says that none is meant to be.
+    """
 
     model: Text | None = None
     count: Annotated[int, msgspec.Meta(ge=1, le=MOST_GPUS)] = 1
@@ -81,6 +88,18 @@ class DeclaredGpu(Strict, frozen=True):
     address: Annotated[str, msgspec.Meta(pattern=_ADDRESS)] | None = None
     link_width: Literal[1, 2, 4, 8, 16] | None = None
     link_gen: Literal[1, 2, 3, 4, 5, 6] | None = None
+    nvlink_links: Annotated[int, msgspec.Meta(ge=0, le=MOST_LINKS)] | None = None
+
+
+class DeclaredGpuPair(Strict, frozen=True):
+    """`[[gpu_pair]]`: what lies between two GPUs, by their numbers (gpu0 is 0), both ways.
+
+    `path` is the way from one to the other as `nvidia-smi topo -m` names it, `p2p` whether each reads and writes the other's memory.
+    """
+
+    between: tuple[_GpuNumber, _GpuNumber]
+    path: Annotated[str, msgspec.Meta(pattern="^(NV[1-9][0-9]{0,2}|PIX|PXB|PHB|NODE|SYS)$")] | None = None
+    p2p: bool | None = None
 
 
 class DeclaredSystem(Strict, frozen=True):

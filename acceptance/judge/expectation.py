@@ -56,6 +56,7 @@ def declared_limits(machine: Machine, file: str) -> Iterator[Override]:
             basis = says(f"{link.name}, speed_mbps", link.speed_mbps)
             yield fact("link_speed", component, at_least(link.speed_mbps, "Mbit/s", basis))
     yield from _gpus(machine, file)
+    yield from _gpu_pairs(machine, file)
 
 
 def _system(machine: Machine) -> list[tuple[str, str]]:
@@ -106,6 +107,23 @@ def _gpus(machine: Machine, file: str) -> Iterator[Override]:
             if gpu.link_gen is not None:
                 limit = at_least(gpu.link_gen, "count", f"{told} with link_gen = {gpu.link_gen}")
                 yield Override("gpu_link_gen_max", origin, limit, component)
+            if gpu.nvlink_links is not None:
+                limit = exactly(gpu.nvlink_links, "count", f"{told} with nvlink_links = {gpu.nvlink_links}")
+                yield Override("nvlink_active", origin, limit, component)
+
+
+def _gpu_pairs(machine: Machine, file: str) -> Iterator[Override]:
+    origin = f"declared in {file}"
+    for pair in machine.gpu_pair:
+        for first, second in (pair.between, pair.between[::-1]):
+            component = f"gpu{first}->gpu{second}"
+            told = f"{file} declares between = [{pair.between[0]}, {pair.between[1]}]"
+            if pair.path is not None:
+                limit = none_of(f"{told} with path = {pair.path!r}")
+                yield Override("gpu_path_differs", origin, limit, component)
+            if pair.p2p is not None:
+                limit = exactly(int(pair.p2p), "count", f"{told} with p2p = {str(pair.p2p).lower()}")
+                yield Override("p2p_supported", origin, limit, component)
 
 
 def own_limits(machine: Machine, file: str) -> Iterator[Override]:

@@ -20,7 +20,7 @@ COPY_SHARE = 0.75
 LINK_SHARE = 0.98
 # ECC in GDDR memory takes 6.25 % (T4: 15360 MiB of 16 GiB, A40: 46068 MiB of 48), and the driver keeps a little.
 MEMORY_SHARE = 0.93
-COPIES = ("copy_h2d", "copy_d2h", "bandwidth_test_h2d", "bandwidth_test_d2h")
+COPIES = ("copy_h2d", "copy_d2h", "copy_own_h2d", "copy_own_d2h", "bandwidth_test_h2d", "bandwidth_test_d2h")
 DECLARE = "a [[limit]] in the machine file judges it all the same"
 
 

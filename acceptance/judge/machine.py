@@ -16,6 +16,7 @@ from acceptance.judge.declared import (
     MOST_GPUS,
     DeclaredCpu,
     DeclaredGpu,
+    DeclaredGpuPair,
     DeclaredLink,
     DeclaredMemory,
     DeclaredSystem,
@@ -78,6 +79,7 @@ class Machine(Strict, frozen=True):
     memory: DeclaredMemory = DeclaredMemory()
     system: DeclaredSystem = DeclaredSystem()
     gpu: tuple[DeclaredGpu, ...] = ()
+    gpu_pair: tuple[DeclaredGpuPair, ...] = ()
     disk: tuple[DeclaredDisk, ...] = ()
     network: tuple[DeclaredLink, ...] = ()
     limit: tuple[DeclaredLimit, ...] = ()
@@ -136,6 +138,7 @@ def _problems(machine: Machine) -> Iterator[Problem]:
                 ["disk", index, "count"],
                 f"{spell(['disk', index])} has one serial, so its count cannot be {disk.count}: remove one",
             )
+    yield from _pair_problems(machine)
     listed = sum(gpu.count for gpu in machine.gpu)
     if listed and machine.gpus not in (None, listed):
         yield ["gpus"], f"gpus is {machine.gpus} but the gpu tables list {listed}: make them agree"
@@ -143,6 +146,26 @@ def _problems(machine: Machine) -> Iterator[Problem]:
     if memory.dimms is not None and memory.dimms < len(memory.dimm):
         told = f"memory.dimms is {memory.dimms} but there are {len(memory.dimm)} memory.dimm tables"
         yield ["memory", "dimms"], f"{told}: make them agree"
+
+
+def _pair_problems(machine: Machine) -> Iterator[Problem]:
+    count = machine.gpu_count()
+    seen: set[frozenset[int]] = set()
+    for index, pair in enumerate(machine.gpu_pair):
+        key: Key = ["gpu_pair", index]
+        told, both = spell(key), frozenset(pair.between)
+        if len(both) == 1:
+            yield [*key, "between"], f"{told} names GPU {pair.between[0]} twice: name two"
+        elif count is None:
+            yield [*key, "between"], f"{told} names GPUs, and the file does not say how many there are: add gpus"
+        elif max(both) >= count:
+            numbers = f"numbered from 0 to {count - 1}" if count else "none"
+            yield [*key, "between"], f"{told} names GPU {max(both)}, but the declared GPUs are {numbers}: correct it"
+        elif both in seen:
+            yield [*key, "between"], f"{told} names GPUs {min(both)} and {max(both)} again: name each pair once"
+        elif pair.path is None and pair.p2p is None:
+            yield key, f"{told} declares nothing: add path, p2p, or both"
+        seen.add(both)
 
 
 def _repeated(names: Iterable[str | None]) -> Iterator[tuple[int, str]]:

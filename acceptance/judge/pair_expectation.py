@@ -44,7 +44,7 @@ def pair_limits(first: Side, second: Side, seen: PairSeen | None) -> Iterator[Ov
     """The limits of the way from one GPU to another; `seen` is None where NVML says nothing of the pair."""
     yield _supported(first, second, seen)
     yield _gain(f"{first.name}->{second.name}", seen)
-    yield _write(first, second, seen)
+    yield from (_write(name, first, second, seen) for name in WRITES)
 
 
 def _supported(first: Side, second: Side, seen: PairSeen | None) -> Override:
@@ -99,15 +99,19 @@ def _gain(component: str, seen: PairSeen | None) -> Override:
     return Override("p2p_gain", "derived from the path", at_least(floor, "ratio", told), component)
 
 
-def _write(first: Side, second: Side, seen: PairSeen | None) -> Override:
+# What goes from one GPU to another, each measured by a program of its own: p2pBandwidthLatencyTest, nvbandwidth twice, our copy load.
+WRITES = ("p2p_write", "copy_d2d_read", "copy_d2d_write", "copy_own_p2p")
+
+
+def _write(name: str, first: Side, second: Side, seen: PairSeen | None) -> Override:
     component, origin = f"{first.name}->{second.name}", "derived from the path"
     if seen is None or not seen.nvlinks:
         reason = "without NVLink it depends on switches, sockets and the board: p2p_gain judges it"
-        return Override("p2p_write", origin, component=component, unlimited=reason)
+        return Override(name, origin, component=component, unlimited=reason)
     links = [side.sheet.nvlink for side in (first, second) if side.sheet is not None and side.sheet.nvlink is not None]
     if not links:
         reason = "no model sheet says how fast one of these NVLinks is: a [[limit]] in the machine file judges it all the same"
-        return Override("p2p_write", origin, component=component, unlimited=reason)
+        return Override(name, origin, component=component, unlimited=reason)
     speed = min(link.link_gbs for link in links)
     told = f"{WRITE_SHARE:g} x {seen.nvlinks} NVLinks x {speed:g} GB/s; healthy pairs reach 0.81 to 0.94 of the rate"
-    return Override("p2p_write", origin, at_least(WRITE_SHARE * seen.nvlinks * speed, "GB/s", told), component)
+    return Override(name, origin, at_least(WRITE_SHARE * seen.nvlinks * speed, "GB/s", told), component)

@@ -41,7 +41,7 @@ class Due(msgspec.Struct, frozen=True):
 
 
 class PlannedCheck(msgspec.Struct, frozen=True):
-    """One check of the plan with everything due from it; `seconds` is its expected cost."""
+    """One check of the plan with everything due from it; `seconds` is its expected cost, `slack_s` what its programs may take beyond."""
 
     id: str
     title: str
@@ -49,13 +49,14 @@ class PlannedCheck(msgspec.Struct, frozen=True):
     seconds: float
     due: tuple[Due, ...]
     gate: bool = False
+    slack_s: float = 0.0
 
 
 class Plan(msgspec.Struct, frozen=True):
     """All that is due.
 
-    `memory_gib` is how much RAM the memory test fills. `gaps` name what no check of this plan covers though the machine has it: they
-    keep the run from passing.
+    `gpus` names the GPUs that this run tests. `memory_gib` is how much RAM the memory test fills. `gaps` name what no check of this plan
+    covers though the machine has it: they keep the run from passing.
     """
 
     profile: str
@@ -69,6 +70,7 @@ class Plan(msgspec.Struct, frozen=True):
     gaps: tuple[str, ...]
     inventory_declared: bool
     digest: str
+    gpus: tuple[str, ...] = ()
 
     def eta_s(self) -> float:
         """Expected seconds, all checks in sequence."""
@@ -106,14 +108,15 @@ def _gaps(
     checks: Sequence[Collected], planned: Sequence[PlannedCheck], classes: Mapping[str, Sequence[str]], book: LimitBook
 ) -> Iterator[str]:
     """What keeps a full run from passing: a GPU that nothing loads, a limit for a component that this machine does not show."""
-    loaded = {check.id for check in checks if check.session == "load" and check.load is not None}
+    loaded = {check.id for check in checks if check.session == "load" and check.heats}
     heated = {due.component for check in planned if check.id in loaded for due in check.due}
     for gpu in classes["gpu"]:
         if gpu not in heated:
             yield f"{gpu}: no check of this plan loads it"
     shown = {(one.name, name) for check in checks for one in check.measures for name in classes.get(one.per, ())}
     for entry in book.entries:
-        if entry.component is not None and (entry.measurement, entry.component) not in shown:
+        missing = entry.component is not None and (entry.measurement, entry.component) not in shown
+        if entry.limit is not None and missing:
             yield f"{entry.origin}: a limit for {entry.measurement} on {entry.component}, which this machine does not show"
 
 
@@ -133,8 +136,11 @@ def build(
     only: Sequence[str],
     digest: str,
     gaps: Sequence[str] = (),
+    narrowed: bool = False,
 ) -> Plan:
-    """The plan of one run: session by session, gates first in theirs, else in the order of `collected`. `advice` is by measurement.
+    """The plan of one run: session by session, in each gates first and what heats last, else as in `collected`. `advice` is by measurement.
+
+    `narrowed` says that `components` hold only some of the machine's GPUs.
 
     Raises PlanError when a lint finds a contradiction, or a pattern of `only` selects nothing that is due.
     """
@@ -145,7 +151,7 @@ def build(
             names = ", ".join(check.id for check in collected)
             raise PlanError(f"--only {pattern} matches no check; the checks are: {names}")
     planned: list[PlannedCheck] = []
-    for check in sorted(collected, key=lambda check: (SESSIONS.index(check.session), not check.gate)):
+    for check in sorted(collected, key=lambda check: (SESSIONS.index(check.session), not check.gate, check.heats)):
         if only and not selected(check.id, only):
             continue
         if check.load is not None and check.load not in loads_s:
@@ -154,22 +160,25 @@ def build(
         if due:
             load_s = loads_s[check.load] if check.load else 0.0
             seconds = check.seconds + load_s + check.seconds_per_gib * memory_gib
-            planned.append(PlannedCheck(check.id, check.title, check.session, seconds, due, check.gate))
+            seconds += check.seconds_per_gpu * len(components["gpu"])
+            planned.append(PlannedCheck(check.id, check.title, check.session, seconds, due, check.gate, check.slack))
     if not planned:
         raise PlanError("nothing is due: no check of this selection applies to this machine")
     for pattern in only:
         if not any(selected(check.id, [pattern]) for check in planned):
             raise PlanError(f"--only {pattern}: nothing of it is due on this machine in the profile {profile}")
+    partial = bool(only) or narrowed
     return Plan(
         profile=profile,
-        scope="partial" if only else "full",
+        scope="partial" if partial else "full",
         checks=tuple(planned),
         waivers=tuple(waivers),
         loads_s=dict(loads_s),
         memory_gib=memory_gib,
         cannot_detect=tuple(cannot_detect),
         not_tested=tuple(not_offered),
-        gaps=() if only else (*gaps, *_gaps(collected, planned, components, book)),
+        gaps=() if partial else (*gaps, *_gaps(collected, planned, components, book)),
         inventory_declared=declared_in is not None,
         digest=digest,
+        gpus=tuple(components["gpu"]),
     )

@@ -94,8 +94,12 @@ def _devices(inventory: Inventory) -> Iterator[str]:
         yield ""
         yield "[[gpu]]"
         yield from _pairs(model=gpu.model, pci_id=gpu.device_id, address=gpu.pci_address)
-        speeds = [speed for speed in (function.max_link_speed_gts, function.slot_max_link_speed_gts) if speed is not None]
-        yield from _pairs(link_width=width if width in _WIDTHS else None, link_gen=generation(min(speeds, default=None)))
+        speeds = [
+            speed for speed in (function.max_link_speed_gts, function.slot_max_link_speed_gts) if speed is not None
+        ]
+        yield from _pairs(
+            link_width=width if width in _WIDTHS else None, link_gen=generation(min(speeds, default=None))
+        )
         device = next((one for one in inventory.nvml.devices if one.pci_address == gpu.pci_address), None)
         active = sum(link.active for link in device.links) if device is not None else 0
         yield from _pairs(nvlink_links=active or None)

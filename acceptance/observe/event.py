@@ -23,7 +23,8 @@ _PCI = re.compile(
 class Event:
     """One event.
 
-    `kind`: xid, sxid, gpu-lost, gpu-hang, rm-init, driver, aer, pcie, mce, apei, edac, memory-failure, thermal, disk, oom, hung-task, kernel, lost.
+    `kind`: xid, sxid, gpu-lost, gpu-hang, rm-init, driver, aer, pcie, mce, apei, edac, memory-failure, thermal, disk, oom, hung-task,
+    kernel, lost.
     `code`: the Xid or SXid number, else a word. `component`: a PCI address with its function (`0000:01:00.0`), `cpu3`, `dimm:LABEL`,
     `mc0`, a disk; None where the text names none. `time`: seconds since boot (float) where the log gives them, else the wall time as
     written (str), else None. `text` is the message, cleaned and cut to 400 characters. `hardware`: whether an error of this kind proves a

@@ -8,48 +8,18 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from acceptance.check import Check
-from acceptance.command import Completed
 from acceptance.deadline import Deadline
 from acceptance.judge.machine import Machine
 from acceptance.observe.inventory import Inventory
 from acceptance.program import Programs
 from acceptance.tools import cpuburn, load_output, stress_ng, stressapptest
 from acceptance.tools.load_output import Groups, LoadFailed, LoadOutput
-from acceptance.tools.reading import ToolOutput, UnreadableOutput
+from acceptance.tools.proof import ToolTrouble, proven
+from acceptance.tools.reading import ToolOutput
 
 FILLED = 0.99  # stressapptest rounds to its blocks of a MiB
-EARLY = 0.95  # a program that rounds its seconds ends a little early, never by a twentieth
 
-
-class ToolTrouble(Exception):
-    """A tool ran and proves nothing: the hardware stays unjudged."""
-
-
-def proven(tool: str, done: Completed, parse: Callable[[str], ToolOutput], seconds: float) -> ToolOutput:
-    """What a tool's run of at least `seconds` proves.
-
-    A fault in the text stays a fault, however the run ended. Anything else counts only when the text is whole, can be read, and the
-    program ended well and not before its time: a healthy text from a program that failed, or did not load the machine, proves nothing.
-    """
-    troubles = []
-    if done.timed_out or done.returncode != 0:
-        troubles.append(f"{tool} {done.describe()}")
-    elif done.seconds < EARLY * seconds:
-        troubles.append(f"{tool} ended after {done.seconds:.1f} s and was to load the machine for {seconds:.0f} s")
-    if done.truncated:
-        troubles.append(f"{tool} printed more than is kept, or its output was not read to the end")
-    try:
-        output = parse(f"{done.stdout}\n{done.stderr}")
-    except UnreadableOutput as error:
-        raise ToolTrouble("; ".join([*troubles, str(error)])) from error
-    if output.outcome == "fail":
-        return output
-    if output.outcome == "error":
-        troubles.append(output.reason)
-    if troubles:
-        last = done.last_lines(2)
-        raise ToolTrouble("; ".join(troubles) + (f"; it last said: {last}" if last else "; it printed nothing"))
-    return output
+pytest_plugins = ["acceptance.gpu_tools", "acceptance.gpu_loads"]
 
 
 @pytest.fixture

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from acceptance.check import Check, same
+from acceptance.gpu_tools import Shown
 from acceptance.judge.machine import Machine
+from acceptance.judge.pcie import generation
 from acceptance.observe import nvml
+from acceptance.observe.gpu_counters import GpuCounters
 from acceptance.observe.inventory import Gpu, Inventory, gpus
 from acceptance.observe.pci import PciFunction
 from acceptance.observe.presence import presence
+from acceptance.observe.readiness import obstacles, remarks
 from acceptance.program import Programs
 
 GRANT_CURE = (
@@ -18,12 +24,12 @@ GRANT_CURE = (
 )
 
 
+class NotReady(Exception):
+    """A GPU is not set up to be tested; the message says what stands in the way, and the cure."""
+
+
 class NotGranted(Exception):
     """Where the loads run there are other GPUs than those that are due; the message says which, and the cure."""
-
-
-# PCI Express base specification: gigatransfers a second of each generation.
-GENERATION = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6, 128.0: 7}
 
 
 def looked(inventory: Inventory) -> str:
@@ -40,44 +46,65 @@ def looked(inventory: Inventory) -> str:
 @pytest.mark.measures("gpu_answers", unit="count", per="gpu", waivable=False)
 @pytest.mark.measures("gpu_driver_bound", unit="count", per="gpu", waivable=False)
 @pytest.mark.measures("gpu_in_nvml", unit="count", per="gpu", waivable=False)
-def test_present(inventory: Inventory, check: Check) -> None:
+def test_present(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) -> None:
     """Every GPU that is due is on the PCI bus, answers, has NVIDIA's driver, and is known to NVML and answers it.
 
     Measured: presence only. What the cards can do is measured later, and only if this check passes.
     """
-    found = gpus(inventory)
     told = looked(inventory)
     drivers = {function.address: function.driver for function in inventory.pci}
-    serials = {gpu.name: gpu.uuid for gpu in found}
-    check("gpu_count", {"machine": float(len(found))}, notes={"machine": told})
-    answers = {gpu.name: float(gpu.answers) for gpu in found if gpu.answers is not None}
-    check("gpu_answers", answers, serials=serials, notes={gpu.name: told for gpu in found if gpu.answers is False})
-    bound = {gpu.name: float(drivers[gpu.pci_address] == "nvidia") for gpu in found}
+    serials = {gpu.name: gpu.uuid for gpu in due_gpus}
+    check("gpu_count", {"machine": float(len(gpus(inventory)))}, notes={"machine": told})
+    answers = {gpu.name: float(gpu.answers) for gpu in due_gpus if gpu.answers is not None}
+    check("gpu_answers", answers, serials=serials, notes={gpu.name: told for gpu in due_gpus if gpu.answers is False})
+    bound = {gpu.name: float(drivers[gpu.pci_address] == "nvidia") for gpu in due_gpus}
     check("gpu_driver_bound", bound, serials=serials, notes={name: told for name, value in bound.items() if not value})
-    known = {gpu.name: float(gpu.nvml_index is not None and gpu.error is None) for gpu in found}
+    known = {gpu.name: float(gpu.nvml_index is not None and gpu.error is None) for gpu in due_gpus}
     check("gpu_in_nvml", known, serials=serials, notes={name: told for name, value in known.items() if not value})
+
+
+@pytest.mark.gate
+@pytest.mark.session("host-before")
+@pytest.mark.costs(0.1)
+@pytest.mark.measures("gpu_ready", unit="count", per="gpu", waivable=False)
+def test_ready(inventory: Inventory, due_gpus: tuple[Gpu, ...], say: Callable[[str], None], check: Check) -> None:
+    """Every GPU is set up to be tested: MIG off, shared compute mode, no foreign process, the NVLink fabric up, the driver new enough.
+
+    Measured: what NVML tells of the set-up. None of it is a fault of a card, so what stands in the way is an error with its cure.
+    """
+    found = obstacles(inventory, due_gpus)
+    for remark in remarks(inventory, due_gpus):
+        say(remark)
+    stuck = {obstacle.gpu for obstacle in found}
+    check(
+        "gpu_ready",
+        {gpu.name: 1.0 for gpu in due_gpus if gpu.name not in stuck},
+        serials={gpu.name: gpu.uuid for gpu in due_gpus},
+    )
+    if found:
+        raise NotReady("; ".join(map(str, found)))
 
 
 @pytest.mark.gate
 @pytest.mark.session("load")
 @pytest.mark.costs(1.0)
 @pytest.mark.measures("gpu_granted", unit="count", per="gpu", waivable=False)
-def test_granted(inventory: Inventory, programs: Programs, check: Check) -> None:
+def test_granted(inventory: Inventory, due_gpus: tuple[Gpu, ...], programs: Programs, check: Check) -> None:
     """The GPUs that can be seen from where the loads run are those that are due, by their UUIDs.
 
     Measured: NVML's list inside the session. An engine may ignore a request for GPUs in silence, and a container without them would
     pass every test of GPUs that it does not see. What differs is the station's trouble and no fault of a card, so it is an error.
     """
-    due = gpus(inventory)
     inside = nvml.probe(deadline=programs.deadline)
     seen = {device.uuid for device in inside.devices if device.uuid is not None and device.error is None}
     check(
         "gpu_granted",
-        {gpu.name: 1.0 for gpu in due if gpu.uuid in seen},
-        serials={gpu.name: gpu.uuid for gpu in due},
+        {gpu.name: 1.0 for gpu in due_gpus if gpu.uuid in seen},
+        serials={gpu.name: gpu.uuid for gpu in due_gpus},
     )
-    lost = [f"{gpu.name} ({gpu.uuid or 'without a UUID'})" for gpu in due if gpu.uuid not in seen]
-    more = sorted(seen - {gpu.uuid for gpu in due})
+    lost = [f"{gpu.name} ({gpu.uuid or 'without a UUID'})" for gpu in due_gpus if gpu.uuid not in seen]
+    # In place, NVML shows the whole machine, also where --gpus names some of it; CUDA then gets those alone.
+    more = sorted(seen - {gpu.uuid for gpu in gpus(inventory)})
     if lost or more:
         errors = [inside.error, *(f"GPU {device.index}: {device.error}" for device in inside.devices if device.error)]
         told = [
@@ -95,7 +122,7 @@ def test_granted(inventory: Inventory, programs: Programs, check: Check) -> None
 @pytest.mark.measures("gpu_address_differs", unit="count", per="gpu", fact=True)
 @pytest.mark.measures("gpu_link_width_max", unit="count", per="gpu", fact=True)
 @pytest.mark.measures("gpu_link_gen_max", unit="count", per="gpu", fact=True)
-def test_identity(inventory: Inventory, machine: Machine | None, check: Check) -> None:
+def test_identity(inventory: Inventory, due_gpus: tuple[Gpu, ...], machine: Machine | None, check: Check) -> None:
     """Each GPU's model, PCI id, slot, and the widest and fastest link it and its slot can have, against the machine file.
 
     Measured: what card and slot offer. Not measured: the link under load, which is another check.
@@ -105,6 +132,8 @@ def test_identity(inventory: Inventory, machine: Machine | None, check: Check) -
     wanted = [gpu for gpu in machine.gpu for _ in range(gpu.count)]
     functions = {function.address: function for function in inventory.pci}
     for gpu, declared in zip(gpus(inventory), wanted, strict=False):
+        if gpu not in due_gpus:
+            continue
         for name, text, found in (
             ("model", declared.model, gpu.model),
             ("pci_id", declared.pci_id, gpu.device_id),
@@ -121,6 +150,67 @@ def _links(gpu: Gpu, function: PciFunction, check: Check) -> None:
     """A link can be no better than the lesser of card and slot; what neither shows is not read, and says so."""
     widths = [width for width in (function.max_link_width, function.slot_max_link_width) if width is not None]
     speeds = [speed for speed in (function.max_link_speed_gts, function.slot_max_link_speed_gts) if speed is not None]
+    slowest = generation(min(speeds)) if speeds else None
     unread = {gpu.name: "the kernel shows no link maximum for this card (a VM may withhold it)"}
     check("gpu_link_width_max", {gpu.name: float(min(widths))} if widths else {}, skipped=unread)
-    check("gpu_link_gen_max", {gpu.name: float(GENERATION[min(speeds)])} if speeds else {}, skipped=unread)
+    check("gpu_link_gen_max", {gpu.name: float(slowest)} if slowest else {}, skipped=unread)
+
+
+@pytest.mark.session("host-before")
+@pytest.mark.costs(0.1)
+@pytest.mark.measures("gpu_ecc_uncorrected", unit="count", per="gpu-ecc")
+@pytest.mark.measures("gpu_remap_pending", unit="count", per="gpu-remap", waivable=False)
+@pytest.mark.measures("gpu_remap_failed", unit="count", per="gpu-remap", waivable=False)
+@pytest.mark.measures("gpu_remapped_uncorrected", unit="count", per="gpu-remap")
+@pytest.mark.measures("gpu_retirement_pending", unit="count", per="gpu-retired", waivable=False)
+@pytest.mark.measures("gpu_retired_pages", unit="count", per="gpu-retired")
+def test_memory_health(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) -> None:
+    """What each GPU's memory has been through before this run: uncorrected errors since the driver was loaded, remaps, retired pages.
+
+    Measured: the driver's counters. What is added during the run is another check.
+    """
+    devices = {device.pci_address: device for device in inventory.nvml.devices}
+    counted = {gpu.name: devices[gpu.pci_address].counters for gpu in due_gpus if gpu.pci_address in devices}
+    for measurement, read in _HEALTH.items():
+        due = {one.component for one in check.due(measurement)}
+        values = {name: read(found) for name, found in counted.items() if name in due and found is not None}
+        check(
+            measurement,
+            {name: float(value) for name, value in values.items() if value is not None},
+            serials={gpu.name: gpu.uuid for gpu in due_gpus},
+        )
+
+
+def _pages(found: GpuCounters) -> int | None:
+    if found.retired_single is None or found.retired_double is None:
+        return None
+    return found.retired_single + found.retired_double
+
+
+_HEALTH: dict[str, Callable[[GpuCounters], int | None]] = {
+    "gpu_ecc_uncorrected": lambda found: found.ecc_uncorrected,
+    "gpu_remap_pending": lambda found: found.remap_pending,
+    "gpu_remap_failed": lambda found: found.remap_failed,
+    "gpu_remapped_uncorrected": lambda found: found.remapped_uncorrected,
+    "gpu_retirement_pending": lambda found: found.retired_pending,
+    "gpu_retired_pages": _pages,
+}
+
+
+@pytest.mark.session("load")
+@pytest.mark.costs(2.0, per_gpu=0.3)
+@pytest.mark.measures("gpu_seen_by_cuda", unit="count", per="gpu", waivable=False)
+@pytest.mark.measures("gpu_sm_count", unit="count", per="gpu")
+@pytest.mark.measures("gpu_memory_total", unit="GiB", per="gpu")
+def test_device_query(device_query: Shown, due_gpus: tuple[Gpu, ...], check: Check) -> None:
+    """The CUDA sample deviceQuery: CUDA starts, and shows each GPU with all of its multiprocessors and memory.
+
+    Measured: what CUDA tells. A card with parts switched off, or an instance of one, has fewer multiprocessors than its sheet says.
+    """
+    serials = {gpu.name: gpu.uuid for gpu in due_gpus}
+    devices, told = device_query.devices, dict.fromkeys(serials, device_query.fault)
+    unseen = {gpu.name: "CUDA does not show this GPU" for gpu in due_gpus if gpu.name not in devices}
+    check("gpu_seen_by_cuda", {gpu.name: float(gpu.name in devices) for gpu in due_gpus}, serials=serials, notes=told)
+    check("gpu_sm_count", {name: float(device.sm) for name, device in devices.items()}, skipped=unseen, serials=serials)
+    memory = {name: device.memory_mib / 1024 for name, device in devices.items()}
+    check("gpu_memory_total", memory, skipped=unseen, serials=serials)

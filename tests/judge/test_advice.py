@@ -84,5 +84,5 @@ def test_what_is_next_is_a_command_line_that_comes_back_whole(file: Path) -> Non
         assert len(causes.split("; ")) in (2, 3, 4)
         assert not causes.endswith(".")
         assert shlex.split(command)[0] in {
-            "cat", "grep", "ip", "lsblk", "lscpu", "lspci", "nvidia-smi", "ps", "sudo", "top", "uname",
+            "cat", "grep", "ip", "ls", "lsblk", "lscpu", "lspci", "nvidia-smi", "ps", "sudo", "top", "uname",
         }  # fmt: skip

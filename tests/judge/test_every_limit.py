@@ -70,7 +70,7 @@ def planned(source: str) -> Plan:
         only=(),
         digest="d",
     )
-    return replace(made, gaps=(), waivers=())  # no check loads a GPU yet; and no waiver may stand in the way here
+    return replace(made, gaps=(), waivers=())  # its components are made up; and no waiver may stand in the way here
 
 
 def subject(source: str, entry: Override) -> Due | None:
@@ -108,10 +108,10 @@ def test_past_its_bound_a_limit_fails(source: str, entry: Override, bound: str) 
     assert at_edge.verdict == "PASS"
     if bound in ("low", "high"):
         assert past.verdict == "FAIL"
-        assert [(one.measurement, one.component) for one in past.of_kind("fail")] == [key]
+        assert {(one.measurement, one.component) for one in past.of_kind("fail")} == {key}
     else:
         assert past.verdict == "PASS"
-        assert [(one.measurement, one.component) for one in past.of_kind("warn")] == [key]
+        assert {(one.measurement, one.component) for one in past.of_kind("warn")} == {key}
 
 
 @pytest.mark.parametrize("source", SOURCES)

@@ -56,6 +56,15 @@ def test_everything_declared_becomes_a_limit() -> None:
         ("gpu_address_differs", "gpu0"): ("count", None, 0),
         ("gpu_link_width_max", "gpu0"): ("count", 16, None),
         ("gpu_link_gen_max", "gpu0"): ("count", 4, None),
+        ("nvlink_active", "gpu0"): ("count", 4, 4),
+        ("gpu_path_differs", "gpu0->gpu1"): ("count", None, 0),
+        ("gpu_path_differs", "gpu1->gpu0"): ("count", None, 0),
+        ("gpu_path_differs", "gpu1->gpu2"): ("count", None, 0),
+        ("gpu_path_differs", "gpu2->gpu1"): ("count", None, 0),
+        ("p2p_supported", "gpu0->gpu1"): ("count", 1, 1),
+        ("p2p_supported", "gpu1->gpu0"): ("count", 1, 1),
+        ("p2p_supported", "gpu2->gpu0"): ("count", 0, 0),
+        ("p2p_supported", "gpu0->gpu2"): ("count", 0, 0),
         ("gpu_pci_id_differs", "gpu1"): ("count", None, 0),
         ("gpu_pci_id_differs", "gpu2"): ("count", None, 0),
     }
@@ -76,6 +85,9 @@ def test_a_fact_that_nothing_declared_is_no_limit() -> None:
         (("link_speed", "net:enp1s0"), "box.toml declares enp1s0, speed_mbps = 10000"),
         (("gpu_count", "machine"), "box.toml declares 3 GPUs"),
         (("gpu_link_gen_max", "gpu0"), "box.toml declares gpu0 with link_gen = 4"),
+        (("nvlink_active", "gpu0"), "box.toml declares gpu0 with nvlink_links = 4"),
+        (("gpu_path_differs", "gpu1->gpu0"), "box.toml declares between = [0, 1] with path = 'NV4'"),
+        (("p2p_supported", "gpu0->gpu2"), "box.toml declares between = [2, 0] with p2p = false"),
     ],
 )
 def test_a_basis_says_where_in_the_file(key: tuple[str, str], basis: str) -> None:

@@ -46,6 +46,7 @@ def test_a_file_may_use_every_key_there_is() -> None:
     found = machine.read(EVERYTHING)
     assert (found.cpu.threads, found.memory.dimm[0].slot, found.memory.test_share) == (128, "A1", 0.5)
     assert (found.gpu[0].link_width, found.disk[1].count, found.network[0].speed_mbps) == (16, 2, 10000)
+    assert (found.gpu[0].nvlink_links, found.gpu_pair[0].between, found.gpu_pair[1].p2p) == (4, (0, 1), False)
     assert found.limit[1].limit().high == 200.5
     assert [str(waiver) for waiver in found.waiver] == ["disk_faults on nvme0", "kernel_log on system"]
 

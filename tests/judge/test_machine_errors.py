@@ -16,6 +16,7 @@ from acceptance.judge.machine import MachineFileError
 HEAD = 'schema = 1\nname = "box"\n'  # what follows begins in line 3
 LIMIT = '[[limit]]\nmeasurement = "heat"\nunit = "degC"\nbasis = "b"\nhigh = 90\n'
 SKIP = '[[waiver]]\nskip = "kernel_log"\nreason = "known"\n'
+PAIR = "gpus = 2\n[[gpu_pair]]\nbetween = [0, 1]\np2p = true\n"
 WAIVER = '[[waiver]]\nmeasurement = "heat"\ncomponent = "gpu0"\nreason = "known"\nworst = 95\n'
 
 
@@ -65,6 +66,14 @@ def refused(folder: Path, content: bytes) -> str:
         ("[[gpu]]\nlink_gen = 7", 4, "gpu (number 1).link_gen must be 1, 2, 3, 4, 5 or 6"),
         ('[[gpu]]\npci_id = "10DE:2684"', 4, 'pci_id must be vendor and device as `lspci -n` prints them, such as "10de:2684"'),
         ('[[gpu]]\naddress = "00000000:65:00.0"', 4, "address must be a PCI address as `lspci -D` prints it"),
+        ("[[gpu]]\nnvlink_links = -1", 4, "gpu (number 1).nvlink_links must be at least 0"),
+        ("[[gpu]]\nnvlink_links = 145", 4, "gpu (number 1).nvlink_links must be at most 144"),
+        ('gpus = 2\n[[gpu_pair]]\nbetween = [0]', 5, "gpu_pair (number 1).between must be the numbers of two GPUs, such as [0, 1]"),
+        ('gpus = 2\n[[gpu_pair]]\nbetween = [0, "1"]', 5, "gpu_pair (number 1).between (number 2) must be a whole number, not text"),
+        ('gpus = 2\n[[gpu_pair]]\nbetween = [0, -1]\np2p = true', 5, "gpu_pair (number 1).between (number 2) must be at least 0"),
+        ('gpus = 2\n[[gpu_pair]]\nbetween = [0, 1]\npath = "NV"', 6, "gpu_pair (number 1).path must be what `nvidia-smi topo -m` prints"),
+        ('gpus = 2\n[[gpu_pair]]\nbetween = [0, 1]\npath = "NV0"', 6, 'such as "NV12"'),
+        ('gpus = 2\n[[gpu_pair]]\nbetween = [0, 1]\np2p = 1', 6, "gpu_pair (number 1).p2p must be true or false, not a whole number"),
         # unknown and missing keys
         ("gpu_count = 3", 3, "gpu_count is no key that rigproof knows: correct its spelling or remove it"),
         ('"a b\\nc" = 3', 3, r'"a b\nc" is no key'),
@@ -104,6 +113,12 @@ def refused(folder: Path, content: bytes) -> str:
         (WAIVER.replace("95", "inf"), 3, "worst is inf"),
         # contradictions
         ('[[memory.dimm]]\nslot = "A"\n[[memory.dimm]]\nslot = "A"', 5, "memory.dimm (number 2) names A again: name each once"),
+        ("gpus = 2\n[[gpu_pair]]\nbetween = [1, 1]\np2p = true", 5, "gpu_pair (number 1) names GPU 1 twice: name two"),
+        ("gpus = 2\n[[gpu_pair]]\nbetween = [0, 2]\np2p = true", 5, "names GPU 2, but the declared GPUs are numbered from 0 to 1"),
+        ("gpus = 0\n[[gpu_pair]]\nbetween = [0, 1]\np2p = true", 5, "names GPU 1, but the declared GPUs are none: correct it"),
+        ("[[gpu_pair]]\nbetween = [0, 1]\np2p = true", 4, "names GPUs, and the file does not say how many there are: add gpus"),
+        ("gpus = 2\n[[gpu_pair]]\nbetween = [0, 1]", 4, "gpu_pair (number 1) declares nothing: add path, p2p, or both"),
+        (PAIR + "[[gpu_pair]]\nbetween = [1, 0]\np2p = true", 8, "gpu_pair (number 2) names GPUs 0 and 1 again: name each pair once"),
         ('[[network]]\nname = "eth0"\n[[network]]\nname = "eth0"', 5, "network (number 2) names eth0 again"),
         ('[[gpu]]\naddress = "0000:01:00.0"\n[[gpu]]\n[[gpu]]\naddress = "0000:01:00.0"', 6, "gpu (number 3) names 0000:01:00.0"),
         ('[[gpu]]\naddress = "0000:01:00.0"\ncount = 2', 5, "gpu (number 1) has one address, so its count cannot be 2"),

@@ -78,6 +78,18 @@ def test_sessions_in_order_and_gates_first_in_theirs() -> None:
     assert made.share("host-after")[0].id == "z.after"
 
 
+def test_what_heats_runs_last_in_its_session() -> None:
+    checks = [
+        collected("a.burn", heats=True),
+        collected("b.copy", slack=120.0),
+        collected("c.gate", gate=True, heats=True),
+        collected("d.after", session="host-after"),
+    ]
+    made = build(checks, book=LimitBook(BOOK.entries[:1]))
+    assert names(made) == ["c.gate", "b.copy", "a.burn", "d.after"]
+    assert [check.slack_s for check in made.checks] == [0.0, 120.0, 0.0, 0.0]
+
+
 def test_a_profile_runs_the_loads_it_names_and_their_time_is_in_the_plan() -> None:
     checks = [
         collected("a.burn", load="burn", seconds=2.0),
@@ -172,11 +184,15 @@ def test_a_gpu_that_no_check_loads_is_a_gap() -> None:
     classes = {**CLASSES, "gpu": ("gpu0", "gpu1"), "first": ("gpu0",)}
     looked = collected("g.look", Measures("power", "W", "gpu"), session="host-before")
     seen = collected("g.seen", Measures("power", "W", "gpu"))  # where the loads run, but it is none
-    heated = collected("g.burn", Measures("power", "W", "first"), load="burn")
+    heated = collected("g.burn", Measures("power", "W", "first"), load="burn", heats=True)
     checks, loads_s = [*BOTH, looked, seen, heated], {"burn": 1.0}
     gaps = build(checks, components=classes, loads_s=loads_s).gaps
     assert gaps == ("gpu1: no check of this plan loads it",)
     assert build(checks, components=classes, loads_s=loads_s, only=["g"]).gaps == ()
+    narrowed = build(checks, components={**classes, "gpu": ("gpu1",)}, loads_s=loads_s, narrowed=True)
+    assert (narrowed.gaps, narrowed.scope, narrowed.gpus) == ((), "partial", ("gpu1",))
+    short = collected("g.seen", Measures("power", "W", "gpu"), load="burn")  # a load, and no full use
+    assert len(build([*BOTH, short], components=classes, loads_s=loads_s).gaps) == 2
 
 
 @pytest.mark.parametrize("component", ["cpu9", "gpu0"])
@@ -184,6 +200,6 @@ def test_a_limit_for_a_component_that_is_not_there_is_a_gap(component: str) -> N
     # gpu0 is there, but power is not measured on it: the limit would be held against nothing.
     book = BOOK.after([Override("power", "override in box.toml", WATT, component)])
     classes = {**CLASSES, "gpu": ("gpu0",)}
-    burn = collected("g.burn", Measures("faults", "count", "gpu"), load="burn")
+    burn = collected("g.burn", Measures("faults", "count", "gpu"), load="burn", heats=True)
     gaps = build([*BOTH, burn], components=classes, book=book, loads_s={"burn": 1.0}).gaps
     assert gaps == (f"override in box.toml: a limit for power on {component}, which this machine does not show",)

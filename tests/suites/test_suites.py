@@ -18,7 +18,7 @@ from acceptance.judge.machine import Machine
 from acceptance.judge.measurement import Series
 from acceptance.loads.protocol import LoadReading
 from acceptance.observe import draft
-from acceptance.observe.inventory import Inventory, observe
+from acceptance.observe.inventory import Inventory, gpus, observe
 from acceptance.observe.nvml import GPU_IS_LOST, NvmlAnswer, NvmlDevice
 from acceptance.observe.storage import Disk
 from acceptance.suites import conftest, cpu, gpu, inventory, kernel_log, memory, storage
@@ -225,7 +225,7 @@ def test_gpus_that_are_there(tree: Tree, check: Any) -> None:
     tree.gpu(0x41)
     tree.driver(nodes=("nvidia0", "nvidia1", "nvidiactl"))
     seen = look(tree, known(0, "0000:01:00.0"), known(1, "0000:41:00.0"))
-    gpu.test_present(seen, check)
+    gpu.test_present(seen, gpus(seen), check)
     both = {"gpu0": 1.0, "gpu1": 1.0}
     assert check.readings == {
         "gpu_count": {"machine": 2.0},
@@ -236,7 +236,7 @@ def test_gpus_that_are_there(tree: Tree, check: Any) -> None:
     declared = machine(
         gpu=[{"model": "NVIDIA GeForce RTX 4090", "count": 2, "pci_id": "10de:2684", "link_width": 16, "link_gen": 4}]
     )
-    gpu.test_identity(seen, declared, check)
+    gpu.test_identity(seen, gpus(seen), declared, check)
     assert check.readings["gpu_model_differs"] == check.readings["gpu_pci_id_differs"] == {"gpu0": 0.0, "gpu1": 0.0}
     assert check.readings["gpu_link_width_max"] == {"gpu0": 16.0, "gpu1": 16.0}
     assert check.readings["gpu_link_gen_max"] == {"gpu0": 4.0, "gpu1": 4.0}
@@ -245,15 +245,16 @@ def test_gpus_that_are_there(tree: Tree, check: Any) -> None:
 def test_gpus_that_are_sick(tree: Tree, check: Any) -> None:
     tree.gpu(0x01, dead=True)
     tree.gpu(0x41, driver="nouveau")
-    gpu.test_present(look(tree), check)
+    seen = look(tree)
+    gpu.test_present(seen, gpus(seen), check)
     assert check.readings["gpu_answers"] == {"gpu0": 0.0, "gpu1": 1.0}
     assert check.readings["gpu_driver_bound"] == {"gpu0": 1.0, "gpu1": 0.0}
     assert check.readings["gpu_in_nvml"] == {"gpu0": 0.0, "gpu1": 0.0}
     told = check.notes["gpu_count"]["machine"].split("\n")
     assert [line.split(":")[0] for line in told] == ["PCI bus", "kernel driver", "device nodes", "NVML"]
     assert " -> " in told[0]
-    gpu.test_identity(look(tree), None, check)
-    gpu.test_identity(look(tree), machine(gpu=[{"model": "RTX", "count": 2}]), check)
+    gpu.test_identity(seen, gpus(seen), None, check)
+    gpu.test_identity(seen, gpus(seen), machine(gpu=[{"model": "RTX", "count": 2}]), check)
     assert check.readings["gpu_model_differs"] == {}, "a model that nobody told is not another model"
     assert set(check.skipped["gpu_model_differs"]) == {"gpu0", "gpu1"}
 
@@ -263,10 +264,23 @@ def test_a_gpu_that_nvml_has_lost_is_not_present(tree: Tree, check: Any) -> None
     tree.gpu(0x41)
     tree.driver(nodes=("nvidia0", "nvidia1", "nvidiactl"))
     lost = dataclasses.replace(known(0, "0000:01:00.0"), error="NVML says: GPU is lost", error_code=GPU_IS_LOST)
-    gpu.test_present(look(tree, lost, known(1, "0000:41:00.0")), check)
+    seen = look(tree, lost, known(1, "0000:41:00.0"))
+    gpu.test_present(seen, gpus(seen), check)
     assert check.readings["gpu_in_nvml"] == {"gpu0": 0.0, "gpu1": 1.0}
     assert "GPU is lost" in check.notes["gpu_in_nvml"]["gpu0"]
     assert "gpu1" not in check.notes["gpu_in_nvml"]
+
+
+def test_only_the_gpus_that_are_tested_are_looked_at(tree: Tree, check: Any) -> None:
+    tree.gpu(0x01, dead=True)
+    tree.gpu(0x41)
+    seen = look(tree, known(1, "0000:41:00.0"))
+    gpu.test_present(seen, gpus(seen)[1:], check)
+    assert check.readings["gpu_count"] == {"machine": 2.0}
+    assert check.readings["gpu_answers"] == check.readings["gpu_in_nvml"] == {"gpu1": 1.0}
+    declared = machine(gpu=[{"model": "RTX", "count": 1}, {"model": "NVIDIA GeForce RTX 4090", "count": 1}])
+    gpu.test_identity(seen, gpus(seen)[1:], declared, check)
+    assert check.readings["gpu_model_differs"] == {"gpu1": 0.0}
 
 
 # --- loads ---

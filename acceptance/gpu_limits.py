@@ -1,0 +1,121 @@
+"""The limits that this machine's GPUs bring with them: what each shows of itself, and the sheet of its model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from acceptance import fixtures
+from acceptance.judge import architecture, sheet
+from acceptance.judge.architecture import Architecture
+from acceptance.judge.compute_expectation import Card, compute_limits
+from acceptance.judge.declared import DeclaredGpu
+from acceptance.judge.gpu_expectation import GpuSeen, PairSeen, gpu_limits
+from acceptance.judge.limits import Override
+from acceptance.judge.machine import Machine
+from acceptance.judge.measurement import Limit
+from acceptance.judge.pcie import generation
+from acceptance.judge.sheet import Sheet
+from acceptance.observe.inventory import Gpu, Inventory, gpus
+from acceptance.observe.nvml import NvmlDevice
+from acceptance.observe.pci import PciFunction
+from acceptance.observe.topology import nvlinks
+
+MIB = 1 << 20
+
+
+def sheets() -> tuple[Sheet, ...]:
+    """Every model sheet that rigproof brings. Raises SheetError."""
+    return sheet.read_all(fixtures.locate("models"))
+
+
+def device_of(inventory: Inventory, gpu: Gpu) -> NvmlDevice | None:
+    """What NVML says of a GPU; None where it does not know it."""
+    return next((device for device in inventory.nvml.devices if device.pci_address == gpu.pci_address), None)
+
+
+def overrides(inventory: Inventory, names: tuple[str, ...], declared: Machine | None) -> Iterator[Override]:
+    """The limits of the GPUs of these names, and of the ways between them."""
+    due = tuple(gpu for gpu in gpus(inventory) if gpu.name in names)
+    known = sheets()
+    yield from gpu_limits(seen(inventory, due, declared), pairs(inventory, due), known)
+    yield from compute_limits(cards(inventory, due), known, architectures())
+    for gpu in due:
+        device = device_of(inventory, gpu)
+        traits = device.traits if device is not None else None
+        # A limit for a sensor that is not there would be a gap of the plan.
+        if traits is not None and traits.memory_thermometer and traits.memory_max_temperature_c is not None:
+            highest = traits.memory_max_temperature_c
+            basis = f"the driver names {highest:g} degC as the highest operating temperature of this card's memory"
+            limit = Limit("degC", basis, high=highest, warn_high=highest - 5)
+            yield Override("gpu_memory_temperature", "told by the driver", limit, gpu.name)
+
+
+def seen(inventory: Inventory, due: tuple[Gpu, ...], declared: Machine | None) -> tuple[GpuSeen, ...]:
+    """What limits of GPUs are derived from. Where a VM withholds what a slot can do, the machine file's word stands for it."""
+    functions = {function.address: function for function in inventory.pci}
+    told = [gpu for gpu in declared.gpu for _ in range(gpu.count)] if declared is not None else []
+    by_name: dict[str, DeclaredGpu] = {f"gpu{index}": gpu for index, gpu in enumerate(told)}
+    return tuple(
+        _seen(gpu, functions[gpu.pci_address], device_of(inventory, gpu), by_name.get(gpu.name, DeclaredGpu()))
+        for gpu in due
+    )
+
+
+def _seen(gpu: Gpu, function: PciFunction, device: NvmlDevice | None, declared: DeclaredGpu) -> GpuSeen:
+    traits = device.traits if device is not None else None
+    links = device.links if device is not None else ()
+    card_gen = traits.max_link_gen if traits is not None else None
+    slot_gen, slot_width = generation(function.slot_max_link_speed_gts), function.slot_max_link_width
+    return GpuSeen(
+        name=gpu.name,
+        model=gpu.model,
+        device_id=gpu.device_id,
+        compute_capability=traits.compute_capability if traits is not None else None,
+        memory_mib=device.memory_bytes // MIB if device is not None and device.memory_bytes is not None else None,
+        card_link_gen=card_gen if card_gen is not None else generation(function.max_link_speed_gts),
+        card_link_width=function.max_link_width or (traits.max_link_width_here if traits is not None else None),
+        slot_link_gen=slot_gen if slot_gen is not None else declared.link_gen,
+        slot_link_width=slot_width if slot_width is not None else declared.link_width,
+        nvlink_active=sum(link.active for link in links) if device is not None else None,
+        nvlink_total=len(links) if device is not None else None,
+    )
+
+
+def pairs(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[PairSeen, ...]:
+    """Every ordered pair of GPUs of which NVML speaks."""
+    names = {gpu.nvml_index: gpu.name for gpu in due if gpu.nvml_index is not None}
+    devices = {device.index: device for device in inventory.nvml.devices}
+    return tuple(
+        PairSeen(
+            names[pair.a],
+            names[pair.b],
+            nvlinks(devices[pair.a], devices[pair.b]),
+            pair.p2p_read if pair.p2p_read == pair.p2p_write else f"read {pair.p2p_read}, write {pair.p2p_write}",
+        )
+        for pair in inventory.nvml.pairs
+        if pair.a in names and pair.b in names
+    )
+
+
+def architectures() -> tuple[Architecture, ...]:
+    """What rigproof knows of cards without a sheet. Raises SheetError."""
+    return architecture.read(fixtures.locate("models") / "architectures.toml")
+
+
+def cards(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[Card, ...]:
+    """What floors of computing are derived from."""
+    return tuple(_card(gpu, device_of(inventory, gpu)) for gpu in due)
+
+
+def _card(gpu: Gpu, device: NvmlDevice | None) -> Card:
+    traits = device.traits if device is not None else None
+    return Card(
+        name=gpu.name,
+        model=gpu.model,
+        device_id=gpu.device_id,
+        compute_capability=traits.compute_capability if traits is not None else None,
+        cuda_cores=traits.cuda_cores if traits is not None else None,
+        max_sm_clock_mhz=traits.max_sm_clock_mhz if traits is not None else None,
+        max_memory_clock_mhz=traits.max_memory_clock_mhz if traits is not None else None,
+        memory_bus_bits=traits.memory_bus_bits if traits is not None else None,
+    )

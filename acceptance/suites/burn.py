@@ -1,0 +1,65 @@
+"""All GPUs at once under gpu-burn, hot: do the results stay the same, and does each GPU keep pace with its siblings?"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from acceptance.check import Check
+from acceptance.observe.inventory import Gpu
+from acceptance.tools.gpu_burn import Mode
+from acceptance.tools.reading import ToolOutput
+
+MODES: tuple[Mode, ...] = ("float", "tensor", "double")
+
+
+def ratios(values: Mapping[str, float]) -> dict[str, float]:
+    """Each value by the median of the others; empty for fewer than two."""
+    return {
+        name: value / statistics.median(other for key, other in values.items() if key != name)
+        for name, value in values.items()
+        if len(values) > 1
+    }
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.session("load")
+# Beside its own time gpu-burn takes some seconds to begin, and half a minute to stop.
+@pytest.mark.costs(36.0, load="gpu_burn_{mode}", slack=150.0, heats=True)
+@pytest.mark.measures("gpu_burn_errors_{mode}", unit="count", per="gpu", waivable=False)
+@pytest.mark.measures("gpu_burn_compares_{mode}", unit="count", per="gpu")
+@pytest.mark.measures("gpu_burn_{mode}", unit="TFLOP/s", per="gpu")
+@pytest.mark.measures("gpu_burn_ratio_{mode}", unit="ratio", per="gpu-with-peers")
+def test_gpu_burn(
+    mode: Mode,
+    gpu_burn: Callable[[Mode], ToolOutput],
+    due_gpus: tuple[Gpu, ...],
+    siblings: Mapping[str, tuple[str, ...]],
+    check: Check,
+) -> None:
+    """gpu-burn on all GPUs together: products of 8192 x 8192 matrices, compared with the first of them.
+
+    Measured: errors over all compares of a GPU, the compares made, and the median of its rates. Not measured: NaN, which its tolerance
+    lets pass, errors that repeat in every product, and the memory that the product ring does not fill.
+    """
+    output = gpu_burn(mode)
+    failed = output.outcome == "fail"
+    found = {reading.name: reading.values for reading in output.readings}
+    errors, faulty = dict(found.get("gpu_burn_errors", {})), found.get("gpu_burn_faulty", {})
+    if failed:
+        # Its table may call a GPU faulty whose last count was 0: the counts start again with each summary.
+        named = [gpu.name for gpu in due_gpus if faulty.get(gpu.name) or errors.get(gpu.name)]
+        errors |= {name: errors.get(name) or 1.0 for name in named or [gpu.name for gpu in due_gpus]}
+    told = {name: output.reason for name, count in errors.items() if count}
+    serials = {gpu.name: gpu.uuid for gpu in due_gpus}
+    check(f"gpu_burn_errors_{mode}", errors, notes=told, serials=serials)
+    unread = {gpu.name: "a run with a fault need not show it" for gpu in due_gpus} if failed else {}
+    rates = found.get("gpu_burn_rate", {})
+    ratio: dict[str, float] = {}
+    for names in siblings.values():
+        ratio |= ratios({name: rates[name] for name in names if name in rates})
+    check(f"gpu_burn_compares_{mode}", found.get("gpu_burn_compares", {}), skipped=unread, serials=serials)
+    check(f"gpu_burn_{mode}", rates, skipped=unread, serials=serials)
+    check(f"gpu_burn_ratio_{mode}", ratio, skipped=unread, serials=serials)

@@ -1,0 +1,200 @@
+"""The ways between GPUs, host and each other: what the driver says of them, and what goes over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from acceptance.check import Check
+from acceptance.components import TOGETHER, pair_name
+from acceptance.judge.machine import Machine
+from acceptance.observe import topology
+from acceptance.observe.inventory import Gpu, Inventory
+from acceptance.tools import p2p_bandwidth
+from acceptance.tools.reading import ToolOutput
+
+# The testcases of nvbandwidth, by measurement.
+HOST_COPIES = {
+    "copy_h2d": "host_to_device_memcpy_ce",
+    "copy_d2h": "device_to_host_memcpy_ce",
+    "copy_h2d_bidirectional": "host_to_device_bidirectional_memcpy_ce",
+    "copy_d2h_bidirectional": "device_to_host_bidirectional_memcpy_ce",
+}
+ALONE = {"copy_local": "device_local_copy", "latency_host_device": "host_device_latency_sm"}
+PEER_COPIES = {
+    "copy_d2d_read": "device_to_device_memcpy_read_ce",
+    "copy_d2d_write": "device_to_device_memcpy_write_ce",
+}
+
+
+@pytest.mark.session("host-before")
+@pytest.mark.costs(0.1)
+@pytest.mark.measures("p2p_supported", unit="count", per="gpu-pair")
+@pytest.mark.measures("gpu_path_differs", unit="count", per="gpu-pair", fact=True)
+def test_paths(inventory: Inventory, due_gpus: tuple[Gpu, ...], machine: Machine | None, check: Check) -> None:
+    """The way from each GPU to each other: NVLinks or the common part of their PCIe ways, and whether peer access is offered.
+
+    Measured: what NVML answers. That data arrives whole and how fast is another check.
+    """
+    cells = topology.build(inventory, inventory.places).cells
+    wanted = _declared_paths(machine)
+    index = {gpu.name: gpu.nvml_index for gpu in due_gpus}
+    offered = {(pair.a, pair.b): pair for pair in inventory.nvml.pairs}
+    supported, offers, differs, ways = {}, {}, {}, {}
+    for first in due_gpus:
+        for second in due_gpus:
+            a, b = index[first.name], index[second.name]
+            if first == second or a is None or b is None:
+                continue
+            name = pair_name(first.name, second.name)
+            cell = cells.get((first.name, second.name))
+            pair = offered.get((a, b))
+            if pair is not None and pair.p2p_read is not None and pair.p2p_write is not None:
+                supported[name] = float(pair.p2p_read == pair.p2p_write == "ok")
+                offers[name] = f"path {cell}; read {pair.p2p_read}, write {pair.p2p_write}"
+            if name in wanted and cell is not None:
+                differs[name] = float(cell != wanted[name])
+                ways[name] = f"found {cell}"
+    check("p2p_supported", supported, notes=offers)
+    check("gpu_path_differs", differs, notes=ways)
+
+
+def _declared_paths(machine: Machine | None) -> dict[str, str]:
+    """The path that the machine file declares, by pair, both ways."""
+    found: dict[str, str] = {}
+    for pair in machine.gpu_pair if machine is not None else ():
+        if pair.path is not None:
+            first, second = (f"gpu{index}" for index in pair.between)
+            found |= {pair_name(first, second): pair.path, pair_name(second, first): pair.path}
+    return found
+
+
+@pytest.mark.session("host-before")
+@pytest.mark.costs(0.1)
+@pytest.mark.measures("nvlink_active", unit="count", per="gpu-nvlink")
+@pytest.mark.measures("nvlink_speed", unit="GB/s", per="gpu-nvlink-up")
+def test_nvlinks(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) -> None:
+    """How many NVLinks of each GPU are up, and the speed of the slowest of them in one direction.
+
+    Measured: what NVML tells of each link. A bridge of which no link is up looks like no bridge, unless the machine file declares it.
+    """
+    devices = {device.pci_address: device for device in inventory.nvml.devices}
+    due = {one.component for one in check.due("nvlink_active")}
+    active, speed, notes = {}, {}, {}
+    for gpu in due_gpus:
+        device = devices.get(gpu.pci_address)
+        if gpu.name not in due or device is None:
+            continue
+        up = [link for link in device.links if link.active]
+        down = [str(link.link) for link in device.links if not link.active]
+        active[gpu.name] = float(len(up))
+        notes[gpu.name] = f"{len(device.links)} links, down: {', '.join(down)}" if down else None
+        speeds = [link.speed_gbs for link in up]
+        if up and all(value is not None for value in speeds):
+            speed[gpu.name] = min(value for value in speeds if value is not None)
+    serials = {gpu.name: gpu.uuid for gpu in due_gpus}
+    check("nvlink_active", active, notes=notes, serials=serials)
+    check("nvlink_speed", speed, serials=serials)
+
+
+def _take(
+    output: ToolOutput, check: Check, figures: Mapping[str, Mapping[str, float]], component: str = TOGETHER
+) -> None:
+    """Journal the figures of a run by measurement and component; or, in their place, the fault that the run itself proves."""
+    failed = output.outcome == "fail"
+    check("copy_faults", {component: float(failed)}, notes={component: output.reason if failed else None})
+    for measurement, values in figures.items():
+        due = {one.component for one in check.due(measurement)}
+        check(
+            measurement,
+            {} if failed else {name: value for name, value in values.items() if name in due},
+            skipped=dict.fromkeys((due & {component}) or due, "no figure counts of a run with a fault")
+            if failed
+            else None,
+        )
+
+
+def _readings(output: ToolOutput, names: Mapping[str, str]) -> dict[str, Mapping[str, float]]:
+    """The tool's own readings by measurement. Raises KeyError for one that a healthy run does not give."""
+    return {name: {} if output.outcome == "fail" else output.reading(reading) for name, reading in names.items()}
+
+
+@pytest.mark.session("load")
+@pytest.mark.costs(2.0, load="nvbandwidth", per_gpu=6.5, slack=30.0)
+@pytest.mark.measures("copy_faults", unit="count", per="gpus", waivable=False)
+@pytest.mark.measures("copy_h2d", unit="GB/s", per="gpu")
+@pytest.mark.measures("copy_d2h", unit="GB/s", per="gpu")
+@pytest.mark.measures("copy_h2d_bidirectional", unit="GB/s", per="gpu")
+@pytest.mark.measures("copy_d2h_bidirectional", unit="GB/s", per="gpu")
+def test_host_copies(nvbandwidth: Callable[..., ToolOutput], check: Check) -> None:
+    """Copies between pinned host memory and each GPU, each GPU by itself, in both directions and in both at once (nvbandwidth).
+
+    Measured: the median of three samples of sixteen copies by the copy engine, 1 GB = 1e9 bytes; the last copy of each sample is
+    compared with its pattern. Not measured: pageable memory, and all GPUs at once.
+    """
+    output = nvbandwidth(*HOST_COPIES.values())
+    _take(output, check, _readings(output, HOST_COPIES))
+
+
+@pytest.mark.session("load")
+@pytest.mark.costs(2.0, load="nvbandwidth", per_gpu=2.0, slack=30.0)
+@pytest.mark.measures("copy_faults", unit="count", per="gpus", waivable=False)
+@pytest.mark.measures("copy_local", unit="GB/s", per="gpu")
+@pytest.mark.measures("latency_host_device", unit="ns", per="gpu")
+def test_device_alone(nvbandwidth: Callable[..., ToolOutput], check: Check) -> None:
+    """Copies inside each GPU's own memory, and the time of one access from the GPU to host memory (nvbandwidth).
+
+    Measured: bytes copied, counted once though each is read and written; buffers of 512 MiB leave every L2 cache.
+    """
+    output = nvbandwidth(*ALONE.values())
+    _take(output, check, _readings(output, ALONE))
+
+
+@pytest.mark.session("load")
+@pytest.mark.costs(2.0, load="nvbandwidth", per_gpu=4.0, slack=180.0)
+@pytest.mark.measures("copy_faults", unit="count", per="gpus-peered", waivable=False)
+@pytest.mark.measures("copy_d2d_read", unit="GB/s", per="gpu-peers")
+@pytest.mark.measures("copy_d2d_write", unit="GB/s", per="gpu-peers")
+def test_peer_copies(nvbandwidth: Callable[..., ToolOutput], check: Check) -> None:
+    """Copies between GPUs that have peer access, pair by pair and way by way, every one verified (nvbandwidth).
+
+    Measured: reads and writes by the copy engine of the first GPU of the pair. Data that arrives changed fails the check.
+    """
+    output = nvbandwidth(*PEER_COPIES.values())
+    _take(output, check, _readings(output, PEER_COPIES))
+
+
+@pytest.mark.session("load")
+@pytest.mark.costs(1.0, load="bandwidth_test", per_gpu=1.0)
+@pytest.mark.measures("copy_faults", unit="count", per="gpu", waivable=False)
+@pytest.mark.measures("bandwidth_test_h2d", unit="GB/s", per="gpu")
+@pytest.mark.measures("bandwidth_test_d2h", unit="GB/s", per="gpu")
+@pytest.mark.measures("bandwidth_test_d2d", unit="GB/s", per="gpu")
+def test_bandwidth_test(bandwidth_test: Mapping[str, ToolOutput], check: Check) -> None:
+    """The CUDA sample bandwidthTest on each GPU, as builders run it.
+
+    Measured: pinned copies of 32 MB, which lie inside the L2 cache of newer GPUs: the device-to-device figure is recorded and not judged.
+    Not measured: whether the data arrived.
+    """
+    names = {name: name for name in ("bandwidth_test_h2d", "bandwidth_test_d2h", "bandwidth_test_d2d")}
+    for gpu, output in bandwidth_test.items():
+        _take(output, check, _readings(output, names), gpu)
+
+
+@pytest.mark.session("load")
+@pytest.mark.costs(1.0, load="p2p_bandwidth", per_gpu=3.0, slack=120.0)
+@pytest.mark.measures("copy_faults", unit="count", per="gpus-paired", waivable=False)
+@pytest.mark.measures("p2p_gain", unit="ratio", per="gpu-pair")
+@pytest.mark.measures("p2p_write", unit="GB/s", per="gpu-pair")
+@pytest.mark.measures("p2p_staged", unit="GB/s", per="gpu-pair")
+@pytest.mark.measures("p2p_latency", unit="us", per="gpu-pair")
+def test_p2p(p2p_run: ToolOutput, check: Check) -> None:
+    """The CUDA sample p2pBandwidthLatencyTest: every pair with peer access on, held against the same pair with it off.
+
+    Measured: copies of 160 MB in one direction, and the latency of a write. The sample copies zeros and checks nothing: whether data
+    arrives whole is shown by the peer copies of nvbandwidth.
+    """
+    gain = {} if p2p_run.outcome == "fail" else p2p_bandwidth.gain(p2p_run)
+    names = {"p2p_write": "p2p_on", "p2p_staged": "p2p_off", "p2p_latency": "p2p_latency_on"}
+    _take(p2p_run, check, {"p2p_gain": gain, **_readings(p2p_run, names)})

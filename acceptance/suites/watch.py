@@ -1,0 +1,219 @@
+"""What the supervisor saw of the GPUs while they were loaded: clocks held back, heat, links, counters of errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import pytest
+
+from acceptance.check import Check
+from acceptance.judge.gpu_history import GpuHistory, running_at
+from acceptance.observe.inventory import Gpu
+
+Spans = Sequence[tuple[str, float, float]]
+
+LONGEST_GAP_S = 2.0  # ten samples in a row that were not taken
+SLOWEST_S = 0.2  # five samples a second
+JITTER = 1.1
+# NVML's clock event reasons (nvml.h, nvmlClocksEventReasons) as they are sampled, with the driver's own sum of the time where it keeps one.
+REASONS = {
+    "gpu_hw_slowdown": ("reason_hw_slowdown", None),
+    "gpu_hw_thermal_slowdown": ("reason_hw_thermal", "hw_thermal_s"),
+    "gpu_sw_thermal_slowdown": ("reason_sw_thermal", "sw_thermal_s"),
+    "gpu_power_brake": ("reason_hw_power_brake", "power_brake_s"),
+    "gpu_power_cap": ("reason_sw_power_cap", "power_cap_s"),
+}
+# The first of each must be there wherever the measurement is due; a driver that does not tell another of them has none of it to count.
+COUNTERS = {
+    "gpu_ecc_uncorrected_new": ("ecc_uncorrected",),
+    "gpu_ecc_corrected_new": ("ecc_corrected",),
+    "gpu_remapped_new": ("remapped_uncorrected", "remapped_corrected", "remap_pending", "remap_failed"),
+    "gpu_retired_new": ("retired_double", "retired_single", "retired_pending"),
+    "gpu_pcie_replays": ("pcie_replays",),
+    "gpu_nvlink_recoveries": ("nvlink_recoveries",),
+    "gpu_nvlink_replays": ("nvlink_replays",),
+    "gpu_nvlink_crc_errors": ("nvlink_crc_errors",),
+}
+
+
+class WatchLost(Exception):
+    """The GPUs were not watched as they should have been, so what was not seen proves nothing."""
+
+
+@pytest.fixture
+def watched(gpu_history: Mapping[str, GpuHistory], due_gpus: tuple[Gpu, ...]) -> Mapping[Gpu, GpuHistory]:
+    """The telemetry of every GPU that is due."""
+    missing = [gpu.name for gpu in due_gpus if gpu.name not in gpu_history]
+    if missing:
+        raise WatchLost(
+            f"{', '.join(missing)}: no telemetry was recorded: journal.jsonl says why the watch did not run"
+        )
+    return {gpu: gpu_history[gpu.name] for gpu in due_gpus}
+
+
+def _each(
+    watched: Mapping[Gpu, GpuHistory],
+    check: Check,
+    measurement: str,
+    reading: str,
+    reduce: Callable[[GpuHistory, str], float],
+    troubles: list[str],
+) -> dict[str, float]:
+    """A figure of each GPU that owes the measurement and offers the reading. What cannot be told goes to `troubles`: the others stay."""
+    due = {one.component for one in check.due(measurement)}
+    found = {}
+    for gpu, history in watched.items():
+        if gpu.name in due and history.offers(reading):
+            try:
+                found[gpu.name] = reduce(history, reading)
+            except ValueError as error:
+                troubles.append(str(error))
+    return found
+
+
+def _unread(watched: Mapping[Gpu, GpuHistory], reading: str, why: str) -> dict[str, str]:
+    return {gpu.name: why for gpu, history in watched.items() if not history.offers(reading)}
+
+
+def _conclude(troubles: list[str]) -> None:
+    """Raises WatchLost where a figure is missing: what was journalled before stays evidence."""
+    if troubles:
+        raise WatchLost("; ".join(dict.fromkeys(troubles)))
+
+
+def _serials(watched: Mapping[Gpu, GpuHistory]) -> dict[str, str | None]:
+    return {gpu.name: gpu.uuid for gpu in watched}
+
+
+@pytest.mark.session("host-after")
+@pytest.mark.costs(0.3)
+@pytest.mark.measures("gpu_sample_period", unit="s", per="gpu")
+@pytest.mark.measures("gpu_sample_gap", unit="s", per="gpu")
+def test_sampled(watched: Mapping[Gpu, GpuHistory], load_spans: Spans, check: Check) -> None:
+    """Every GPU was watched through every load, five times a second.
+
+    Measured: the usual time between two samples, and the longest time without one while loads ran. A gap is the watch's own trouble and
+    not the card's: it is an error.
+    """
+    if not load_spans:
+        raise WatchLost("no check of the load session came to its end, so nothing was watched under load")
+    begin, end = min(begin for _, begin, _ in load_spans), max(end for _, _, end in load_spans)
+    gaps = {gpu.name: history.longest_gap(begin, end) for gpu, history in watched.items()}
+    troubles: list[str] = []
+    periods = {}
+    for gpu, history in watched.items():
+        try:
+            periods[gpu.name] = history.period()
+        except ValueError as error:
+            troubles.append(str(error))
+    check("gpu_sample_period", periods, serials=_serials(watched))
+    check("gpu_sample_gap", gaps, serials=_serials(watched))
+    lost = [f"{name} for {gap:.1f} s" for name, gap in gaps.items() if gap > LONGEST_GAP_S]
+    slow = [f"{name} every {period:.2f} s" for name, period in periods.items() if period > SLOWEST_S * JITTER]
+    told = [
+        *([f"not sampled: {', '.join(lost)}"] if lost else []),
+        *([f"sampled only: {', '.join(slow)}"] if slow else []),
+    ]
+    if told:
+        cure = "the driver answered too slowly; look for NVRM lines in `dmesg` and run again"
+        troubles.append(f"{'; '.join(told)}: {cure}")
+    _conclude(troubles)
+
+
+@pytest.mark.session("host-after")
+@pytest.mark.costs(0.3)
+@pytest.mark.measures("gpu_hw_slowdown", unit="s", per="gpu")
+@pytest.mark.measures("gpu_hw_thermal_slowdown", unit="s", per="gpu")
+@pytest.mark.measures("gpu_sw_thermal_slowdown", unit="s", per="gpu")
+@pytest.mark.measures("gpu_power_brake", unit="s", per="gpu")
+@pytest.mark.measures("gpu_power_cap", unit="s", per="gpu")
+def test_throttling(watched: Mapping[Gpu, GpuHistory], load_spans: Spans, check: Check) -> None:
+    """For how long each GPU's clocks were held back during the run, by reason, and in which checks.
+
+    Measured: each bit of NVML's clock event reasons by itself, in samples, and the driver's own sums of the time where it keeps them,
+    which also see what falls between two samples; the larger counts. Software power capping is normal under load: it is recorded.
+    """
+    troubles: list[str] = []
+    for measurement, (flag, counter) in REASONS.items():
+        seconds = _each(watched, check, measurement, flag, GpuHistory.seconds, troubles)
+        notes: dict[str, str | None] = {}
+        for gpu, history in watched.items():
+            if gpu.name in seconds:
+                during = running_at(history.moments(flag), load_spans)
+                notes[gpu.name] = f"during {', '.join(during)}" if during else None
+        if counter is not None:
+            sums = _each(watched, check, measurement, counter, GpuHistory.growth, troubles)
+            seconds = {name: max(value, sums.get(name, value)) for name, value in seconds.items()}
+        unread = _unread(watched, flag, "the driver does not tell why clocks are held back: update it")
+        check(measurement, seconds, skipped=unread, notes=notes, serials=_serials(watched))
+    _conclude(troubles)
+
+
+@pytest.mark.session("host-after")
+@pytest.mark.costs(0.3)
+@pytest.mark.measures("gpu_temperature_margin", unit="degC", per="gpu")
+@pytest.mark.measures("gpu_temperature", unit="degC", per="gpu")
+@pytest.mark.measures("gpu_memory_temperature", unit="degC", per="gpu-memory-thermometer")
+@pytest.mark.measures("gpu_power", unit="W", per="gpu")
+def test_heat(watched: Mapping[Gpu, GpuHistory], check: Check) -> None:
+    """How near each GPU came to its thermal limit, its highest temperatures, and its highest power.
+
+    Measured: the smallest margin (T.Limit) that NVML told, or the temperature against the card's own limit where it tells no margin; the
+    hottest sample of GPU and memory; the highest power sample. Not measured: how the temperature would go on in a longer run.
+    """
+    troubles: list[str] = []
+    for measurement, name, extreme in (
+        ("gpu_temperature_margin", "temperature_margin_c", GpuHistory.minimum),
+        ("gpu_temperature", "temperature_c", GpuHistory.maximum),
+        ("gpu_memory_temperature", "memory_temperature_c", GpuHistory.maximum),
+        ("gpu_power", "power_w", GpuHistory.maximum),
+    ):
+        found = _each(watched, check, measurement, name, extreme, troubles)
+        unread = _unread(watched, name, f"the driver does not tell the {name}: update it")
+        check(measurement, found, skipped=unread, serials=_serials(watched))
+    _conclude(troubles)
+
+
+@pytest.mark.session("host-after")
+@pytest.mark.costs(0.3)
+@pytest.mark.measures("gpu_link_gen", unit="count", per="gpu")
+@pytest.mark.measures("gpu_link_width", unit="count", per="gpu")
+def test_pcie_link(watched: Mapping[Gpu, GpuHistory], check: Check) -> None:
+    """Each GPU's PCIe generation and width while it was in full use, against the lesser of what card and slot can do.
+
+    Measured: the smallest of all samples under load, two seconds after the load began: an idle card slows its link down, and that is no
+    fault. Not measured: bandwidth, which is another check.
+    """
+    troubles: list[str] = []
+    for measurement, name in (("gpu_link_gen", "link_gen"), ("gpu_link_width", "link_width")):
+        found = _each(watched, check, measurement, name, GpuHistory.under_load, troubles)
+        unread = _unread(watched, name, "the driver does not tell the link's state")
+        check(measurement, found, skipped=unread, serials=_serials(watched))
+    _conclude(troubles)
+
+
+@pytest.mark.session("host-after")
+@pytest.mark.costs(0.3)
+@pytest.mark.measures("gpu_ecc_uncorrected_new", unit="count", per="gpu-ecc", waivable=False)
+@pytest.mark.measures("gpu_ecc_corrected_new", unit="count", per="gpu-ecc")
+@pytest.mark.measures("gpu_remapped_new", unit="count", per="gpu-remap", waivable=False)
+@pytest.mark.measures("gpu_retired_new", unit="count", per="gpu-retired", waivable=False)
+@pytest.mark.measures("gpu_pcie_replays", unit="count", per="gpu-replay")
+@pytest.mark.measures("gpu_nvlink_recoveries", unit="count", per="gpu-nvlink-recovery")
+@pytest.mark.measures("gpu_nvlink_replays", unit="count", per="gpu-nvlink-replay")
+@pytest.mark.measures("gpu_nvlink_crc_errors", unit="count", per="gpu-nvlink-crc")
+def test_counters(watched: Mapping[Gpu, GpuHistory], check: Check) -> None:
+    """Errors that each GPU counted during the run: memory, PCIe link, NVLinks.
+
+    Measured: the growth of the driver's counters from the first sample to the last, and remaps or page retirements that became pending
+    or failed meanwhile. What had been counted before the run is another check.
+    """
+    troubles: list[str] = []
+    for measurement, names in COUNTERS.items():
+
+        def grown(history: GpuHistory, _first: str, names: tuple[str, ...] = names) -> float:
+            return sum(history.growth(name) for name in names if history.offers(name))
+
+        found = _each(watched, check, measurement, names[0], grown, troubles)
+        check(measurement, found, serials=_serials(watched))
+    _conclude(troubles)

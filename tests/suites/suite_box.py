@@ -1,0 +1,146 @@
+"""The package's own suites over a machine of GPUs that is made of files: real plans, real sessions, fake tools on the PATH."""
+
+from __future__ import annotations
+
+import functools
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from gpu_machine import device, machine
+from product_session import Product
+
+from acceptance import components, preparation, session
+from acceptance.check import Check, Violation
+from acceptance.judge import plan
+from acceptance.judge.plan import Collected, Plan, Session
+from acceptance.judge.record import Body, CheckEnded, Measured, Note, Skipped, ToolRan
+from acceptance.observe.inventory import Inventory
+
+OWN = session.SUITES
+LOADS_S = {"nvbandwidth": 1.0, "bandwidth_test": 1.0, "p2p_bandwidth": 1.0, "gpu_burn_float": 1.0}
+
+
+@functools.cache
+def collected() -> tuple[Collected, ...]:
+    """Every check there is."""
+    return preparation.collect(Path("/")).checks
+
+
+def planned(inventory: Inventory, names: Sequence[str], only: Sequence[str], digest: str) -> Plan:
+    """The plan of these checks on these GPUs, with the limits that they have on that machine."""
+    found = tuple(names)
+    return plan.build(
+        collected(),
+        profile="smoke",
+        loads_s=LOADS_S,
+        memory_gib=1.0,
+        cannot_detect=(),
+        components=components.resolve(None, inventory, frozenset(), found),
+        not_offered=(),
+        book=preparation.book(None, None, inventory, found),
+        advice={},
+        waivers=(),
+        declared_in=None,
+        only=only,
+        digest=digest,
+    )
+
+
+class Box:
+    """A machine with some GPUs, its tools, and what a session of the product says of it."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, inventory: Inventory | None = None) -> None:
+        self._name: Session = "load"
+        self.bin = folder / "bin"
+        self.bin.mkdir()
+        monkeypatch.setenv("PATH", f"{self.bin}:/usr/bin:/bin")
+        self.inventory = inventory or machine(folder / "tree", device(0), device(1))
+        self.product = Product(folder, monkeypatch)
+        for file in OWN.glob("*.py"):
+            shutil.copy(file, self.product.suites)
+        self.product.inventory = self.inventory
+
+    def tool(self, name: str, *texts: str, code: int = 0, seconds: str = "0") -> None:
+        """A program that prints these texts, the first time the first of them, and so on; `seconds` is the shell's word for how long."""
+        for number, text in enumerate(texts):
+            (self.bin / f"{name}.{number}").write_text(text, newline="")
+        program = self.bin / name
+        program.write_text(f"""#!/bin/sh
+for last; do :; done
+echo "$CUDA_VISIBLE_DEVICES" >> {self.bin}/{name}.saw
+sleep {seconds}
+run=$(($(wc -l < {self.bin}/{name}.saw) - 1))
+cat {self.bin}/{name}.$run
+exit {code}
+""")
+        program.chmod(0o755)
+
+    def saw(self, name: str) -> list[str]:
+        """Which GPUs a tool was shown, each time it ran."""
+        return (self.bin / f"{name}.saw").read_text().split("\n")[:-1]
+
+    def run(self, *only: str, names: Sequence[str] = ("gpu0", "gpu1"), name: Session = "load") -> dict[str, str]:
+        """Run these checks on these GPUs; gives the outcome of each."""
+        self._name = name
+        self.product.run(planned(self.inventory, names, only, self.product.digest), name=name)
+        return {body.check: body.outcome for body in self.ended()}
+
+    def ended(self) -> list[CheckEnded]:
+        return [body for body in self.product.journalled(self._name) if isinstance(body, CheckEnded)]
+
+    def message(self) -> str:
+        """What the only check said at its end."""
+        (end,) = self.ended()
+        return end.message
+
+    def measured(self, measurement: str) -> dict[str, float | None]:
+        """The values of a measurement by component."""
+        bodies = [body for body in self.product.journalled(self._name) if isinstance(body, Measured)]
+        return {body.component: body.value for body in bodies if body.measurement == measurement}
+
+    def notes(self) -> list[str]:
+        return [body.text for body in self.product.journalled(self._name) if isinstance(body, Note)]
+
+    def skipped(self) -> set[tuple[str | None, str | None]]:
+        bodies = self.product.journalled(self._name)
+        return {(body.measurement, body.component) for body in bodies if isinstance(body, Skipped)}
+
+    def commands(self) -> list[tuple[str, ...]]:
+        """The command lines of the tools, without the path of their programs."""
+        ran = [body.argv for body in self.product.journalled(self._name) if isinstance(body, ToolRan)]
+        return [(Path(argv[0]).name, *argv[1:]) for argv in ran]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a check said without a session around it: its outcome as the session would journal it, and what it measured and skipped."""
+
+    outcome: str
+    message: str
+    written: tuple[Body, ...]
+
+    def measured(self, measurement: str) -> dict[str, float | None]:
+        """The values of a measurement by component."""
+        bodies = [body for body in self.written if isinstance(body, Measured)]
+        return {body.component: body.value for body in bodies if body.measurement == measurement}
+
+    def skipped(self) -> set[tuple[str | None, str | None]]:
+        return {(body.measurement, body.component) for body in self.written if isinstance(body, Skipped)}
+
+
+def ask(made: Plan, name: str, function: Callable[..., None], **given: object) -> Said:
+    """Run one check of a plan as a function, with its real limits."""
+    (check,) = [one for one in made.checks if one.id == name]
+    written: list[Body] = []
+    taking = Check(check, (), written.append)
+    try:
+        function(**given, check=taking)
+        taking.conclude()
+    except Violation as fault:
+        return Said("fail", str(fault), tuple(written))
+    except Exception as error:  # noqa: BLE001 - as in a session: whatever else is raised is an error
+        return Said("error", str(error), tuple(written))
+    return Said("pass", "", tuple(written))

@@ -1,0 +1,179 @@
+"""What is looked at on GPUs before anything is heated: readiness, memory, ways and links, with the limits that they really have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import msgspec
+import pytest
+from gpu_machine import COUNTERS, SOMEBODY, TRAITS, device, link, look, machine, pairs, tree_of
+from suite_box import Box, Said, ask, collected, planned
+
+from acceptance import components, preparation
+from acceptance.judge import plan
+from acceptance.judge.machine import Machine
+from acceptance.observe import nvml
+from acceptance.observe.inventory import Inventory, gpus
+from acceptance.observe.nvml import NvmlDevice
+from acceptance.suites import gpu
+from acceptance.suites import link as link_suite
+
+BEFORE = ("gpu.ready", "gpu.memory_health", "link.paths")
+
+
+def before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *devices: NvmlDevice) -> Box:
+    apart = pairs(len(devices), "not-supported", "not-supported")
+    return Box(tmp_path, monkeypatch, machine(tmp_path / "seen", *devices, found=apart))
+
+
+def test_a_machine_that_is_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = device(1, traits=replace(TRAITS, display_active=True))
+    box = before(tmp_path, monkeypatch, device(0), shown)
+    outcomes = box.run(*BEFORE, name="host-before")
+    assert outcomes == {"gpu.ready": "pass", "gpu.memory_health": "pass", "link.paths": "pass"}
+    assert [note.split(":")[0] for note in box.notes()] == ["gpu1 drives the display"]
+    assert box.measured("gpu_ready") == {"gpu0": 1.0, "gpu1": 1.0}
+    assert box.measured("p2p_supported") == {"gpu0->gpu1": 0.0, "gpu1->gpu0": 0.0}
+    assert box.measured("gpu_retired_pages") == {"gpu0": 0.0, "gpu1": 0.0}
+
+
+def test_a_gpu_that_is_not_ready_stops_the_session_with_its_cure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy = device(1, traits=replace(TRAITS, compute_mode="prohibited", compute_processes=(SOMEBODY,)))
+    box = before(tmp_path, monkeypatch, device(0), busy)
+    assert box.run(*BEFORE, name="host-before") == {"gpu.ready": "error"}
+    assert box.measured("gpu_ready") == {"gpu0": 1.0}
+    assert "gpu1: compute mode is prohibited: `sudo nvidia-smi -i GPU-00000001" in box.message()
+    assert "gpu1: python3 (process 4711, 1.5 GiB) computes on it" in box.message()
+
+
+@pytest.mark.parametrize(("lost", "outcome"), [(None, "pass"), (0, "pass"), (1, "error")])
+def test_where_the_loads_run_in_place_the_other_gpus_are_seen_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: int | None, outcome: str
+) -> None:
+    seen = machine(tmp_path, *(device(index) for index in range(3)))
+    inside = replace(seen.nvml, devices=tuple(one for one in seen.nvml.devices if one.index != lost))
+    monkeypatch.setattr(nvml, "probe", lambda **_: inside)
+    made = planned(seen, ("gpu1",), ("gpu.granted",), "d")
+    programs = SimpleNamespace(deadline=None)
+    due = gpus(seen)[1:2]
+    said = ask(made, "gpu.granted", gpu.test_granted, inventory=seen, due_gpus=due, programs=programs)
+    assert said.outcome == outcome
+    assert ("cannot be seen from where the loads run: gpu1" in said.message) == (outcome == "error")
+
+
+def asked(seen: Inventory, name: str, function: Callable[..., None], **given: object) -> Said:
+    """Run a check that only looks."""
+    made = planned(seen, ("gpu0", "gpu1"), (name,), "d")
+    return ask(made, name, function, inventory=seen, due_gpus=gpus(seen), **given)
+
+
+@pytest.mark.parametrize(
+    ("counters", "told"),
+    [
+        ({"ecc_uncorrected": 1}, "gpu_ecc_uncorrected on gpu1: measured 1, limit <= 0"),
+        ({"remap_pending": True}, "gpu_remap_pending on gpu1: measured 1, limit <= 0"),
+        ({"remap_failed": True}, "gpu_remap_failed on gpu1: measured 1, limit <= 0"),
+        ({"remapped_uncorrected": 513}, "gpu_remapped_uncorrected on gpu1: measured 513, limit <= 512"),
+        ({"retired_pending": True}, "gpu_retirement_pending on gpu1: measured 1, limit <= 0"),
+        ({"retired_single": 40, "retired_double": 20}, "gpu_retired_pages on gpu1: measured 60, limit <= 59"),
+    ],
+)
+def test_a_memory_that_was_through_something(tmp_path: Path, counters: dict[str, int], told: str) -> None:
+    seen = machine(tmp_path, device(0), device(1, counters=replace(COUNTERS, **counters)))
+    said = asked(seen, "gpu.memory_health", gpu.test_memory_health)
+    assert said.outcome == "fail"
+    assert said.message.startswith(told)
+    assert len(said.message.splitlines()) == 1
+
+
+def test_counters_that_are_gone_when_they_are_due_are_an_error(tmp_path: Path) -> None:
+    seen = machine(tmp_path, device(0), device(1))
+    made = planned(seen, ("gpu0", "gpu1"), ("gpu.memory_health",), "d")
+    gone = replace(seen, nvml=replace(seen.nvml, devices=(device(0), device(1, counters=None))))
+    pages = replace(
+        seen, nvml=replace(seen.nvml, devices=(device(0), device(1, counters=replace(COUNTERS, retired_double=None))))
+    )
+    for found, told in (
+        (gone, "gpu_ecc_uncorrected on gpu1 was not measured"),
+        (pages, "gpu_retired_pages on gpu1 was not"),
+    ):
+        said = ask(made, "gpu.memory_health", gpu.test_memory_health, inventory=found, due_gpus=gpus(found))
+        assert said.outcome == "error"
+        assert said.message.startswith(told)
+
+
+def test_peer_access_that_this_model_does_not_have(tmp_path: Path) -> None:
+    said = asked(machine(tmp_path, device(0), device(1)), "link.paths", link_suite.test_paths, machine=None)
+    assert said.outcome == "fail"
+    assert "p2p_supported on gpu0->gpu1: measured 1 (path PHB; read ok, write ok), limit = 0" in said.message
+
+
+def test_pairs_of_which_nvml_does_not_speak_are_an_error(tmp_path: Path) -> None:
+    seen = machine(tmp_path, device(0), device(1), found=pairs(2, None, None))
+    said = asked(seen, "link.paths", link_suite.test_paths, machine=None)
+    assert (said.outcome, said.measured("p2p_supported")) == ("error", {})
+    assert "p2p_supported on gpu0->gpu1 was not measured" in said.message
+
+
+def test_a_path_that_is_another_than_the_declared_one(tmp_path: Path) -> None:
+    seen = machine(tmp_path, device(0), device(1), found=pairs(2, "not-supported", "not-supported"))
+    pair = {"between": [0, 1], "path": "NV4"}
+    declared = msgspec.convert({"schema": 1, "name": "m", "gpus": 2, "gpu_pair": [pair]}, Machine)
+    names = ("gpu0", "gpu1")
+    made = plan.build(
+        collected(),
+        profile="smoke",
+        loads_s={},
+        memory_gib=1.0,
+        cannot_detect=(),
+        components=components.resolve(declared, seen, frozenset(), names),
+        not_offered=(),
+        book=preparation.book(declared, "m.toml", seen, names),
+        advice={},
+        waivers=(),
+        declared_in="m.toml",
+        only=("link.paths",),
+        digest="d",
+    )
+    said = ask(made, "link.paths", link_suite.test_paths, inventory=seen, due_gpus=gpus(seen), machine=declared)
+    assert said.outcome == "fail"
+    assert "gpu_path_differs on gpu1->gpu0: measured 1 (found PHB)" in said.message
+    assert said.measured("p2p_supported") == {"gpu0->gpu1": 0.0, "gpu1->gpu0": 0.0}
+
+
+def bridged(index: int, *, up: int = 4, speed_gbs: float = 14.0625) -> NvmlDevice:
+    links = tuple(link(n, active=n < up, to=1 - index if n < up else None, speed_gbs=speed_gbs) for n in range(4))
+    return device(index, name="NVIDIA GeForce RTX 3090", links=links)
+
+
+@pytest.mark.parametrize(
+    ("second", "told"),
+    [
+        ({}, None),
+        ({"up": 3}, "nvlink_active on gpu1: measured 3 (4 links, down: 3), limit = 4"),
+        ({"speed_gbs": 7.0}, "nvlink_speed on gpu1: measured 7 GB/s, limit >= "),
+    ],
+)
+def test_nvlinks(tmp_path: Path, second: dict[str, float], told: str | None) -> None:
+    tree = tree_of(tmp_path, 0)
+    for bus in (1, 2):
+        tree.gpu(bus, device="0x2204")
+    seen = look(tree, [bridged(0), bridged(1, **second)], pairs(2))  # type: ignore[arg-type]
+    said = asked(seen, "link.nvlinks", link_suite.test_nvlinks)
+    assert said.outcome == ("fail" if told else "pass")
+    assert said.message.startswith(told or "")
+    assert said.measured("nvlink_active")["gpu0"] == 4.0
+
+
+def test_nvlinks_whose_speed_nobody_tells_are_an_error(tmp_path: Path) -> None:
+    tree = tree_of(tmp_path, 0)
+    for bus in (1, 2):
+        tree.gpu(bus, device="0x2204")
+    untold = device(1, name="NVIDIA GeForce RTX 3090", links=tuple(link(n, to=0, speed_gbs=None) for n in range(4)))
+    said = asked(look(tree, [bridged(0), untold], pairs(2)), "link.nvlinks", link_suite.test_nvlinks)
+    assert (said.outcome, said.message) == ("error", "nvlink_speed on gpu1 was not measured")

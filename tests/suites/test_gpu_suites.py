@@ -1,0 +1,313 @@
+"""The GPU checks as the product runs them: its own session over fake tools, read back from the journal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import gpu_texts
+import pytest
+from gpu_machine import device, link, look, machine, pairs, tree_of, uuid
+from suite_box import Box, planned
+
+HOST = {
+    "host_to_device_memcpy_ce": [25.1, 25.2],
+    "device_to_host_memcpy_ce": [26.1, 26.2],
+    "host_to_device_bidirectional_memcpy_ce": [20.1, 20.2],
+    "device_to_host_bidirectional_memcpy_ce": [21.1, 21.2],
+}
+ALONE = {"device_local_copy": [450.0, 451.0], "host_device_latency_sm": [600.0, 610.0]}
+PEER = {"device_to_device_memcpy_read_ce": [24.1, 24.2], "device_to_device_memcpy_write_ce": [24.3, 24.4]}
+
+
+@pytest.fixture
+def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Box:
+    return Box(tmp_path, monkeypatch)
+
+
+# --- everything is well ---
+
+
+def test_a_healthy_machine(box: Box) -> None:
+    box.tool("deviceQuery", gpu_texts.device_query([1, 2]))
+    box.tool("nvbandwidth", *(gpu_texts.nvbandwidth(2, figures) for figures in (HOST, ALONE, PEER)))
+    box.tool("bandwidthTest", gpu_texts.bandwidth_test(0), gpu_texts.bandwidth_test(1, h2d=26.3))
+    box.tool("p2pBandwidthLatencyTest", gpu_texts.p2p(2))
+    box.tool("gpu-burn", gpu_texts.gpu_burn([52.0, 51.0]), seconds="1")
+    outcomes = box.run("gpu.device_query", "link", "burn")
+    assert outcomes == dict.fromkeys(
+        [
+            "gpu.device_query",
+            "link.host_copies",
+            "link.device_alone",
+            "link.peer_copies",
+            "link.bandwidth_test",
+            "link.p2p",
+            "burn.gpu_burn[float]",  # what heats comes last
+        ],
+        "pass",
+    )
+    for tool in ("deviceQuery", "nvbandwidth", "bandwidthTest", "p2pBandwidthLatencyTest", "gpu-burn"):
+        assert set(box.saw(tool)) == {f"{uuid(0)},{uuid(1)}"}
+    assert box.measured("gpu_seen_by_cuda") == {"gpu0": 1.0, "gpu1": 1.0}
+    assert box.measured("gpu_sm_count") == {"gpu0": 128.0, "gpu1": 128.0}
+    assert box.measured("gpu_memory_total") == {"gpu0": 24216 / 1024, "gpu1": 24216 / 1024}
+    assert box.measured("copy_h2d") == {"gpu0": 25.1, "gpu1": 25.2}
+    assert box.measured("copy_d2h_bidirectional") == {"gpu0": 21.1, "gpu1": 21.2}
+    assert box.measured("latency_host_device") == {"gpu0": 600.0, "gpu1": 610.0}
+    assert box.measured("copy_d2d_read") == {"gpu0->gpu1": 24.1, "gpu1->gpu0": 24.2}
+    assert box.measured("copy_faults") == {"gpus": 0.0, "gpu0": 0.0, "gpu1": 0.0}
+    assert box.measured("bandwidth_test_h2d") == {"gpu0": 26.2, "gpu1": 26.3}
+    assert box.measured("p2p_gain") == pytest.approx({"gpu0->gpu1": 25.0 / 24.8, "gpu1->gpu0": 25.0 / 24.8})
+    assert box.measured("p2p_latency") == {"gpu0->gpu1": 2.1, "gpu1->gpu0": 2.1}
+    assert box.measured("gpu_burn_errors_float") == {"gpu0": 0.0, "gpu1": 0.0}
+    assert box.measured("gpu_burn_compares_float") == {"gpu0": 8.0, "gpu1": 8.0}
+    assert box.measured("gpu_burn_float") == {"gpu0": 52.0, "gpu1": 51.0}
+    assert box.measured("gpu_burn_ratio_float") == pytest.approx({"gpu0": 52 / 51, "gpu1": 51 / 52})
+    (burn,) = [words for words in box.commands() if words[0] == "gpu-burn"]
+    assert burn[1:] == ("-m", burn[2], "1")
+    queried = next(words for words in box.commands() if words[0] == "nvbandwidth")
+    assert queried[1:6] == ("-t", *HOST)
+    assert [words[1] for words in box.commands() if words[0] == "bandwidthTest"] == ["--device=0", "--device=1"]
+
+
+def test_the_gpus_that_are_tested_are_the_ones_that_tools_see(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    box = Box(tmp_path, monkeypatch, machine(tmp_path / "three", *(device(index) for index in range(3))))
+    box.tool("deviceQuery", gpu_texts.device_query([2, 3]))
+    box.tool("p2pBandwidthLatencyTest", gpu_texts.p2p(2, pairs={(0, 1): 30.0}))
+    outcomes = box.run("gpu.device_query", "link.p2p", names=("gpu1", "gpu2"))
+    assert outcomes == {"gpu.device_query": "pass", "link.p2p": "pass"}
+    assert box.saw("deviceQuery") == [f"{uuid(1)},{uuid(2)}"]
+    assert set(box.measured("gpu_sm_count")) == {"gpu1", "gpu2"}
+    assert box.measured("p2p_write") == {"gpu1->gpu2": 30.0, "gpu2->gpu1": 25.0}
+
+
+def test_one_gpu_has_no_pairs(tmp_path: Path) -> None:
+    alone = machine(tmp_path, device(0))
+    made = planned(alone, ("gpu0",), ("link", "burn"), "d")
+    ids = [check.id for check in made.checks]
+    assert {"link.host_copies", "link.bandwidth_test", "burn.gpu_burn[float]"} <= set(ids)
+    assert not {"link.p2p", "link.peer_copies", "link.paths", "link.nvlinks"} & set(ids)
+    assert not [due for check in made.checks for due in check.due if due.measurement.startswith("gpu_burn_ratio")]
+
+
+def test_gpus_that_do_not_reach_each_other_owe_no_copies_between_them(tmp_path: Path) -> None:
+    apart = machine(tmp_path, device(0), device(1), found=pairs(2, "chipset-not-supported", "chipset-not-supported"))
+    ids = [check.id for check in planned(apart, ("gpu0", "gpu1"), ("link",), "d").checks]
+    assert "link.peer_copies" not in ids
+    assert "link.p2p" in ids
+
+
+# --- deviceQuery ---
+
+
+def test_a_gpu_that_cuda_does_not_show(box: Box) -> None:
+    box.tool("deviceQuery", gpu_texts.device_query([2]))
+    assert box.run("gpu.device_query") == {"gpu.device_query": "fail"}
+    assert box.measured("gpu_seen_by_cuda") == {"gpu0": 0.0, "gpu1": 1.0}
+    assert box.message().startswith("gpu_seen_by_cuda on gpu0: measured 0, limit >= 1; basis: CUDA must start and show")
+    assert "gpu1" not in box.message()
+    assert box.skipped() == {("gpu_sm_count", "gpu0"), ("gpu_memory_total", "gpu0")}
+
+
+def test_a_gpu_with_parts_switched_off(box: Box) -> None:
+    box.tool("deviceQuery", gpu_texts.device_query([1, 2], sm=114, mib=20000))
+    assert box.run("gpu.device_query") == {"gpu.device_query": "fail"}
+    assert len(box.message().splitlines()) == 4
+    assert "gpu_sm_count on gpu1: measured 114, limit = 128; basis: a GeForce RTX 4090 has 128" in box.message()
+    assert "gpu_memory_total on gpu0: measured 19.53 GiB, limit >= 22.32 GiB" in box.message()
+
+
+def test_cuda_itself_names_the_hardware(box: Box) -> None:
+    box.tool(
+        "deviceQuery",
+        gpu_texts.ECC_UNCORRECTABLE.replace("[CUDA Bandwidth Test] - Starting", "deviceQuery Starting"),
+        code=1,
+    )
+    assert box.run("gpu.device_query") == {"gpu.device_query": "fail"}
+    assert "gpu_seen_by_cuda on gpu1: measured 0" in box.message()
+    assert "limit >= 1; basis: CUDA must start" in box.message()
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "told"),
+    [
+        (gpu_texts.device_query([1, 2]), 1, "deviceQuery ended with exit code 1"),
+        (gpu_texts.device_query([1, 2])[:900], 0, "the text is cut: the line 'Result =' is missing"),
+        ("", 127, "deviceQuery ended with exit code 127"),
+    ],
+)
+def test_a_device_query_that_proves_nothing(box: Box, text: str, code: int, told: str) -> None:
+    box.tool("deviceQuery", text, code=code)
+    assert box.run("gpu.device_query") == {"gpu.device_query": "error"}
+    assert told in box.message()
+    assert box.measured("gpu_seen_by_cuda") == {}
+
+
+def test_a_tool_that_is_not_there_skips_its_check(box: Box) -> None:
+    assert box.run("gpu.device_query", "burn") == {"gpu.device_query": "skip", "burn.gpu_burn[float]": "skip"}
+    assert "deviceQuery is not installed" in box.ended()[0].message
+
+
+# --- gpu-burn ---
+
+
+def test_faulty_with_a_last_count_of_zero(box: Box) -> None:
+    box.tool("gpu-burn", gpu_texts.gpu_burn([52.0, 51.0], faulty=[1]), seconds="1")
+    assert box.run("burn") == {"burn.gpu_burn[float]": "fail"}
+    assert box.measured("gpu_burn_errors_float") == {"gpu0": 0.0, "gpu1": 1.0}
+    assert box.message().startswith("gpu_burn_errors_float on gpu1: measured 1 (FAULTY: GPU 1), limit <= 0")
+    assert "gpu0" not in box.message()
+    assert len(box.saw("gpu-burn")) == 1, "a fault is found once, and not looked for again"
+
+
+def test_wrong_results_are_counted_and_fewer_compares_fail_too(box: Box) -> None:
+    box.tool("gpu-burn", gpu_texts.gpu_burn([52.0, 51.0], compares=2, faulty=[1], errors={0: 7, 1: 9}), seconds="1")
+    assert box.run("burn") == {"burn.gpu_burn[float]": "fail"}
+    assert box.measured("gpu_burn_errors_float") == {"gpu0": 7.0, "gpu1": 9.0}
+    assert "gpu_burn_compares_float on gpu0: measured 2, limit >= 3" in box.message()
+
+
+def test_a_burn_that_died_of_the_hardware_names_every_gpu_that_it_does_not_tell_apart(box: Box) -> None:
+    text = "Burning for 1 seconds.\nCouldn't init a GPU test: Error (gpu_burn-drv.cpp:84): uncorrectable ECC error encountered\n"
+    box.tool("gpu-burn", text, code=1)
+    assert box.run("burn") == {"burn.gpu_burn[float]": "fail"}
+    assert box.measured("gpu_burn_errors_float") == {"gpu0": 1.0, "gpu1": 1.0}
+    names = ("gpu_burn_compares_float", "gpu_burn_float", "gpu_burn_ratio_float")
+    assert box.skipped() == {(name, gpu) for name in names for gpu in ("gpu0", "gpu1")}
+
+
+def test_too_few_compares_are_tried_again_and_longer(box: Box) -> None:
+    few, enough = gpu_texts.gpu_burn([52.0, 51.0], compares=2), gpu_texts.gpu_burn([52.0, 51.0], compares=6)
+    box.tool("gpu-burn", few, enough, seconds="$last")
+    assert box.run("burn") == {"burn.gpu_burn[float]": "pass"}
+    first, second = box.commands()
+    assert (first[-1], second[-1]) == ("1", "3")
+    assert box.measured("gpu_burn_compares_float") == {"gpu0": 6.0, "gpu1": 6.0}
+
+
+def test_too_few_compares_twice_are_an_error(box: Box) -> None:
+    box.tool("gpu-burn", *[gpu_texts.gpu_burn([52.0, 51.0], compares=2)] * 2, seconds="$last")
+    assert box.run("burn") == {"burn.gpu_burn[float]": "error"}
+    assert len(box.commands()) == 2
+    assert "too few compares, which proves nothing (GPU 0: 2, GPU 1: 2; 3 are needed)" in box.message()
+    assert box.measured("gpu_burn_errors_float") == {}
+
+
+def test_a_gpu_that_is_slower_than_its_siblings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    box = Box(tmp_path, monkeypatch, machine(tmp_path / "three", *(device(index) for index in range(3))))
+    box.tool("gpu-burn", gpu_texts.gpu_burn([52.0, 51.0, 41.2]), seconds="1")
+    assert box.run("burn", names=("gpu0", "gpu1", "gpu2")) == {"burn.gpu_burn[float]": "fail"}
+    assert box.message().startswith("gpu_burn_ratio_float on gpu2: measured 0.8, limit >= 0.9; basis: ")
+    assert len(box.message().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds", "code", "told"),
+    [
+        (gpu_texts.gpu_burn([52.0, 51.0]), "0", 0, "and was to load the machine for 1 s"),
+        (gpu_texts.gpu_burn([52.0]), "1", 0, "gpu_burn_errors_float on gpu1 was not measured"),
+        (gpu_texts.gpu_burn([52.0, 51.0]).partition("Tested")[0], "1", 0, "the text ends without the table"),
+        (gpu_texts.gpu_burn([52.0, 51.0, 50.0]), "1", 0, "gpu-burn tells of gpu2, and was given 2 GPUs"),
+        ("Couldn't init CUDA: no CUDA-capable device is detected\n", "0", 0, "gpu-burn ended after"),
+    ],
+)
+def test_a_burn_that_proves_nothing(box: Box, text: str, seconds: str, code: int, told: str) -> None:
+    box.tool("gpu-burn", text, seconds=seconds, code=code)
+    assert box.run("burn") == {"burn.gpu_burn[float]": "error"}
+    assert told in box.message()
+    assert len(box.saw("gpu-burn")) == 1, "only a run that was too short is tried again"
+
+
+# --- copies ---
+
+
+def test_a_copy_below_its_limit(box: Box) -> None:
+    slow = {"host_to_device_memcpy_ce": [12.7, 25.2], "device_to_host_memcpy_ce": [26.1, 12.9]}
+    box.tool("nvbandwidth", gpu_texts.nvbandwidth(2, {**HOST, **slow}))
+    assert box.run("link.host_copies") == {"link.host_copies": "fail"}
+    first, second = box.message().splitlines()
+    assert first.startswith("copy_h2d on gpu0: measured 12.7 GB/s, limit >= 23.6")
+    assert second.startswith("copy_d2h on gpu1: measured 12.9 GB/s, limit >= 23.6")
+
+
+@pytest.mark.parametrize("check", ["link.host_copies", "link.device_alone", "link.peer_copies"])
+def test_wrong_data_is_a_fault_and_no_trouble_of_the_tool(box: Box, check: str) -> None:
+    box.tool("nvbandwidth", gpu_texts.WRONG_DATA, code=1)
+    assert box.run(check) == {check: "fail"}
+    assert box.measured("copy_faults") == {"gpus": 1.0}
+    told = "(wrong data arrived: 'Invalid value when checking the pattern at 0x7f1c40000000'), limit <= 0; basis: data must"
+    assert box.message().startswith(f"copy_faults on gpus: measured 1 {told}")
+    assert len(box.message().splitlines()) == 1
+    assert len(box.skipped()) == {"link.host_copies": 8, "link.device_alone": 4, "link.peer_copies": 4}[check]
+
+
+def test_a_testcase_that_is_missing_is_an_error(box: Box) -> None:
+    box.tool("nvbandwidth", gpu_texts.nvbandwidth(2, {"host_to_device_memcpy_ce": [25.1, 25.2]}))
+    assert box.run("link.host_copies") == {"link.host_copies": "error"}
+    assert "device_to_host_memcpy_ce" in box.message()
+
+
+def test_a_gpu_without_a_figure_is_an_error(box: Box) -> None:
+    box.tool("nvbandwidth", gpu_texts.nvbandwidth(1, {name: [value] for name, (value, _) in HOST.items()}))
+    assert box.run("link.host_copies") == {"link.host_copies": "error"}
+    assert "copy_h2d on gpu1 was not measured" in box.message()
+
+
+def test_the_sample_that_builders_run(box: Box) -> None:
+    box.tool("bandwidthTest", gpu_texts.bandwidth_test(0, d2h=12.4), gpu_texts.bandwidth_test(1, h2d=12.5))
+    assert box.run("link.bandwidth_test") == {"link.bandwidth_test": "fail"}
+    first, second = box.message().splitlines()
+    assert first.startswith("bandwidth_test_h2d on gpu1: measured 12.5 GB/s, limit >= 23.6")
+    assert second.startswith("bandwidth_test_d2h on gpu0: measured 12.4 GB/s, limit >= 23.6")
+
+
+def test_a_memory_that_broke_under_the_sample(box: Box) -> None:
+    box.tool("bandwidthTest", gpu_texts.bandwidth_test(0), gpu_texts.ECC_UNCORRECTABLE, code=0)
+    assert box.run("link.bandwidth_test") == {"link.bandwidth_test": "fail"}
+    assert box.measured("copy_faults") == {"gpu0": 0.0, "gpu1": 1.0}
+    assert box.message().startswith("copy_faults on gpu1: measured 1")
+    assert box.measured("bandwidth_test_h2d") == {"gpu0": 26.2}
+    assert box.skipped() == {(f"bandwidth_test_{way}", "gpu1") for way in ("h2d", "d2h", "d2d")}
+
+
+def test_a_pair_that_gains_nothing_from_peer_access(box: Box) -> None:
+    box.tool("p2pBandwidthLatencyTest", gpu_texts.p2p(2, pairs={(1, 0): 12.0}))
+    assert box.run("link.p2p") == {"link.p2p": "fail"}
+    assert box.message().startswith("p2p_gain on gpu1->gpu0: measured 0.4839, limit >= 0.9; basis: 0.9 x: peer-to-peer")
+    assert len(box.message().splitlines()) == 1
+
+
+def test_a_bridge_that_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, links = "NVIDIA GeForce RTX 3090 Ti", 4
+    wired = [device(index, name=name, links=tuple(link(n, to=1 - index) for n in range(links))) for index in (0, 1)]
+    tree = tree_of(tmp_path / "tree", 0)
+    for bus in (1, 2):
+        tree.gpu(bus, device="0x2203")
+    box = Box(tmp_path, monkeypatch, look(tree, wired, pairs(2)))
+    box.tool("p2pBandwidthLatencyTest", gpu_texts.p2p(2, on=20.0, off=19.0))
+    assert box.run("link.p2p") == {"link.p2p": "fail"}
+    assert "p2p_gain on gpu0->gpu1: measured 1.053, limit >= 2" in box.message()
+    assert "p2p_write on gpu0->gpu1: measured 20 GB/s, limit >= " in box.message()
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome", "told"),
+    [
+        (
+            "Cuda failure p2pBandwidthLatencyTest.cu:222: 'uncorrectable ECC error encountered'\n",
+            "fail",
+            "copy_faults on gpus",
+        ),
+        (
+            "Cuda failure p2pBandwidthLatencyTest.cu:222: 'out of memory'\n",
+            "error",
+            "another process holds the GPU's memory",
+        ),
+        (gpu_texts.p2p(2).partition("Bidirectional")[0], "error", "the text is cut"),
+        (gpu_texts.p2p(3), "error", "p2pBandwidthLatencyTest tells of gpu0->gpu2, and was given 2 GPUs"),
+    ],
+)
+def test_what_else_the_peer_sample_may_say(box: Box, text: str, outcome: str, told: str) -> None:
+    box.tool("p2pBandwidthLatencyTest", text)
+    assert box.run("link.p2p") == {"link.p2p": outcome}
+    assert told in box.message()

@@ -1,0 +1,482 @@
+"""The checks of what was seen of the GPUs under load, over telemetry segments that are written line by line, with their real limits."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from gpu_machine import NO_COUNTERS, TRAITS, device, machine
+from runs import BOOT
+from suite_box import Box, Said, ask, planned
+
+from acceptance.journal import GPU_TELEMETRY, read_segment
+from acceptance.judge.gpu_history import GpuHistory, histories
+from acceptance.judge.record import Body, CheckEnded, CheckStarted, Sample
+from acceptance.observe.gpu_sample import REASONS, TIMES
+from acceptance.observe.inventory import Gpu, Inventory, gpus
+from acceptance.segment import VERSION, Head, Line
+from acceptance.suites import watch
+
+BEGIN, END = 110.0, 140.0  # of the load, in seconds since boot
+SPANS = (("link.p2p", BEGIN, 115.0), ("burn.gpu_burn[float]", 115.5, END))
+Change = Callable[[float], Mapping[str, float | None]]
+
+COUNTED = {
+    name: 0.0
+    for name in (
+        "ecc_corrected",
+        "ecc_uncorrected",
+        "remapped_corrected",
+        "remapped_uncorrected",
+        "remap_pending",
+        "remap_failed",
+        "retired_single",
+        "retired_double",
+        "retired_pending",
+        "pcie_replays",
+        "nvlink_replays",
+        "nvlink_recoveries",
+        "nvlink_crc_errors",
+    )
+}
+
+
+def healthy(moment: float) -> dict[str, float]:
+    """A GPU that is idle, then loaded, then idle again; its link trains up within the first second."""
+    busy = BEGIN <= moment < END
+    up = BEGIN + 1.0 <= moment < END + 0.5
+    return {
+        "temperature_c": 70.0 if busy else 35.0,
+        "temperature_margin_c": 14.0 if busy else 49.0,
+        "memory_temperature_c": 80.0 if busy else 40.0,
+        "power_w": 440.0 if busy else 20.0,
+        "utilisation": 1.0 if busy else 0.0,
+        "link_gen": 4.0 if up else 1.0,
+        "link_width": 16.0,
+        **dict.fromkeys(REASONS, 0.0),
+        "reason_gpu_idle": float(not busy),
+        **dict.fromkeys(TIMES, 5.0),
+        **COUNTED,
+    }
+
+
+def unchanged(_moment: float) -> Mapping[str, float | None]:
+    return {}
+
+
+def write(folder: Path, name: str, records: list[tuple[float, Body]]) -> Path:
+    """A segment whose records have these times."""
+    lines = [msgspec.json.encode(Head(VERSION, name, BOOT, 1))]
+    for number, (moment, body) in enumerate(records):
+        lines.append(msgspec.json.encode(Line(number, moment, "2026-01-01T00:00:00.000Z", body)))
+    path = folder / name
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    return path
+
+
+def samples(
+    *changes: Change, until: float = END + 5, pause: tuple[float, float] = (0.0, 0.0), period: float = 0.2
+) -> list[tuple[float, Body]]:
+    """The telemetry of a GPU for each change; None takes a reading away. The last of them is not sampled within `pause`."""
+    found: list[tuple[float, Body]] = []
+    for step in itertools.count():
+        moment = round(100.0 + period * step, 3)
+        if moment > until:
+            return found
+        for number, change in enumerate(changes):
+            if number == len(changes) - 1 and pause[0] <= moment <= pause[1]:
+                continue
+            values = {name: value for name, value in {**healthy(moment), **change(moment)}.items() if value is not None}
+            found.append((moment, Sample(values, component=f"gpu{number}")))
+    raise AssertionError
+
+
+def at(begin: float, end: float, **values: float | None) -> Change:
+    """These readings from one moment to another, and what is healthy before and after."""
+
+    def change(moment: float) -> Mapping[str, float | None]:
+        return values if begin <= moment < end else {}
+
+    change.__name__ = f"{begin:g} to {end:g} {values}"  # which names the test
+    return change
+
+
+def always(**values: float | None) -> Change:
+    return at(0.0, 1e9, **values)
+
+
+@functools.cache
+def box(folder: Path) -> tuple[Inventory, tuple[Gpu, ...]]:
+    """Two GPUs that tell everything."""
+    traits = replace(TRAITS, memory_thermometer=True, memory_max_temperature_c=95.0)
+    seen = machine(folder, device(0, traits=traits), device(1, traits=traits))
+    return seen, gpus(seen)
+
+
+@pytest.fixture(scope="module")
+def machine_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("machine")
+
+
+class Watch:
+    """Asks the checks of the watch what they make of the second GPU's telemetry; the first is healthy."""
+
+    def __init__(self, root: Path, folder: Path) -> None:
+        self.inventory, self.gpus = box(root)
+        self.folder = folder
+
+    def watched(self, records: list[tuple[float, Body]]) -> Mapping[Gpu, GpuHistory]:
+        path = write(self.folder, GPU_TELEMETRY, records)
+        fixture: Any = watch.watched
+        found: Mapping[Gpu, GpuHistory] = fixture.__wrapped__(histories(read_segment(path).entries), self.gpus)
+        return found
+
+    def ask(self, name: str, records: list[tuple[float, Body]], **given: object) -> Said:
+        made = planned(self.inventory, ("gpu0", "gpu1"), (f"watch.{name}",), "d")
+        return ask(made, f"watch.{name}", getattr(watch, f"test_{name}"), watched=self.watched(records), **given)
+
+    def throttling(self, change: Change) -> Said:
+        return self.ask("throttling", samples(unchanged, change), load_spans=SPANS)
+
+
+@pytest.fixture
+def see(machine_root: Path, tmp_path: Path) -> Watch:
+    return Watch(machine_root, tmp_path)
+
+
+# --- the watch itself ---
+
+
+def test_a_gpu_without_telemetry_is_an_error(see: Watch) -> None:
+    with pytest.raises(watch.WatchLost, match=r"^gpu1: no telemetry was recorded: journal\.jsonl says why"):
+        see.watched(samples(unchanged))
+    with pytest.raises(watch.WatchLost, match=r"^gpu0, gpu1: no telemetry"):
+        see.watched([])
+
+
+def test_a_machine_that_was_watched(see: Watch) -> None:
+    said = see.ask("sampled", samples(unchanged, unchanged), load_spans=SPANS)
+    assert said.outcome == "pass"
+    assert said.measured("gpu_sample_period") == pytest.approx({"gpu0": 0.2, "gpu1": 0.2})
+    assert said.measured("gpu_sample_gap") == pytest.approx({"gpu0": 0.2, "gpu1": 0.2})
+
+
+@pytest.mark.parametrize(
+    ("pause", "told"),
+    [
+        ((120.0, 121.7), None),
+        ((120.0, 121.9), "not sampled: gpu1 for 2.2 s: the driver answered too slowly"),
+        ((100.0, 112.3), "not sampled: gpu1 for 2.4 s"),
+        ((137.7, 999.0), "not sampled: gpu1 for 2.4 s"),
+        ((100.0, 109.9), None),  # nothing was loaded yet
+        ((140.1, 999.0), None),
+    ],
+)
+def test_a_gap_is_an_error_where_loads_ran(see: Watch, pause: tuple[float, float], told: str | None) -> None:
+    said = see.ask("sampled", samples(unchanged, unchanged, pause=pause), load_spans=SPANS)
+    assert said.outcome == ("error" if told else "pass")
+    assert said.message.startswith(told or "")
+    assert set(said.measured("gpu_sample_gap")) == {"gpu0", "gpu1"}
+
+
+def test_a_watch_that_is_slow_is_an_error(see: Watch) -> None:
+    said = see.ask("sampled", samples(unchanged, unchanged, period=0.25), load_spans=SPANS)
+    assert (said.outcome, said.message.split(":")[:2]) == (
+        "error",
+        ["sampled only", " gpu0 every 0.25 s, gpu1 every 0.25 s"],
+    )
+
+
+def test_one_sample_has_no_period(see: Watch) -> None:
+    said = see.ask("sampled", samples(unchanged, unchanged, pause=(100.1, 999.0)), load_spans=SPANS)
+    assert said.outcome == "error"
+    assert "gpu1 has fewer than two samples; not sampled: gpu1 for 30.0 s" in said.message
+    assert set(said.measured("gpu_sample_period")) == {"gpu0"}
+
+
+def test_without_a_load_nothing_was_watched_under_load(see: Watch) -> None:
+    said = see.ask("sampled", samples(unchanged, unchanged), load_spans=())
+    assert (said.outcome, said.message) == (
+        "error",
+        "no check of the load session came to its end, so nothing was watched under load",
+    )
+
+
+# --- clocks that are held back ---
+
+HELD_BACK = {
+    "reason_hw_slowdown": "gpu_hw_slowdown",
+    "reason_hw_thermal": "gpu_hw_thermal_slowdown",
+    "reason_sw_thermal": "gpu_sw_thermal_slowdown",
+    "reason_hw_power_brake": "gpu_power_brake",
+}
+
+
+def test_a_gpu_whose_clocks_were_not_held_back(see: Watch) -> None:
+    said = see.throttling(unchanged)
+    assert said.outcome == "pass"
+    for measurement in (*HELD_BACK.values(), "gpu_power_cap"):
+        assert said.measured(measurement) == {"gpu0": 0.0, "gpu1": 0.0}
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_each_reason_alone(see: Watch, reason: str) -> None:
+    said = see.throttling(at(120.0, 120.3, **{reason: 1.0}))
+    measurement = HELD_BACK.get(reason)
+    assert said.outcome == ("fail" if measurement else "pass")
+    if measurement:
+        told = "measured 0.4 s (during burn.gpu_burn[float]), limit <= 0 s"
+        assert said.message.startswith(f"{measurement} on gpu1: {told}")
+        assert len(said.message.splitlines()) == 1
+        assert said.measured(measurement)["gpu0"] == 0.0
+
+
+@pytest.mark.parametrize(("first", "second"), [*itertools.combinations(HELD_BACK, 2)])
+def test_two_reasons_at_once(see: Watch, first: str, second: str) -> None:
+    said = see.throttling(at(112.0, 120.0, **{first: 1.0, second: 1.0, "reason_sw_power_cap": 1.0}))
+    assert said.outcome == "fail"
+    lines = said.message.splitlines()
+    assert {line.split(" on ")[0] for line in lines} == {HELD_BACK[first], HELD_BACK[second]}
+    assert all("(during link.p2p, burn.gpu_burn[float])" in line for line in lines)
+    assert said.measured("gpu_power_cap") == pytest.approx({"gpu0": 0.0, "gpu1": 8.0})
+
+
+def test_all_reasons_at_once(see: Watch) -> None:
+    said = see.throttling(at(112.0, 120.0, **dict.fromkeys(REASONS, 1.0)))
+    assert len(said.message.splitlines()) == 4
+
+
+@pytest.mark.parametrize(
+    ("counter", "measurement"),
+    [
+        ("hw_thermal_s", "gpu_hw_thermal_slowdown"),
+        ("sw_thermal_s", "gpu_sw_thermal_slowdown"),
+        ("power_brake_s", "gpu_power_brake"),
+    ],
+)
+def test_what_falls_between_two_samples_is_in_the_drivers_sum(see: Watch, counter: str, measurement: str) -> None:
+    said = see.throttling(at(120.0, 999.0, **{counter: 5.05}))
+    assert said.outcome == "fail"
+    assert said.message.startswith(f"{measurement} on gpu1: measured 0.05 s, limit <= 0 s")
+
+
+def test_the_larger_of_flag_and_sum_counts(see: Watch) -> None:
+    both = see.throttling(
+        lambda moment: {"reason_hw_thermal": float(moment >= 144.0), "hw_thermal_s": max(5.0, moment - 135)}
+    )
+    assert both.measured("gpu_hw_thermal_slowdown")["gpu1"] == pytest.approx(5.0)
+    capped = see.throttling(at(120.0, 999.0, power_cap_s=17.0))
+    assert capped.outcome == "pass"
+    assert capped.measured("gpu_power_cap") == {"gpu0": 0.0, "gpu1": 12.0}
+
+
+def test_a_sum_that_was_reset_is_an_error_and_flags_stay_evidence(see: Watch) -> None:
+    reset = see.throttling(at(120.0, 999.0, hw_thermal_s=0.0, reason_hw_power_brake=1.0))
+    assert reset.outcome == "error"
+    assert reset.message == "hw_thermal_s of gpu1 fell: the counter was reset, so its growth is not known"
+    assert reset.measured("gpu_power_brake")["gpu1"] == pytest.approx(25.0, abs=0.3)
+
+
+def test_a_driver_without_reasons_or_sums(see: Watch) -> None:
+    none = dict.fromkeys((*REASONS, *TIMES))
+    said = see.throttling(always(**none))
+    assert said.skipped() == {(name, "gpu1") for name in (*HELD_BACK.values(), "gpu_power_cap")}
+    assert said.outcome == "pass", "the fold calls what was skipped unjudged"
+    without_sums = see.throttling(always(**dict.fromkeys(TIMES)))
+    assert (without_sums.outcome, without_sums.skipped()) == ("pass", set())
+
+
+def test_reasons_that_fell_silent_are_an_error(see: Watch) -> None:
+    said = see.throttling(at(130.0, 999.0, reason_hw_slowdown=None))
+    assert said.outcome == "error"
+    assert said.message.startswith("reason_hw_slowdown of gpu1 fell silent for more than 5 s")
+    assert said.measured("gpu_hw_slowdown") == {"gpu0": 0.0}
+
+
+# --- heat and power ---
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (unchanged, None),
+        (at(120.0, 120.3, temperature_margin_c=1.0), None),
+        (
+            at(120.0, 120.3, temperature_margin_c=0.0),
+            "gpu_temperature_margin on gpu1: measured 0 degC, limit >= 1 degC",
+        ),
+        (at(120.0, 120.3, temperature_margin_c=-3.0), "gpu_temperature_margin on gpu1: measured -3 degC"),
+        (
+            at(120.0, 120.3, memory_temperature_c=96.0),
+            "gpu_memory_temperature on gpu1: measured 96 degC, limit <= 95 degC",
+        ),
+        (at(120.0, 120.3, temperature_c=99.0, power_w=700.0), None),  # recorded, and judged by the margin
+    ],
+)
+def test_heat(see: Watch, change: Change, told: str | None) -> None:
+    said = see.ask("heat", samples(unchanged, change))
+    assert said.outcome == ("fail" if told else "pass")
+    assert said.message.startswith(told or "")
+    assert said.measured("gpu_temperature")["gpu0"] == 70.0
+    assert said.measured("gpu_power")["gpu0"] == 440.0
+    assert said.measured("gpu_temperature_margin")["gpu0"] == 14.0
+
+
+def test_heat_that_nobody_tells_is_skipped_with_the_reason(see: Watch) -> None:
+    names = ("temperature_margin_c", "temperature_c", "memory_temperature_c", "power_w")
+    said = see.ask("heat", samples(unchanged, always(**dict.fromkeys(names))))
+    measurements = ("gpu_temperature_margin", "gpu_temperature", "gpu_memory_temperature", "gpu_power")
+    assert said.skipped() == {(measurement, "gpu1") for measurement in measurements}
+
+
+def test_a_sensor_that_fell_silent_is_an_error_and_others_stay(see: Watch) -> None:
+    said = see.ask(
+        "heat", samples(at(120.0, 121.0, temperature_margin_c=0.0), at(125.0, 999.0, temperature_margin_c=None))
+    )
+    assert said.outcome == "error"
+    assert "temperature_margin_c of gpu1 fell silent" in said.message
+    assert said.measured("gpu_temperature_margin") == {"gpu0": 0.0}
+
+
+# --- the link under load ---
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (unchanged, None),
+        (at(100.0, 109.9, link_width=4.0), None),  # low only when idle
+        (at(140.0, 999.0, link_width=4.0), None),
+        (at(110.0, 111.9, link_gen=1.0, link_width=1.0), None),  # it trains up in the first two seconds
+        (at(110.0, 112.3, link_gen=1.0), "gpu_link_gen on gpu1: measured 1, limit >= 4"),
+        (at(120.0, 120.1, link_gen=3.0), "gpu_link_gen on gpu1: measured 3, limit >= 4"),
+        (always(link_gen=3.0), "gpu_link_gen on gpu1: measured 3, limit >= 4"),
+        (always(link_width=8.0), "gpu_link_width on gpu1: measured 8, limit >= 16"),
+        (at(139.2, 140.0, link_width=8.0), None),  # use is told late, so this may be after the load
+        (at(138.5, 140.0, link_width=8.0), "gpu_link_width on gpu1: measured 8"),
+    ],
+)
+def test_the_link_under_load(see: Watch, change: Change, told: str | None) -> None:
+    said = see.ask("pcie_link", samples(unchanged, change))
+    assert said.outcome == ("fail" if told else "pass")
+    assert said.message.startswith(told or "")
+    assert (said.measured("gpu_link_gen")["gpu0"], said.measured("gpu_link_width")["gpu0"]) == (4.0, 16.0)
+
+
+def test_a_gpu_that_never_was_busy_proves_nothing_of_its_link(see: Watch) -> None:
+    said = see.ask("pcie_link", samples(unchanged, always(utilisation=0.5)))
+    assert said.outcome == "error"
+    assert said.message.startswith("gpu1 was never in full use while link_gen was sampled; gpu1 was never in full use")
+    assert said.measured("gpu_link_gen") == {"gpu0": 4.0}
+
+
+def test_a_link_that_nobody_tells_is_skipped(see: Watch) -> None:
+    said = see.ask("pcie_link", samples(unchanged, always(link_gen=None)))
+    assert said.skipped() == {("gpu_link_gen", "gpu1")}
+    assert said.measured("gpu_link_width") == {"gpu0": 16.0, "gpu1": 16.0}
+
+
+# --- counters of errors ---
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (unchanged, None),
+        (always(ecc_uncorrected=3.0), None),  # from before the run: another check
+        (at(120.0, 999.0, ecc_uncorrected=1.0), "gpu_ecc_uncorrected_new on gpu1: measured 1, limit <= 0"),
+        (at(144.9, 999.0, ecc_uncorrected=2.0), "gpu_ecc_uncorrected_new on gpu1: measured 2, limit <= 0"),
+        (at(120.0, 999.0, ecc_corrected=900.0), None),
+        (at(120.0, 999.0, remap_pending=1.0), "gpu_remapped_new on gpu1: measured 1, limit <= 0"),
+        (at(120.0, 999.0, remap_failed=1.0), "gpu_remapped_new on gpu1: measured 1, limit <= 0"),
+        (at(120.0, 999.0, remapped_corrected=1.0), "gpu_remapped_new on gpu1: measured 1, limit <= 0"),
+        (
+            at(120.0, 999.0, remapped_uncorrected=2.0, remap_pending=1.0),
+            "gpu_remapped_new on gpu1: measured 3, limit <= 0",
+        ),
+        (at(120.0, 999.0, retired_double=1.0), "gpu_retired_new on gpu1: measured 1, limit <= 0"),
+        (at(120.0, 999.0, retired_single=1.0), "gpu_retired_new on gpu1: measured 1, limit <= 0"),
+        (at(120.0, 999.0, retired_pending=1.0), "gpu_retired_new on gpu1: measured 1, limit <= 0"),
+        (at(120.0, 999.0, pcie_replays=80.0), None),
+        (at(120.0, 999.0, pcie_replays=81.0), "gpu_pcie_replays on gpu1: measured 81, limit <= 80"),
+        (at(120.0, 999.0, nvlink_recoveries=1.0), "gpu_nvlink_recoveries on gpu1: measured 1, limit <= 0"),
+        (at(120.0, 999.0, nvlink_replays=101.0), "gpu_nvlink_replays on gpu1: measured 101, limit <= 100"),
+        (at(120.0, 999.0, nvlink_crc_errors=101.0), "gpu_nvlink_crc_errors on gpu1: measured 101, limit <= 100"),
+    ],
+)
+def test_counters(see: Watch, change: Change, told: str | None) -> None:
+    said = see.ask("counters", samples(unchanged, change))
+    assert said.outcome == ("fail" if told else "pass")
+    assert said.message.startswith(told or "")
+    assert len(said.message.splitlines()) == int(told is not None)
+    assert {said.measured(name)["gpu0"] for name in watch.COUNTERS} == {0.0}
+
+
+def test_a_counter_that_was_reset_is_an_error_and_faults_stay_evidence(see: Watch) -> None:
+    reset = at(120.0, 999.0, ecc_uncorrected=0.0, remap_pending=1.0)
+    said = see.ask("counters", samples(unchanged, lambda moment: {"ecc_uncorrected": 7.0, **reset(moment)}))
+    assert said.outcome == "error"
+    assert said.message == "ecc_uncorrected of gpu1 fell: the counter was reset, so its growth is not known"
+    assert said.measured("gpu_remapped_new") == {"gpu0": 0.0, "gpu1": 1.0}
+    assert said.measured("gpu_ecc_uncorrected_new") == {"gpu0": 0.0}
+
+
+def test_a_counter_that_is_due_and_was_never_sampled_is_an_error(see: Watch) -> None:
+    said = see.ask("counters", samples(unchanged, always(pcie_replays=None)))
+    assert (said.outcome, said.message) == ("error", "gpu_pcie_replays on gpu1 was not measured")
+
+
+def test_a_card_without_counters_owes_none(tmp_path: Path) -> None:
+    seen = machine(tmp_path / "bare", device(0), device(1, counters=NO_COUNTERS))
+    bare = always(**dict.fromkeys(COUNTED))
+    path = write(tmp_path, GPU_TELEMETRY, samples(unchanged, bare))
+    watched = {
+        gpu: history for gpu, history in zip(gpus(seen), histories(read_segment(path).entries).values(), strict=True)
+    }
+    made = planned(seen, ("gpu0", "gpu1"), ("watch.counters",), "d")
+    said = ask(made, "watch.counters", watch.test_counters, watched=watched)
+    assert said.outcome == "pass"
+    assert said.measured("gpu_ecc_uncorrected_new") == {"gpu0": 0.0}
+
+
+# --- as a session runs them ---
+
+
+@pytest.fixture
+def session_box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Box:
+    made = Box(tmp_path, monkeypatch)
+    loads: list[tuple[float, Body]] = []
+    for name, begin, end in SPANS:
+        loads += [(begin, CheckStarted(name)), (end, CheckEnded(name, "pass", "", end - begin))]
+    loads.append((150.0, CheckStarted("burn.gpu_burn[tensor]")))  # which never ended
+    write(made.product.run_dir, "journal-load.jsonl", loads)
+    return made
+
+
+ALL = ("watch.sampled", "watch.throttling", "watch.heat", "watch.pcie_link", "watch.counters")
+
+
+def test_a_session_over_healthy_telemetry(session_box: Box) -> None:
+    write(session_box.product.run_dir, GPU_TELEMETRY, samples(unchanged, unchanged))
+    assert session_box.run("watch", name="host-after") == dict.fromkeys(ALL, "pass")
+    assert session_box.measured("gpu_sample_gap") == pytest.approx({"gpu0": 0.2, "gpu1": 0.2})
+
+
+def test_a_session_over_a_gpu_that_throttles_and_one_that_was_lost(session_box: Box) -> None:
+    brake = at(120.0, 121.0, reason_hw_power_brake=1.0)
+    write(session_box.product.run_dir, GPU_TELEMETRY, samples(brake, unchanged, pause=(118.0, 999.0)))
+    found = session_box.run("watch.sampled", "watch.throttling", name="host-after")
+    assert found == {"watch.sampled": "error", "watch.throttling": "fail"}
+    assert "gpu1 for 22.2 s" in session_box.ended()[0].message
+    assert session_box.measured("gpu_power_brake") == pytest.approx({"gpu0": 1.0, "gpu1": 0.0})
+
+
+def test_a_session_without_telemetry(session_box: Box) -> None:
+    assert session_box.run("watch", name="host-after") == dict.fromkeys(ALL, "error")
+    assert "gpu0, gpu1: no telemetry was recorded" in session_box.ended()[0].message

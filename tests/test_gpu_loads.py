@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+from gpu_machine import device
+
+from acceptance import gpu_limits, gpu_loads
+from acceptance.command import Completed
+from acceptance.gpu_loads import GpuLoads, collected
+from acceptance.judge.sheet import find
+from acceptance.loads.protocol import LoadOutput, LoadReading
+from acceptance.observe.inventory import Gpu
+from acceptance.tools.load_output import LoadFailed
+from acceptance.tools.proof import ToolTrouble
+
+
+def gpu(number: int) -> Gpu:
+    known = device(number)
+    address = known.pci_address or ""
+    return Gpu(f"gpu{number}", address, "10de:2684", True, known.uuid, known.name, None, number)
+
+
+DUE = (gpu(0), gpu(2))
+
+
+def output(*readings: LoadReading, miscompares: tuple[dict[str, object], ...] = ()) -> LoadOutput:
+    return LoadOutput("gpu_copy", {}, readings, miscompares, ())
+
+
+def test_a_load_counts_its_own_gpu_first() -> None:
+    """The second process saw gpu2 first, so its gpu0 is the machine's gpu2, and its way to gpu1 the way from gpu2 to gpu0."""
+    loads = GpuLoads(
+        DUE,
+        {
+            "gpu0": output(LoadReading("copy", "GB/s", "gpu0", 1.0), LoadReading("p2p", "GB/s", "gpu0->gpu1", 2.0)),
+            "gpu2": output(LoadReading("copy", "GB/s", "gpu0", 3.0), LoadReading("p2p", "GB/s", "gpu0->gpu1", 4.0)),
+        },
+    )
+    assert loads.values("copy") == {"gpu0": 1.0, "gpu2": 3.0}
+    assert loads.values("p2p") == {"gpu0->gpu2": 2.0, "gpu2->gpu0": 4.0}
+    loads.raise_failed()
+
+
+def test_a_load_that_tells_of_a_gpu_it_was_not_given() -> None:
+    loads = GpuLoads(DUE, {"gpu0": output(LoadReading("copy", "GB/s", "gpu2", 1.0))})
+    with pytest.raises(ToolTrouble, match="gpu2, and was given 2 GPUs"):
+        loads.values("copy")
+
+
+def test_wrong_results_of_a_load_that_died_stay_evidence() -> None:
+    def read(name: str, done: Completed) -> LoadOutput:
+        if name == "gpu2":
+            raise LoadFailed("the load died", ({"product": 7}, {"product": 8}))
+        return output(LoadReading("wrong", "count", "gpu0", 0.0))
+
+    done = Completed(("x",), 0, "", "", 1.0)
+    loads = collected(DUE, {"gpu0": done, "gpu2": done}, read)
+    assert loads.miscompares("wrong") == ({"gpu0": 0.0, "gpu2": 2.0}, {"gpu0": None, "gpu2": "{'product': 7}"})
+    with pytest.raises(LoadFailed, match="gpu2: the load died"):
+        loads.raise_failed()
+
+
+def test_peaks_of_a_sheet_are_those_of_the_formats() -> None:
+    own = find(gpu_limits.sheets(), nvml_name="NVIDIA H200")
+    assert own is not None
+    assert gpu_loads._peaks(own)["bf16"] == own.peak.bf16
+    assert gpu_loads._peaks(own)["f64"] == own.peak.fp64_tensor
+    without = msgspec.structs.replace(own, peak=msgspec.structs.replace(own.peak, fp8=None))
+    assert "f8" not in gpu_loads._peaks(without)

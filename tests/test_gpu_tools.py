@@ -1,0 +1,256 @@
+"""What stands between the checks and the GPU tools: names, sizes, and what is tried twice. Whole runs: `suites/test_gpu_suites.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import gpu_texts
+import msgspec
+import pytest
+from gpu_machine import TRAITS, device, look, machine, tree_of, uuid
+
+from acceptance import gpu_limits, gpu_tools
+from acceptance.command import Completed
+from acceptance.deadline import Deadline
+from acceptance.judge.sheet import find
+from acceptance.observe.inventory import Gpu, Inventory, gpus
+from acceptance.tools.gpu_burn import Mode
+from acceptance.tools.proof import ToolTrouble
+from acceptance.tools.reading import Reading, ToolOutput
+
+DUE = tuple(
+    Gpu(name, "0000:01:00.0", "10de:2684", True, None, model, None, 0)
+    for name, model in (("gpu1", "L4"), ("gpu3", "L40"), ("gpu4", "L4"), ("gpu5", None))
+)
+
+
+def asked(name: str, *arguments: object) -> Any:
+    """What a fixture gives."""
+    fixture: Any = getattr(gpu_tools, name)
+    return fixture.__wrapped__(*arguments)
+
+
+class Tools:
+    """Stands for the check's programs: every one is installed, and says what it is told to say, one text after the other."""
+
+    def __init__(self, *texts: str, left_s: float = 1000.0, seconds: float = 1e9, **more: Any) -> None:
+        self.deadline = Deadline.after(left_s)
+        self.ran: list[tuple[str, ...]] = []
+        self.environments: list[dict[str, str]] = []
+        self._texts = list(texts)
+        self._seconds, self._more = seconds, more
+
+    def find(self, program: str, _package: str | None = None) -> str:
+        return program
+
+    def run(self, argv: Sequence[str], *, env: dict[str, str] | None = None) -> Completed:
+        self.ran.append(tuple(argv))
+        self.environments.append(env or {})
+        given = {"returncode": 0, **self._more}
+        return Completed(tuple(argv), stdout=self._texts.pop(0), stderr="", seconds=self._seconds, **given)
+
+
+# --- names ---
+
+
+def test_the_tools_own_count_becomes_the_names_of_the_gpus_that_are_due() -> None:
+    output = ToolOutput(
+        "tool",
+        "fail",
+        "so it is",
+        (
+            Reading("count", "count", {"machine": 2.0}),
+            Reading("rate", "W", {"gpu0": 1.0, "gpu1": 2.0}),
+            Reading("copy", "GB/s", {"gpu1->gpu0": 3.0}),
+        ),
+    )
+    assert gpu_tools.renamed(output, DUE) == ToolOutput(
+        "tool",
+        "fail",
+        "so it is",
+        (Reading("rate", "W", {"gpu1": 1.0, "gpu3": 2.0}), Reading("copy", "GB/s", {"gpu3->gpu1": 3.0})),
+    )
+
+
+@pytest.mark.parametrize("component", ["gpu4", "gpu0->gpu4", "gpu4->gpu0", "cpu"])
+def test_a_device_that_is_not_due_is_trouble(component: str) -> None:
+    output = ToolOutput("tool", "pass", "", (Reading("rate", "W", {"gpu0": 1.0, component: 2.0}),))
+    with pytest.raises(ToolTrouble, match=f"^tool tells of {component}, and was given 4 GPUs$"):
+        gpu_tools.renamed(output, DUE)
+
+
+def test_siblings_are_of_one_model() -> None:
+    assert asked("siblings", DUE) == {"L4": ("gpu1", "gpu4"), "L40": ("gpu3",)}
+
+
+def test_programs_see_the_gpus_that_are_due(tmp_path: Path) -> None:
+    tools = Tools("")
+    due = gpus(machine(tmp_path, *(device(index) for index in range(3))))[1:]
+    asked("run_on_gpus", tools, due)(("deviceQuery",))
+    assert tools.environments == [
+        {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": f"{uuid(1)},{uuid(2)}"},
+    ]
+
+
+def test_device_query_goes_by_the_slot_and_not_by_the_tools_count(tmp_path: Path) -> None:
+    due = gpus(machine(tmp_path, *(device(index) for index in range(3))))
+    tools = Tools(gpu_texts.device_query([3, 1, 9]))
+    shown = asked("device_query", tools, tools.run, due)
+    assert {name: found.index for name, found in shown.devices.items()} == {"gpu0": 1, "gpu2": 0}
+    assert shown.fault is None
+
+
+# --- gpu-burn ---
+
+SHEETS = {one.name: one for one in gpu_limits.sheets()}
+
+
+@pytest.mark.parametrize(
+    ("mode", "sheet", "rate"),
+    [
+        ("float", "GeForce RTX 4090", 82.6),
+        ("tensor", "GeForce RTX 4090", 82.6),
+        ("double", "GeForce RTX 4090", 1.29),
+        ("double", "H100 SXM5 80GB", 66.9),
+        ("float", None, 2e-6 * 16384 * 3105),
+        ("tensor", None, 2e-6 * 16384 * 3105),
+        ("double", None, 2e-6 * 16384 * 3105 / 64),
+    ],
+)
+def test_the_rate_that_is_expected(mode: Mode, sheet: str | None, rate: float) -> None:
+    known = next((one for name, one in SHEETS.items() if name == sheet), None)
+    assert (known is None) == (sheet is None)
+    assert gpu_tools.expected_rate(mode, known, TRAITS) == pytest.approx(rate, rel=0.01)
+
+
+@pytest.mark.parametrize("mode", ["float", "tensor", "double"])
+@pytest.mark.parametrize("sheet", SHEETS.values(), ids=lambda sheet: sheet.name)
+def test_every_sheet_gives_a_rate(mode: Mode, sheet: Any) -> None:
+    assert gpu_tools.expected_rate(mode, sheet, TRAITS) > 0
+
+
+def test_sheets_without_some_figures() -> None:
+    peak = find(tuple(SHEETS.values()), pci_id="10de:2684", nvml_name=None)
+    assert peak is not None
+    bare = msgspec.structs.replace(peak, peak=msgspec.structs.replace(peak.peak, tf32=None, fp64=None))
+    assert gpu_tools.expected_rate("tensor", bare, TRAITS) == 165.2
+    assert gpu_tools.expected_rate("double", bare, TRAITS) == pytest.approx(82.6 / 64)
+
+
+@pytest.mark.parametrize("untold", ["cuda_cores", "max_sm_clock_mhz"])
+def test_a_gpu_of_which_nothing_is_known_gives_no_rate(untold: str) -> None:
+    with pytest.raises(
+        ToolTrouble, match="the driver tells neither cores nor clock of a GPU without a sheet: update it"
+    ):
+        gpu_tools.expected_rate("float", None, replace(TRAITS, **{untold: None}))
+
+
+def burn(seen: Inventory, tools: Tools, seconds: float = 15.0, mode: Mode = "float") -> ToolOutput:
+    due = gpus(seen)
+    run = asked("run_on_gpus", tools, due)
+    found: ToolOutput = asked("gpu_burn", tools, run, due, seen, {f"gpu_burn_{mode}": seconds})(mode)
+    return found
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Inventory:
+    return machine(tmp_path, device(0), device(1))
+
+
+def memory_of(argv: tuple[str, ...]) -> int:
+    return int(argv[argv.index("-m") + 1])
+
+
+def test_the_memory_is_what_fits_the_slowest_and_the_smallest(tmp_path: Path, two: Inventory) -> None:
+    fine = gpu_texts.gpu_burn([52.0, 51.0])
+    tools = Tools(fine)
+    burn(two, tools, seconds=30.0)
+    ring = 82.6e12 * 3.0 / (2 * 8192**3)
+    assert memory_of(tools.ran[0]) == min((int(ring) + 2) * 256, int(0.9 * 24564))
+    slow = device(1, name="a card of which there is no sheet", traits=replace(TRAITS, cuda_cores=1024))
+    tools = Tools(fine)
+    burn(machine(tmp_path / "slow", device(0), slow), tools, seconds=30.0)
+    assert memory_of(tools.ran[0]) == (int(2e-6 * 1024 * 3105 * 1e12 * 3.0 / (2 * 8192**3)) + 2) * 256
+    tools = Tools(fine)
+    burn(machine(tmp_path / "small", device(0), device(1, memory_bytes=8192 << 20)), tools, seconds=30.0)
+    assert memory_of(tools.ran[0]) == int(0.9 * 8192)
+    tools = Tools(fine)
+    burn(two, tools, seconds=10.0)
+    assert memory_of(tools.ran[0]) == (int(82.6e12 * 1.0 / (2 * 8192**3)) + 2) * 256, "a short run compares more often"
+
+
+def test_a_healthy_burn_runs_once(two: Inventory) -> None:
+    tools = Tools(gpu_texts.gpu_burn([52.0, 51.0]))
+    assert burn(two, tools).outcome == "pass"
+    assert [argv[-1] for argv in tools.ran] == ["15"]
+
+
+FEW = gpu_texts.gpu_burn([52.0, 51.0], compares=2)
+
+
+@pytest.mark.parametrize(("left_s", "second"), [(1000.0, "45"), (120.0, "29")])
+def test_a_burn_that_was_too_short_is_made_longer_as_far_as_the_time_goes(
+    two: Inventory, left_s: float, second: str
+) -> None:
+    tools = Tools(FEW, gpu_texts.gpu_burn([52.0, 51.0]), left_s=left_s)
+    assert burn(two, tools).outcome == "pass"
+    assert [argv[-1] for argv in tools.ran] == ["15", second]
+    assert memory_of(tools.ran[0]) == memory_of(tools.ran[1])
+
+
+def test_without_time_left_it_is_not_tried_again(two: Inventory) -> None:
+    tools = Tools(FEW, left_s=100.0)
+    with pytest.raises(ToolTrouble, match="too few compares"):
+        burn(two, tools)
+    assert len(tools.ran) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "more"),
+    [
+        (FEW, {"returncode": 1}),
+        (FEW, {"timed_out": True}),
+        (FEW, {"truncated": True}),
+        ("what is this\n", {}),
+        (FEW.partition("Tested")[0], {}),
+        (FEW.replace("\tGPU 1: OK\n", "").replace("Tested 2", "Tested 1"), {}),
+        ("Couldn't init CUDA: no CUDA-capable device is detected\n", {}),
+        (gpu_texts.gpu_burn([52.0, 0.0]), {}),
+    ],
+)
+def test_what_is_no_matter_of_time_is_not_tried_again(two: Inventory, text: str, more: dict[str, Any]) -> None:
+    tools = Tools(text, **more)
+    with pytest.raises(ToolTrouble):
+        burn(two, tools)
+    assert len(tools.ran) == 1
+
+
+def test_a_fault_is_not_tried_again(two: Inventory) -> None:
+    tools = Tools(gpu_texts.gpu_burn([52.0, 51.0], compares=2, faulty=[0]))
+    assert burn(two, tools).outcome == "fail"
+    assert len(tools.ran) == 1
+
+
+def test_a_gpu_that_showed_no_compare_at_all_is_tried_again(two: Inventory) -> None:
+    none = gpu_texts.gpu_burn([52.0, 51.0], compares=1).splitlines(keepends=True)
+    silent = "".join(line for line in none if "proc'd" not in line)
+    tools = Tools(silent, gpu_texts.gpu_burn([52.0, 51.0]))
+    assert burn(two, tools).outcome == "pass"
+    assert len(tools.ran) == 2
+
+
+@pytest.mark.parametrize(
+    ("second", "told"),
+    [
+        (device(1, traits=None, error="NVML says: GPU is lost"), "what gpu1 is: NVML says: GPU is lost"),
+        (device(1, memory_bytes=None), "the driver did not tell what gpu1 is: "),
+        (None, "the driver did not tell what gpu1 is: NVML does not know it"),
+    ],
+)
+def test_a_gpu_that_the_driver_does_not_tell_of(tmp_path: Path, second: Any, told: str) -> None:
+    seen = look(tree_of(tmp_path, 2), [device(0), *([second] if second else [])])
+    with pytest.raises(ToolTrouble, match=told):
+        burn(seen, Tools())
