@@ -18,12 +18,12 @@ from typing import Self
 import msgspec
 
 from acceptance import clock
-from acceptance.judge.record import Body, Entry, Measured, Observed, Sample, Skipped, ToolRan
+from acceptance.judge.record import Body, Entry, Measured, Observed, Sample, Skipped, Table, ToolRan
 
 VERSION = 1
 UNDECODABLE = (ValueError, RecursionError)  # msgspec: malformed, of another shape, no UTF-8; nested without end
 # What may be lost to a power cut without changing what the run proves: the next record that does matter carries them along.
-_LAZY = (Measured, Skipped, ToolRan, Sample, Observed)
+_LAZY = (Measured, Table, Skipped, ToolRan, Sample, Observed)
 
 
 class JournalError(Exception):
@@ -59,6 +59,9 @@ def _numbers(body: Body) -> Iterator[tuple[str, float]]:
     elif isinstance(body, Sample):
         for readings in (body.values, body.low or {}, body.high or {}):
             yield from readings.items()
+    elif isinstance(body, Table):
+        cells = (cell for row in body.rows for cell in row)
+        yield from ((f"a cell of the table {body.name}", cell) for cell in cells if not isinstance(cell, str))
 
 
 class Writer:

@@ -72,6 +72,16 @@ class Measured(_Record, frozen=True, tag="measured"):
     note: str | None = None
 
 
+class Table(_Record, frozen=True, tag="table"):
+    """Figures that belong together, of one component; they decide nothing. Every row has a cell for each of the `columns`."""
+
+    check: str
+    component: str
+    name: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[float | str, ...], ...]
+
+
 class Skipped(_Record, frozen=True, tag="skipped"):
     """A measurement of one component, or a whole check, that could not be taken here, and the cure."""
 
@@ -161,6 +171,7 @@ Body = (
     | SessionEnded
     | CheckStarted
     | Measured
+    | Table
     | Skipped
     | CheckEnded
     | ToolRan

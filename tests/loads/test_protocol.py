@@ -9,7 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.loads.protocol import UNITS, LoadOutput, LoadReading, Output, ProtocolError, parse, salvage
+from acceptance.loads.protocol import (
+    UNITS,
+    Absence,
+    LoadOutput,
+    LoadReading,
+    LoadTable,
+    Output,
+    ProtocolError,
+    parse,
+    salvage,
+)
 
 HELLO = '{"rigproof_load": 1, "load": "cpu_gemm", "parameters": {"size": 8}}'
 READING = '{"reading": "cpu_gemm_f64", "unit": "GFLOP/s", "component": "cpu", "value": 107.5}'
@@ -17,8 +27,10 @@ SECOND = '{"reading": "cpu_gemm_core_f64", "unit": "GFLOP/s", "component": "core
 MISCOMPARE = '{"miscompare": {"component": "core:0", "elements": 1}}'
 NOTE = '{"note": "made by numpy"}'
 PROGRESS = '{"progress": 5.0, "of": 60}'
+ABSENT = '{"absent": "gemm_f8", "component": "gpu0", "reason": "emulated"}'
+TABLE = '{"table": "gemm_f64_by_size", "columns": ["n", "what"], "rows": [[128, "a"], [512.5, "b"]]}'
 END = '{"end": true, "readings": 2}'
-WHOLE = [HELLO, NOTE, MISCOMPARE, PROGRESS, READING, SECOND, END]
+WHOLE = [HELLO, NOTE, ABSENT, MISCOMPARE, PROGRESS, READING, SECOND, TABLE, END.replace("2", "4")]
 
 
 def text(*lines: str) -> str:
@@ -35,6 +47,8 @@ def test_a_whole_output_is_read() -> None:
         ),
         miscompares=({"component": "core:0", "elements": 1},),
         notes=("made by numpy",),
+        tables=(LoadTable("gemm_f64_by_size", ("n", "what"), ((128.0, "a"), (512.5, "b"))),),
+        absences=(Absence("gemm_f8", "gpu0", "emulated"),),
     )
 
 
@@ -57,12 +71,16 @@ def test_what_is_written_is_what_is_read() -> None:
     output.note("größer\nas ever")
     for unit in sorted(UNITS):
         output.reading("x", unit, f"c:{unit}", 1.5)
+    output.absent("y", "gpu0", "it has none")
+    output.table("t", ("n", "GB/s"), [(1, 2.5)])
     output.end()
     found = parse(stream.getvalue())
     assert (found.load, found.parameters) == ("burn", {"dtype": "float64"})
     assert {reading.unit for reading in found.readings} == UNITS
     assert found.miscompares == ({"component": "cpu"},)
     assert found.notes == ("größer\nas ever",)
+    assert found.absences == (Absence("y", "gpu0", "it has none"),)
+    assert found.tables == (LoadTable("t", ("n", "GB/s"), ((1.0, 2.5),)),)
 
 
 class Pipe(io.StringIO):
@@ -103,8 +121,18 @@ def test_a_reading_is_not_written_twice() -> None:
     output = Output(io.StringIO())
     output.reading("x", "GB/s", "cpu", 1.0)
     output.reading("x", "GB/s", "gpu0", 1.0)
-    with pytest.raises(ValueError, match="x of cpu was given twice"):
+    with pytest.raises(ValueError, match="x of cpu comes twice"):
         output.reading("x", "GB/s", "cpu", 2.0)
+
+
+def test_what_is_absent_is_not_read_and_no_table_comes_twice() -> None:
+    output = Output(io.StringIO())
+    output.absent("x", "gpu0", "it has none")
+    with pytest.raises(ValueError, match="x of gpu0 comes twice"):
+        output.reading("x", "GB/s", "gpu0", 1.0)
+    output.table("x", ("n",), [(1,)])
+    with pytest.raises(ValueError, match="the table x comes twice"):
+        output.table("x", ("n",), [(1,)])
 
 
 def test_empty_texts_and_details_are_not_written() -> None:
@@ -153,8 +181,26 @@ def test_empty_texts_and_details_are_not_written() -> None:
         ([HELLO, READING.replace("107.5", "null"), SECOND, END], "something else where a number belongs"),
         ([HELLO, READING.replace("GFLOP", "MFLOP"), SECOND, END], "the unit 'MFLOP/s' is not one of"),
         ([HELLO, READING.replace('"cpu"', '"the cpu"'), SECOND, END], "the component is not"),
-        ([HELLO, READING.replace("cpu_gemm_f64", "CPU"), SECOND, END], "the reading's name"),
+        ([HELLO, READING.replace("cpu_gemm_f64", "CPU"), SECOND, END], "the name is not in lower case"),
         ([HELLO, READING, READING, END], "cpu_gemm_f64 of cpu comes twice"),
+        ([HELLO, ABSENT, ABSENT, END], "gemm_f8 of gpu0 comes twice"),
+        ([HELLO, ABSENT.replace("emulated", ""), END], "something else where a text belongs"),
+        ([HELLO, ABSENT.replace("gpu0", "gpu 0"), END], "the component is not"),
+        ([HELLO, ABSENT.replace("gemm_f8", "8"), END], "the name is not in lower case"),
+        ([HELLO, ABSENT.replace(', "reason": "emulated"', ""), END], "its keys are not absent, component, reason"),
+        ([HELLO, TABLE, TABLE, END], "the table gemm_f64_by_size comes twice"),
+        ([HELLO, TABLE.replace("gemm_f64_by_size", "by size"), END], "the name is not in lower case"),
+        ([HELLO, TABLE.replace('["n", "what"]', '"n"'), END], "no columns or no rows"),
+        ([HELLO, '{"table": "t", "columns": [], "rows": [[]]}', END], "no columns or no rows"),
+        ([HELLO, '{"table": "t", "columns": ["n"], "rows": []}', END], "no columns or no rows"),
+        ([HELLO, '{"table": "t", "columns": ["n"], "rows": {"n": 1}}', END], "no columns or no rows"),
+        ([HELLO, TABLE.replace('"what"', '"n"'), END], "two columns have one name"),
+        ([HELLO, TABLE.replace('"what"', "7"), END], "something else where a text belongs"),
+        ([HELLO, TABLE.replace(', "b"', ""), END], "a row has not one cell for each column"),
+        ([HELLO, TABLE.replace('[128, "a"]', '"ab"'), END], "a row has not one cell for each column"),
+        ([HELLO, TABLE.replace('"b"', "null"), END], "something else where a number belongs"),
+        ([HELLO, TABLE.replace("512.5", "NaN"), END], "not one whole JSON object"),
+        ([HELLO, READING, SECOND, TABLE, END], "does not close the 3 readings before it"),
         ([HELLO, READING, SECOND], "ends without its end line; the last line is"),
         ([HELLO], "ends without its end line"),
         ([HELLO, READING, END], "does not close the 1 readings before it"),
@@ -173,8 +219,8 @@ def test_anything_else_is_refused_in_one_sentence(lines: list[str], said: str) -
     assert len(str(caught.value)) < 500
 
 
-def reading_of(output: LoadOutput) -> set[LoadReading]:
-    return set(output.readings)
+def reading_of(output: LoadOutput) -> set[LoadReading | LoadTable | Absence]:
+    return {*output.readings, *output.tables, *output.absences}
 
 
 def parsed_or_none(lines: list[str]) -> LoadOutput | None:
@@ -225,7 +271,8 @@ def test_an_altered_character_is_refused_or_changes_only_its_own_json_value(plac
     assert len(values) == len(WHOLE)
     assert len(changed) <= 1
     differing = reading_of(found) ^ reading_of(parse(text(*WHOLE)))
-    assert len(differing) == (2 if changed and "reading" in json.loads(WHOLE[changed[0]]) else 0)
+    proofs = {"reading", "table", "absent"}
+    assert len(differing) == (2 if changed and proofs & json.loads(WHOLE[changed[0]]).keys() else 0)
 
 
 @given(st.text())

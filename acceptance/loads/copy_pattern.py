@@ -1,0 +1,57 @@
+"""What is copied, and how a copy is told from what it should be: 64-bit words, each of which occurs once.
+
+Word i of a buffer is number `seed` * 2**40 + i of the SplitMix64 sequence (`exact_product.spread`). That sequence is a one-to-one map of
+the 64-bit numbers, as it only multiplies by odd numbers and mixes in shifted copies of the word itself. So no word occurs twice, in one
+buffer or in two of different seeds, and a word that was left out, doubled, or put in another's place is found as surely as one whose
+bits were changed. Number 0 gives the word 0, no seed is 0, and so 0 is in no buffer: it is what a destination is spoiled with.
+
+The processor makes the words here; a GPU makes them for itself (`device_pattern`), so no check relies on a copy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acceptance.loads import bits
+from acceptance.loads.exact_product import spread
+
+Words = NDArray[np.uint64]
+
+WORD = 8  # bytes
+SEED_SHIFT = 40  # a buffer may have 2**40 words, 8 TiB
+SPOILED = 0
+FLIPPED = 21  # the bit that `--inject wrong` inverts, in the middle of a buffer
+LISTED = 4  # wrong words told in a report; all are counted
+_BLOCK = 65536  # words made at a time: what they are made from stays in the cache
+
+
+def first_number(seed: int) -> int:
+    """Where in the sequence the words of this seed (1 to 255) begin; ValueError for another."""
+    if not 1 <= seed <= 255:
+        raise ValueError(f"{seed} is no seed from 1 to 255")
+    return seed << SEED_SHIFT
+
+
+def write(words: Words, seed: int) -> None:
+    """Fill a host buffer with the words of this seed."""
+    start = first_number(seed)
+    for first in range(0, words.size, _BLOCK):
+        part = words[first : first + _BLOCK]
+        part[...] = spread(part.size, start + first)
+
+
+def fault(expected: Words, got: Words) -> dict[str, Any] | None:
+    """How a host buffer differs from what it should hold, bit for bit over the whole of it; None where it does not."""
+    if bits.same(expected, got):
+        return None
+    wrong = np.flatnonzero(expected != got)
+    places = [place(int(index), int(expected[index]), int(got[index])) for index in wrong[:LISTED]]
+    return {"words": len(wrong), "first": places}
+
+
+def place(index: int, expected: int, got: int) -> dict[str, Any]:
+    """One wrong word, for a report."""
+    return {"index": index, "expected": f"{expected:016x}", "got": f"{got:016x}", "xor": f"{expected ^ got:016x}"}

@@ -1,0 +1,130 @@
+"""The matrix load for one GPU: products of square matrices in seven number formats, briefly from cool and sustained, results verified.
+
+    python -m acceptance.loads.gpu_gemm --dtypes f64,f32,tf32,f16,bf16,f8,i8 --seconds 6 --table 128,512,2048,8192
+
+It uses CUDA device 0 of those it sees (CUDA_VISIBLE_DEVICES names one by its UUID; side by side, one process a GPU, they load a machine).
+Formats: `f64` float64, `f32` float32 (TF32 off), `tf32` TF32, `f16` float16, `bf16` bfloat16, `f8` FP8 e4m3 (bfloat16 result, scale 1,
+fast accumulation), `i8` int8 (int32 result). Operands are normal-random (`gpu_dtypes`), made by torch's generator with a fixed seed; torch
+gives the products to cuBLAS. What the GPU does not have itself is said to be absent and is not measured.
+
+First, for each format: the first products are made and verified (`gpu_gemm_verification`); the GPU rests for half a second; then products
+fill a tenth of a second: `gemm_<d>_short`, TFLOP/s. Then, where asked, the table by size. Then, for each format, products without a
+pause for `--seconds`: `gemm_<d>`, TFLOP/s, is the mean over the last half, when clocks, power and heat have come to a balance. The last
+product of the tenth of a second and that of the sustained load are compared with the first, bit for bit: the same operands and library
+give the same bits. `gemm_<d>_miscompares` counts the products found wrong, of the up to four that are checked.
+
+Times are the GPU's own (CUDA events), 2 n^3 operations a product; verifying is never inside them. At 8192, the size that is judged, a
+product takes 0.3 ms at 4 PFLOP/s and giving it 0.02 ms: no GPU waits for the processor. What is not measured: rectangular shapes, batches,
+other inputs (zeros are up to a third faster), sparsity; and what is not verified: products between the first and the last.
+
+Exit status: 0 when it ran whole, whatever it found (the readings say what); 1 when the GPU or torch cannot be used or fails, with one
+sentence on standard error and no end line; 2 for arguments that cannot be used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from acceptance.loads.durations import seconds
+from acceptance.loads.gpu_card import CardError, CudaCard, found
+from acceptance.loads.gpu_dtypes import DTYPES, Dtype
+from acceptance.loads.gpu_gemm_table import LARGEST, sizes
+from acceptance.loads.gpu_gemm_worker import Order, Worker, absent
+from acceptance.loads.protocol import Output
+
+NAME = "gpu_gemm"
+INPUTS = "normal-random"
+# Environment variables that change how the libraries multiply; a stray one must not change what is measured.
+_STRAYS = (
+    "NVIDIA_TF32_OVERRIDE",
+    "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
+    "CUBLAS_WORKSPACE_CONFIG",
+    "CUBLASLT_WORKSPACE_SIZE",
+)
+
+
+def _dtypes(text: str) -> tuple[Dtype, ...]:
+    names = text.split(",")
+    if len(set(names)) != len(names) or not DTYPES.keys() >= set(names):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of {','.join(DTYPES)}, each at most once")
+    return tuple(DTYPES[name] for name in names)
+
+
+def _size(text: str) -> int:
+    if not re.fullmatch(r"\d{1,5}", text, re.ASCII) or int(text) % 16 or not 64 <= int(text) <= LARGEST:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a multiple of 16 from 64 to {LARGEST}")
+    return int(text)
+
+
+def arguments() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog=NAME, description="Multiply matrices on one GPU, briefly and sustained, and verify the results."
+    )
+    parser.add_argument(
+        "--dtypes", "--dtype", required=True, type=_dtypes, help=f"of {','.join(DTYPES)}, in this order"
+    )
+    parser.add_argument("--seconds", required=True, type=seconds, help="of sustained load, for each format")
+    parser.add_argument(
+        "--size", type=_size, default=8192, help="rows and columns of what is judged (default %(default)s)"
+    )
+    parser.add_argument("--table", type=sizes, default=(), help="sizes of the table, 128,512,... (default: no table)")
+    parser.add_argument(
+        "--inject", choices=("wrong", "slow"), help="a fault, to prove that it is found; such a run never passes"
+    )
+    return parser
+
+
+def run(options: argparse.Namespace, output: Output) -> None:
+    """From the GPU's name to the last reading; raises CardError, and RuntimeError for what CUDA and torch say."""
+    card = found()
+    parameters: dict[str, Any] = {
+        "dtypes": [dtype.short for dtype in options.dtypes],
+        "seconds": options.seconds,
+        "size": options.size,
+        "table": list(options.table),
+        "inputs": INPUTS,
+        **card,
+    }
+    if options.inject is not None:
+        parameters["inject"] = options.inject
+    output.hello(NAME, parameters)
+    from acceptance.loads.gpu_gemm_verification import Trial
+    from acceptance.loads.gpu_product import normal, settings
+
+    settings()
+    major, minor = map(int, card["capability"].split("."))
+    offered = absent(output, options.dtypes, (major, minor))
+    order = Order(offered, options.seconds, options.size, options.table, options.inject)
+    Worker(
+        order,
+        CudaCard(),
+        output,
+        lambda dtype, size: Trial(dtype, size, "cuda"),
+        lambda dtype, size: normal(dtype, size, "cuda").multiply,
+    ).run()
+    output.end()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The program; see the module for its exit status."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    options = arguments().parse_args(argv)
+    for name in _STRAYS:
+        os.environ.pop(name, None)
+    try:
+        run(options, Output(sys.stdout))
+    except (CardError, RuntimeError) as error:
+        print(f"{NAME}: {(str(error) or type(error).__name__).splitlines()[0]}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,207 @@
+"""What the GPU's matrix load does, in order, apart from torch: a `Trial` makes and checks the products, a `Card` tells the time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from acceptance.loads.gpu_card import Card, CardError, take, times_for
+from acceptance.loads.gpu_dtypes import Dtype
+from acceptance.loads.gpu_gemm_table import COLUMNS, Prepare, operations, rows
+from acceptance.loads.gpu_pace import settled, sustain
+from acceptance.loads.protocol import Output
+
+COMPONENT = "gpu0"
+GEMM_NAMES = ("gemm_{}_short", "gemm_{}", "gemm_{}_miscompares")
+COOL_S = 0.5
+SHORT_S = 0.1
+_PROGRESS_S = 5.0
+
+
+class Checked(Protocol):
+    """What the first products were worth."""
+
+    @property
+    def findings(self) -> tuple[dict[str, Any], ...]:
+        """What was wrong, one entry a product."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How far from right they were."""
+
+
+class Trial(Protocol):
+    """The products of one format; `gpu_gemm_verification.Trial` makes them on a GPU."""
+
+    def multiply(self) -> None:
+        """Give the device one product to make."""
+
+    def verify(self) -> Checked:
+        """Make and check the first products."""
+
+    def spoil(self) -> None:
+        """Overwrite the result."""
+
+    def compare(self, *, falsify: bool = False) -> dict[str, Any] | None:
+        """How the result differs from the first product, after changing it where a fault is injected; None when it does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is asked of the load: formats in turn, seconds of each, size of the judged product, sizes of the table, and the fault."""
+
+    dtypes: tuple[Dtype, ...]
+    seconds: float
+    size: int
+    table: tuple[int, ...]
+    inject: str | None
+
+
+@dataclass(slots=True)
+class _Course:
+    """One format on its way."""
+
+    dtype: Dtype
+    trial: Trial
+    one_s: float = 0.0
+    right: bool = True
+    wrong: int = 0
+    spent_s: dict[str, float] = field(default_factory=dict)
+
+
+class Worker:
+    """Runs an order on a card and says what it finds as soon as it is found."""
+
+    def __init__(
+        self,
+        order: Order,
+        card: Card,
+        output: Output,
+        trial_of: Callable[[Dtype, int], Trial],
+        prepare: Prepare,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._order, self._card, self._output = order, card, output
+        self._trial_of, self._prepare = trial_of, prepare
+        self._clock, self._sleep = clock, sleep
+        self._said_s = 0.0
+
+    def run(self) -> None:
+        """Every format cool, one after the other; then the tables; then every format until it settles. Raises CardError."""
+        needed = sum(
+            dtype.bytes_needed(self._order.size) + dtype.result_bytes * self._order.size**2
+            for dtype in self._order.dtypes
+        )
+        needed += max((dtype.bytes_needed(self._order.size) for dtype in self._order.dtypes), default=0)
+        free = self._card.free_bytes()
+        if needed > free:
+            raise CardError(
+                f"the matrices need {needed / 2**30:.1f} GiB of the GPU's memory and {free / 2**30:.1f} GiB are free:"
+                " end what uses the GPU, or ask for fewer formats"
+            )
+        courses = [self._begin(dtype) for dtype in self._order.dtypes]
+        for course in courses:
+            self._table(course)
+        for turn, course in enumerate(courses):
+            self._sustain(course, turn * self._order.seconds)
+
+    def _work(self, multiply: Callable[[], None]) -> Callable[[], None]:
+        """One product, as it counts: made twice where slowness is injected."""
+        if self._order.inject != "slow":
+            return multiply
+
+        def twice() -> None:
+            multiply()
+            multiply()
+
+        return twice
+
+    def _begin(self, dtype: Dtype) -> _Course:
+        """Verify the first products, let the GPU rest, and take the rate of a tenth of a second."""
+        began = self._clock()
+        course = _Course(dtype, self._trial_of(dtype, self._order.size))
+        course.spent_s["made"] = self._clock() - began
+        began = self._clock()
+        checked = course.trial.verify()
+        course.spent_s["verified"] = self._clock() - began
+        for found in checked.findings:
+            self._miscompare(course, found)
+        course.right = not checked.findings
+        for told in checked.notes:
+            self._output.note(f"{dtype.name}, {told}")
+        work = self._work(course.trial.multiply)
+        course.one_s = take(self._card, work, 1)
+        count = times_for(SHORT_S, course.one_s)
+        course.trial.spoil()
+        self._sleep(COOL_S)
+        spent_s = take(self._card, work, count)
+        self._compare(course, "short", falsify=False)
+        rate = operations(self._order.size) * count / spent_s / 1e12
+        self._output.reading(GEMM_NAMES[0].format(dtype.short), "TFLOP/s", COMPONENT, rate)
+        return course
+
+    def _table(self, course: _Course) -> None:
+        dtype = course.dtype
+        if not self._order.table:
+            return
+        began = self._clock()
+        found, left_out = rows(
+            self._card, dtype, self._order.table, lambda one, size: self._work(self._prepare(one, size))
+        )
+        course.spent_s["table"] = self._clock() - began
+        if found:
+            self._output.table(f"gemm_{dtype.short}_by_size", COLUMNS, found)
+        for sentence in left_out:
+            self._output.note(f"{dtype.name}, table: {sentence}")
+
+    def _sustain(self, course: _Course, before_s: float) -> None:
+        """Keep the GPU at it, take the rate of the last half, and compare the last product."""
+        dtype, order = course.dtype, self._order
+        whole_s = order.seconds * len(order.dtypes)
+
+        def tick(done_s: float) -> None:
+            now_s = before_s + min(done_s, order.seconds)
+            if now_s - self._said_s >= _PROGRESS_S:
+                self._said_s = now_s
+                self._output.progress(round(now_s, 1), whole_s)
+
+        began = self._clock()
+        course.trial.spoil()
+        marks = sustain(self._card, self._work(course.trial.multiply), order.seconds, course.one_s, tick)
+        course.spent_s["sustained"] = self._clock() - began
+        began = self._clock()
+        self._compare(course, "sustained", falsify=order.inject == "wrong")
+        course.spent_s["compared"] = self._clock() - began
+        rate = settled(marks) * operations(order.size) / 1e12
+        self._output.reading(GEMM_NAMES[1].format(dtype.short), "TFLOP/s", COMPONENT, rate)
+        self._output.reading(GEMM_NAMES[2].format(dtype.short), "count", COMPONENT, course.wrong)
+        told = ", ".join(f"{what} {seconds:.2f} s" for what, seconds in course.spent_s.items())
+        self._output.note(f"{dtype.name}: {told}; {marks[-1][1]} products under sustained load")
+
+    def _compare(self, course: _Course, when: str, *, falsify: bool) -> None:
+        """Compare the last product with the first. Where that was wrong, its equals are wrong too, and its unequals not known right."""
+        found = course.trial.compare(falsify=falsify)
+        if found is not None:
+            self._miscompare(course, {"check": "repeat", "after": when, **found})
+        elif not course.right:
+            course.wrong += 1
+
+    def _miscompare(self, course: _Course, found: dict[str, Any]) -> None:
+        course.wrong += 1
+        self._output.miscompare({"component": COMPONENT, "dtype": course.dtype.short, **found})
+
+
+def absent(output: Output, dtypes: Sequence[Dtype], capability: tuple[int, int]) -> tuple[Dtype, ...]:
+    """The formats that a GPU of this compute capability offers; the readings of the others are said to be absent."""
+    offered = []
+    for dtype in dtypes:
+        reason = dtype.missing(capability)
+        if reason is None:
+            offered.append(dtype)
+            continue
+        for name in GEMM_NAMES:
+            output.absent(name.format(dtype.short), COMPONENT, reason)
+    return tuple(offered)

@@ -1,0 +1,241 @@
+"""The copy load from its command line to its end line, on a torch that is numpy (`fake_torch`)."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from acceptance.loads import copy_pattern, device_pattern, elementwise, gpu_copy
+from acceptance.loads.copy_pattern import Words
+from acceptance.loads.gpu_transfers import Alone, Beside
+from acceptance.loads.protocol import LoadOutput, Output, parse
+
+FAKE = Path(__file__).parent / "fake_torch"
+MIB = 1 << 20
+OWN = (
+    "copy_own_h2d",
+    "copy_own_d2h",
+    "copy_own_h2d_bidirectional",
+    "copy_own_d2h_bidirectional",
+    "copy_own_h2d_pageable",
+    "copy_own_d2h_pageable",
+    "copy_own_d2d",
+)
+Load = Callable[..., LoadOutput]
+
+
+@pytest.fixture
+def torch(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Put the fake in torch's place, with what a test asks of it."""
+
+    def put(**asked: str) -> None:
+        for name, value in asked.items():
+            monkeypatch.setenv(f"FAKE_TORCH_{name.upper()}", value)
+        monkeypatch.syspath_prepend(str(FAKE))
+        for name in ("torch", "torch.cuda"):
+            monkeypatch.delitem(sys.modules, name, raising=False)
+
+    return put
+
+
+@pytest.fixture
+def load(torch: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> Load:
+    """Run the load in small, and read what it printed."""
+    monkeypatch.setattr(elementwise, "ELEMENTS", (100, 400))
+    monkeypatch.setattr(elementwise, "_BATCH_S", 1e-4)
+    monkeypatch.setattr(device_pattern, "_CHUNK", 50_000)
+
+    def made(*extra: str, **asked: str) -> LoadOutput:
+        torch(**asked)
+        stream = StringIO()
+        gpu_copy.run(gpu_copy.arguments().parse_args(["--seconds", "0.01", "--mib", "1", *extra]), Output(stream))
+        return parse(stream.getvalue())
+
+    return made
+
+
+def values(output: LoadOutput) -> dict[tuple[str, str], float]:
+    return {(reading.name, reading.component): reading.value for reading in output.readings}
+
+
+def test_a_clean_run(load: Load) -> None:
+    output = load()
+    assert (output.load, output.parameters) == ("gpu_copy", {"seconds": 0.01, "mib": 1})
+    assert output.miscompares == ()
+    counts = ("copy_own_miscompares", "elementwise_miscompares")
+    found = values(output)
+    assert list(found) == [(name, "gpu0") for name in (*OWN, *counts)]
+    assert all(found[name, "gpu0"] > 0 for name in OWN)
+    assert all(found[name, "gpu0"] == 0 for name in counts)
+    units = {reading.name: reading.unit for reading in output.readings}
+    assert units == {**dict.fromkeys(OWN, "GB/s"), **dict.fromkeys(counts, "count")}
+    assert output.notes[0] == "Fake GPU, compute capability 9.0, torch 0.fake, CUDA 13.0"
+    assert "the kernel shows no NUMA node of 0000:fe:1f.0" in output.notes[1]
+    assert "copy_own_d2d: buffers of 16 MiB, the L2 cache has 2.0 MiB" in output.notes
+    assert sum(note.endswith("compared whole, 0 wrong") for note in output.notes) == len(OWN)
+
+
+def test_the_table_of_products(load: Load) -> None:
+    (table,) = load().tables
+    assert (table.name, tuple(table.columns)) == ("elementwise", ("elements", "MiB", "GB/s"))
+    assert [tuple(row[:2]) for row in table.rows] == [(100, 1200 / MIB), (400, 4800 / MIB)]
+    assert all(row[2] > 0 for row in table.rows)
+
+
+def test_peers_are_copied_to_where_they_can_be_reached(load: Load) -> None:
+    output = load(gpus="3", peers="2")
+    found = values(output)
+    assert found["copy_own_p2p", "gpu0->gpu2"] > 0
+    assert found["copy_own_p2p_miscompares", "gpu0->gpu2"] == 0
+    assert ("copy_own_p2p", "gpu0->gpu1") not in found
+    (absence,) = output.absences
+    assert (absence.name, absence.component) == ("copy_own_p2p", "gpu0->gpu1")
+
+
+def test_a_wrong_byte_is_found_on_every_path(load: Load) -> None:
+    output = load("--inject", "wrong", gpus="2", peers="1")
+    assert output.injected == "wrong"
+    found = values(output)
+    assert found["copy_own_miscompares", "gpu0"] == len(OWN)
+    assert found["copy_own_p2p_miscompares", "gpu0->gpu1"] == 1
+    assert found["elementwise_miscompares", "gpu0"] == 2
+    copies = [told for told in output.miscompares if told["check"] != "elementwise"]
+    assert [(told["check"], told["component"]) for told in copies] == [
+        *((name, "gpu0") for name in OWN),
+        ("copy_own_p2p", "gpu0->gpu1"),
+    ]
+    for told in copies:
+        assert (told["copy"], told["words"], told["first"][0]["xor"]) == (1, 1, f"{1 << 21:016x}")
+
+
+def test_slow_is_stamped_and_finds_nothing_wrong(load: Load) -> None:
+    output = load("--inject", "slow")
+    assert output.injected == "slow"
+    assert output.miscompares == ()
+
+
+@pytest.mark.parametrize(("device", "paths"), [("cuda", 5), ("cpu", 4), ("cuda:1", 1)])
+def test_a_copy_that_stops_short_is_wrong_every_time(load: Load, device: str, paths: int) -> None:
+    output = load(gpus="2", peers="1", lose=device)
+    wrong = {told["check"] for told in output.miscompares}
+    assert len(wrong) == paths
+    words = MIB // 8
+    for told in output.miscompares:
+        last = words if told["check"] != "copy_own_d2d" else 16 * words
+        assert (told["words"], told["first"][0]["index"]) == (1, last - 1)
+        assert told["first"][0]["got"] == "0" * 16
+    beside = {told["check"] for told in output.miscompares if told.get("beside")}
+    assert beside == {"cuda": {OWN[3]}, "cpu": {OWN[2]}, "cuda:1": set()}[device]
+
+
+def test_a_product_that_is_no_number_is_wrong(load: Load) -> None:
+    output = load(nan="400")
+    assert values(output)["elementwise_miscompares", "gpu0"] == elementwise.BATCHES
+    told = output.miscompares[0]
+    assert (told["elements"], told["wrong"], told["index"], told["got"]) == (400, 1, 3, "nan")
+
+
+def test_where_both_ways_do_not_run_at_once_it_is_said(load: Load) -> None:
+    # The fake does one thing after another, so the other way has always ended.
+    told = [note for note in load().notes if "the other way was not busy to the end of" in note]
+    assert [note.partition(":")[0] for note in told] == [OWN[2], OWN[3]]
+
+
+def test_where_they_do_nothing_is_said(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    def timed(self: Beside, times: int) -> float:
+        self.other.copy()
+        return Alone.timed(self, times)
+
+    monkeypatch.setattr(Beside, "timed", timed)
+    output = load()
+    assert output.miscompares == ()
+    assert not any("the other way was not busy" in note for note in output.notes)
+
+
+def test_both_ways_at_once_end_at_the_first_try(load: Load, torch: Callable[..., None], monkeypatch: Any) -> None:
+    torch()
+    import torch as fake
+
+    monkeypatch.setattr(fake.Event, "elapsed_time", lambda one, other: id_order.index(other) + 1.0)
+    id_order: list[Any] = []
+    monkeypatch.setattr(fake.Event, "__init__", lambda self, enable_timing: id_order.append(self))
+
+    class Still:
+        copies = 0
+
+        def copy(self) -> None:
+            self.copies += 1
+
+        def spoil(self) -> None: ...
+
+    one, other = Still(), Still()
+    both = Beside("x", "gpu0", 1, one, other, 3)  # type: ignore[arg-type]
+    # The events are made in the order start, began, ended, last: the other way's last copy ends after the one measured.
+    assert both.timed(1) == pytest.approx(3e-3)
+    assert (one.copies, other.copies, both.apart) == (1, 3, 0)
+
+
+@pytest.mark.parametrize("seed", [1, 4, 255])
+def test_a_gpu_makes_the_words_of_the_processor(torch: Callable[..., None], monkeypatch: Any, seed: int) -> None:
+    torch()
+    import torch as fake
+
+    monkeypatch.setattr(device_pattern, "_CHUNK", 300)
+    words: Words = np.empty(1000, np.uint64)
+    copy_pattern.write(words, seed)
+    tensor = fake.empty(1000, np.int64, "cuda")
+    device_pattern.write(tensor, seed)
+    assert (tensor.array.view(np.uint64) == words).all()
+    assert device_pattern.fault(tensor, seed) is None
+    tensor.array[[0, 299, 300, 999, 998]] ^= 5
+    assert device_pattern.fault(tensor, seed) == copy_pattern.fault(words, tensor.array.view(np.uint64))
+
+
+@pytest.fixture
+def program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(signal, "signal", lambda number, handler: None)
+
+
+@pytest.mark.usefixtures("program")
+def test_too_little_host_memory_is_no_fault_of_the_gpu(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(gpu_copy, "available_bytes", lambda: 1 << 20)
+    with pytest.raises(SystemExit) as ended:
+        gpu_copy.main(["--seconds", "1"])
+    assert ended.value.code == 2
+    assert "free memory" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("program")
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"gpus": "0"}, "gpu_copy: torch sees no GPU that it can use\n"),
+        ({"fail": "3"}, "gpu_copy: CUDA error: an illegal memory access was encountered\n"),
+    ],
+)
+def test_what_cuda_says_ends_the_load(
+    torch: Callable[..., None], capsys: pytest.CaptureFixture[str], asked: dict[str, str], said: str
+) -> None:
+    torch(**asked)
+    assert gpu_copy.main(["--seconds", "0.01", "--mib", "1"]) == 1
+    printed = capsys.readouterr()
+    assert printed.err == said
+    assert '"end"' not in printed.out
+
+
+@pytest.mark.usefixtures("program", "load")
+def test_the_program_runs_whole(torch: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
+    torch()
+    assert gpu_copy.main(["--seconds", "0.01", "--mib", "1"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    assert parse(printed.out).load == "gpu_copy"

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from acceptance.loads import copy_pattern
+from acceptance.loads.copy_pattern import SPOILED, fault, first_number, place, write
+from acceptance.loads.exact_product import spread
+
+
+def made(count: int, seed: int) -> copy_pattern.Words:
+    words = np.empty(count, np.uint64)
+    write(words, seed)
+    return words
+
+
+def test_words_depend_on_place_and_seed_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copy_pattern, "_BLOCK", 7)
+    assert (made(100, 3) == spread(100, 3 << 40)).all()
+    assert (made(20, 3) == made(100, 3)[:20]).all()
+
+
+def test_no_word_occurs_twice() -> None:
+    every = np.concatenate([made(10_000, seed) for seed in (1, 2, 3, 255)])
+    assert len(np.unique(every)) == every.size
+
+
+def test_the_spoiled_word_is_in_no_buffer() -> None:
+    # The sequence is one to one, and its number 0, which no seed reaches, is the word 0.
+    assert spread(1, 0)[0] == SPOILED
+    assert first_number(1) > 0
+
+
+def test_the_words_of_one_seed_end_before_the_next() -> None:
+    assert first_number(255) - first_number(254) == 1 << 40
+    assert first_number(255) + (1 << 40) <= 1 << 48
+
+
+@pytest.mark.parametrize("seed", [0, -1, 256])
+def test_other_seeds_are_refused(seed: int) -> None:
+    with pytest.raises(ValueError, match=f"{seed} is no seed"):
+        first_number(seed)
+
+
+def test_a_right_copy_has_no_fault() -> None:
+    assert fault(made(1000, 1), made(1000, 1)) is None
+
+
+@pytest.mark.parametrize("index", [0, 499, 999])
+@pytest.mark.parametrize("bit", [0, 31, 63])
+def test_one_bit_is_found_and_located(index: int, bit: int) -> None:
+    expected, got = made(1000, 1), made(1000, 1)
+    got[index] ^= np.uint64(1 << bit)
+    found = fault(expected, got)
+    assert found is not None
+    assert found["words"] == 1
+    assert found["first"] == [place(index, int(expected[index]), int(got[index]))]
+    assert int(found["first"][0]["xor"], 16) == 1 << bit
+
+
+def test_words_that_changed_places_are_found() -> None:
+    expected, got = made(1000, 1), made(1000, 1)
+    got[[3, 700]] = got[[700, 3]]
+    found = fault(expected, got)
+    assert found is not None
+    assert [found["words"], *(wrong["index"] for wrong in found["first"])] == [2, 3, 700]
+
+
+def test_a_copy_that_was_not_made_is_wrong_in_every_word() -> None:
+    found = fault(made(1000, 1), np.full(1000, SPOILED, np.uint64))
+    assert found is not None
+    assert (found["words"], len(found["first"])) == (1000, 4)
