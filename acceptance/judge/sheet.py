@@ -10,9 +10,12 @@ from typing import Annotated, Literal
 import msgspec
 
 from acceptance.judge.declared import Strict, Text
+from acceptance.judge.dtype import gemm_names, native_dtypes
+from acceptance.judge.measurement import Limit
 
-# The class limits of everything that is not a GPU lie in the same folder.
-NOT_A_SHEET = "host.toml"
+# The class limits of everything that is not a GPU, and what is known of models without a sheet, lie in the same folder.
+NOT_SHEETS = ("host.toml", "architectures.toml")
+LOCAL_COPY = "copy_own_d2d"
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Figure = Annotated[float, msgspec.Meta(gt=0, le=10**9)]  # infinity is no figure
@@ -74,6 +77,20 @@ class SheetNvLink(Strict, frozen=True):
         return max(self.active)
 
 
+class SheetLimit(Strict, frozen=True):
+    """`[[limit]]`: the least that a sound card of this model reaches; below `warn_low` it is remarked."""
+
+    measurement: Text
+    unit: Text
+    low: Figure
+    basis: Text
+    warn_low: Figure | None = None
+
+    def limit(self) -> Limit:
+        """The limit itself; raises ValueError as Limit does."""
+        return Limit(self.unit, self.basis, low=self.low, warn_low=self.warn_low)
+
+
 class Sheet(Strict, frozen=True):
     """One GPU model. `source` says in one sentence where its figures are from.
 
@@ -106,6 +123,7 @@ class Sheet(Strict, frozen=True):
     nvlink: SheetNvLink | None = None
     doubtful: dict[str, Text] = msgspec.field(default_factory=dict)
     exempt: dict[str, Text] = msgspec.field(default_factory=dict)
+    limit: tuple[SheetLimit, ...] = ()
 
     def doubt(self, key: str) -> str | None:
         """Why a fact such as "sm" or "memory.gib" is doubtful, or None; a doubtful table makes all its facts so."""
@@ -116,7 +134,7 @@ def _facts(table: msgspec.Struct) -> Iterator[str]:
     """Every key that is filled in, tables and what is in them alike: "memory", "memory.gib"."""
     for key in table.__struct_fields__:
         value = getattr(table, key)
-        if value is not None:
+        if value is not None and key != "limit":
             yield key
         if isinstance(value, msgspec.Struct):
             yield from (f"{key}.{inner}" for inner in _facts(value))
@@ -140,6 +158,32 @@ def _problem(sheet: Sheet) -> str | None:
         return "nvlink.active must be one number, or 0 and one number"
     if link is not None and not 0 < link.full() <= link.links:
         return f"nvlink.active is {link.full()}, of {link.links} links"
+    return _limit_problem(sheet)
+
+
+def _limit_problem(sheet: Sheet) -> str | None:
+    """What is wrong with the limits: each must be of something that is measured on this model, once, and be a limit."""
+    pairs = [gemm_names(dtype) for dtype in native_dtypes(sheet.compute_capability)]
+    units = {LOCAL_COPY: "GB/s", **{name: "TFLOP/s" for pair in pairs for name in pair}}
+    found: dict[str, float] = {}
+    for row in sheet.limit:
+        told = f"limit for {row.measurement}"
+        if row.measurement not in units:
+            return f"{told}: no sheet limits that on compute capability {sheet.compute_capability}"
+        if row.measurement in found:
+            return f"{told} stands twice"
+        if row.unit != units[row.measurement]:
+            return f"{told}: it is measured in {units[row.measurement]}, not in {row.unit}"
+        try:
+            row.limit()
+        except ValueError as error:
+            return f"{told}: {error}"
+        found[row.measurement] = row.low
+    for short, sustained in pairs:
+        if (short in found) != (sustained in found):
+            return f"limit for {short}: {sustained} and it stand together or not at all"
+        if short in found and found[short] <= found[sustained]:
+            return f"limit for {short}: a hot card is slower, so it must be above that for {sustained}"
     return None
 
 
@@ -156,7 +200,7 @@ def read(path: Path) -> Sheet:
 
 def read_all(folder: Path) -> tuple[Sheet, ...]:
     """Every sheet of a folder, by file name. Raises SheetError, also where there is none."""
-    found = tuple(read(path) for path in sorted(folder.glob("*.toml")) if path.name != NOT_A_SHEET)
+    found = tuple(read(path) for path in sorted(folder.glob("*.toml")) if path.name not in NOT_SHEETS)
     if not found:
         raise SheetError(f"{folder.name}: holds no model sheet")
     return found

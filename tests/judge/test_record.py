@@ -9,7 +9,18 @@ from journals import due, entries, plans, records
 
 from acceptance.judge.measurement import Limit
 from acceptance.judge.plan import Plan
-from acceptance.judge.record import Body, Entry, Event, Measured, Observed, RunClosed, RunStarted, Sample, ToolRan
+from acceptance.judge.record import (
+    Body,
+    Entry,
+    Event,
+    Measured,
+    Observed,
+    RunClosed,
+    RunStarted,
+    Sample,
+    Table,
+    ToolRan,
+)
 
 OTHERS: list[Body] = [
     Observed({"cpu": {"model": "x", "cores": 4, "odd": None}, "disks": [1.5, "a"]}),
@@ -17,7 +28,10 @@ OTHERS: list[Body] = [
     ToolRan("cpu.gemm[f64]", (), 0, 0.0),
     Sample({"cpu_temperature_c": 55.0}, 10.0, {"cpu_temperature_c": 50.0}, {"cpu_temperature_c": 60.0}),
     Sample({}),
+    Sample({"power_w": 612.5}, component="gpu0"),
     Event("Xid", "fatal", "t", "m", "a", code="79", component="gpu0", boot_s=1.5, hardware=False),
+    Event("xid", "fatal", "t", "m", "a", code=79, component="0000:01:00.0", source="nvml"),
+    Table("a.one", "gpu0", "gemm_f64_by_size", ("n", "TFLOP/s", "how"), ((128.0, 0.25, "a"), (512.0, 21.5, "b"))),
     RunClosed("a.one", True, {"cpu_temperature_c": 91.0}, "the machine was restarted"),
     RunClosed(None, False, {}, "killed"),
     Measured("a.one", "copy", "gpu0", "GB/s", None, "serial", "the value was nan"),

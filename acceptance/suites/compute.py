@@ -1,0 +1,138 @@
+"""Our own GPU loads: products of matrices in every number format that a GPU has, and copies, all of them verified."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from acceptance.check import Check
+from acceptance.gpu_loads import GpuLoads
+from acceptance.judge.dtype import DTYPES
+from acceptance.tools.load_output import LoadTable
+
+Mark = Callable[[Any], Any]
+WriteTable = Callable[[str, str, Sequence[str], Sequence[Sequence[float | str]]], None]
+
+
+def of_each_format(*figures: tuple[str, str, str, bool]) -> Mark:
+    """The marks `measures` of every number format: (name, unit, class, waivable), `{d}` in them being the format."""
+
+    def mark(function: Any) -> Any:
+        for dtype in reversed(DTYPES):
+            for name, unit, per, waivable in reversed(figures):
+                named, where = name.format(d=dtype), per.format(d=dtype)
+                function = pytest.mark.measures(named, unit=unit, per=where, waivable=waivable)(function)
+        return function
+
+    return mark
+
+
+def ratios(values: Mapping[str, float], siblings: Mapping[str, tuple[str, ...]]) -> dict[str, float]:
+    """Each value by the median of the other GPUs of its model; absent where there are none."""
+    found = {}
+    for names in siblings.values():
+        for name in names:
+            others = [values[other] for other in names if other != name and other in values]
+            if name in values and others:
+                found[name] = values[name] / statistics.median(others)
+    return found
+
+
+def with_mfu(table: LoadTable, peak: float | None) -> tuple[tuple[str, ...], tuple[tuple[float | str, ...], ...]]:
+    """A table of (n, TFLOP/s) with a third column, the share of the sheet's peak; as it is where no peak is known."""
+    if peak is None:
+        return table.columns, table.rows
+    return (*table.columns, "MFU"), tuple((*row, float(row[1]) / peak) for row in table.rows)
+
+
+@pytest.mark.session("load")
+@pytest.mark.costs(1.0, load="gpu_gemm_short", per_gpu=25.0, slack=60.0)
+@of_each_format(
+    ("gemm_{d}_short", "TFLOP/s", "gpu-{d}", True),
+    ("gemm_{d}_short_ratio", "ratio", "gpu-{d}-with-peers", True),
+    ("gemm_{d}_miscompares", "count", "gpu-{d}", False),
+)
+def test_gemm_alone(
+    gemm_alone: Callable[[], GpuLoads],
+    siblings: Mapping[str, tuple[str, ...]],
+    peaks: Mapping[str, Mapping[str, float]],
+    table: WriteTable,
+    check: Check,
+) -> None:
+    """Products of matrices on each GPU by itself, for a tenth of a second from cool, in every format that it has; and the table of sizes.
+
+    Measured: 2 n^3 operations over the GPU's own time at n = 8192, normal-random inputs, the first and the last product verified. Not
+    measured: rectangular shapes, sparsity, formats that a GPU emulates.
+    """
+    loads = gemm_alone()
+    for dtype in DTYPES:
+        short = loads.values(f"gemm_{dtype}_short")
+        check(f"gemm_{dtype}_short", short)
+        check(f"gemm_{dtype}_short_ratio", ratios(short, siblings))
+        counts, notes = loads.miscompares(f"gemm_{dtype}_miscompares")
+        check(f"gemm_{dtype}_miscompares", counts, notes=notes)
+    for gpu, output in loads.outputs.items():
+        for one in output.tables:
+            columns, rows = with_mfu(one, peaks[gpu].get(one.name.removeprefix("gemm_").removesuffix("_by_size")))
+            table(gpu, one.name, columns, rows)
+    loads.raise_failed()
+
+
+@pytest.mark.session("load")
+@pytest.mark.costs(15.0, load="gpu_gemm", slack=60.0)
+@of_each_format(
+    ("gemm_{d}", "TFLOP/s", "gpu-{d}", True),
+    ("gemm_{d}_ratio", "ratio", "gpu-{d}-with-peers", True),
+    ("gemm_{d}_miscompares", "count", "gpu-{d}", False),
+)
+def test_gemm_together(
+    gemm_together: Callable[[], GpuLoads], siblings: Mapping[str, tuple[str, ...]], check: Check
+) -> None:
+    """Products of matrices on all GPUs at once, sustained, in every format that each has.
+
+    Measured: the mean rate of the last half, when clocks, power and heat are in balance, at n = 8192, normal-random inputs; the last
+    product is the first one bit for bit. Not measured: results between the first and the last.
+    """
+    loads = gemm_together()
+    for dtype in DTYPES:
+        sustained = loads.values(f"gemm_{dtype}")
+        check(f"gemm_{dtype}", sustained)
+        check(f"gemm_{dtype}_ratio", ratios(sustained, siblings))
+        counts, notes = loads.miscompares(f"gemm_{dtype}_miscompares")
+        check(f"gemm_{dtype}_miscompares", counts, notes=notes)
+    loads.raise_failed()
+
+
+@pytest.mark.session("load")
+@pytest.mark.costs(1.0, load="gpu_copy", per_gpu=20.0, slack=120.0)
+@pytest.mark.measures("copy_own_h2d", unit="GB/s", per="gpu")
+@pytest.mark.measures("copy_own_d2h", unit="GB/s", per="gpu")
+@pytest.mark.measures("copy_own_h2d_bidirectional", unit="GB/s", per="gpu")
+@pytest.mark.measures("copy_own_d2h_bidirectional", unit="GB/s", per="gpu")
+@pytest.mark.measures("copy_own_h2d_pageable", unit="GB/s", per="gpu")
+@pytest.mark.measures("copy_own_d2h_pageable", unit="GB/s", per="gpu")
+@pytest.mark.measures("copy_own_d2d", unit="GB/s", per="gpu")
+@pytest.mark.measures("copy_own_p2p", unit="GB/s", per="gpu-peers")
+@pytest.mark.measures("copy_own_miscompares", unit="count", per="gpu", waivable=False)
+@pytest.mark.measures("copy_own_p2p_miscompares", unit="count", per="gpu-peers", waivable=False)
+@pytest.mark.measures("elementwise_miscompares", unit="count", per="gpu", waivable=False)
+def test_copies(gpu_copies: Callable[[], GpuLoads], table: WriteTable, check: Check) -> None:
+    """Copies between host and GPU, inside each GPU and to every peer, all bytes of every copy compared; and the elementwise product.
+
+    Measured: the median of single copies of 512 MiB (4 GiB inside the GPU), host memory on the GPU's own NUMA node; pageable memory and
+    both ways at once are recorded. Not measured: all GPUs copying at once.
+    """
+    loads = gpu_copies()
+    for path in ("h2d", "d2h", "h2d_bidirectional", "d2h_bidirectional", "h2d_pageable", "d2h_pageable", "d2d", "p2p"):
+        check(f"copy_own_{path}", loads.values(f"copy_own_{path}"))
+    counts, notes = loads.miscompares("copy_own_miscompares")
+    check("copy_own_miscompares", counts, notes=notes)
+    check("copy_own_p2p_miscompares", loads.values("copy_own_p2p_miscompares"))
+    check("elementwise_miscompares", loads.values("elementwise_miscompares"))
+    for gpu, output in loads.outputs.items():
+        for one in output.tables:
+            table(gpu, one.name, one.columns, one.rows)
+    loads.raise_failed()

@@ -1,0 +1,214 @@
+"""Whole runs of machines that were never here: the shipped machine file, what such a machine shows, the real plan, and a journal of it.
+
+The journals are synthetic: the published figures of `boxes`, and a value that just passes for all that nobody published. A check that
+is added is in the plan by itself, and `boxes` may hold its figures before it is there.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import statistics
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import gpu_machine
+from boxes import Box
+from faults import Change
+from journals import entries, good_value
+
+from acceptance import components, fixtures, gpu_limits, preparation, profile, selection
+from acceptance.judge import machine, plan, sheet
+from acceptance.judge.compute_expectation import compute_limits
+from acceptance.judge.judgement import covers
+from acceptance.judge.limits import LimitBook
+from acceptance.judge.plan import SESSIONS, Collected, Due, Plan, PlannedCheck
+from acceptance.judge.record import (
+    Body,
+    CheckEnded,
+    CheckStarted,
+    Measured,
+    RunEnded,
+    RunStarted,
+    SessionEnded,
+    SessionStarted,
+    Skipped,
+)
+from acceptance.judge.sheet import Sheet
+from acceptance.judge.verdict import Verdict, fold
+from acceptance.observe.inventory import Inventory, gpus
+from acceptance.observe.nvml import NvmlDevice
+
+SHEETS = {one.name: one for one in gpu_limits.sheets()}
+GTS = {3: 8.0, 4: 16.0, 5: 32.0}
+
+
+@functools.cache
+def collected() -> tuple[Collected, ...]:
+    """The real checks, as pytest collects them."""
+    return preparation.collect(Path("/")).checks
+
+
+def device(box: Box, one: Sheet, index: int) -> NvmlDevice:
+    """A GPU as NVML shows a healthy one of this model."""
+    rate = one.memory.bandwidth_gbs / one.memory.bus_bits * 8
+    traits = replace(
+        gpu_machine.TRAITS,
+        compute_capability=one.compute_capability,
+        cuda_cores=one.cuda_cores,
+        max_sm_clock_mhz=one.nvml_max_sm_mhz or one.boost_mhz,
+        max_memory_clock_mhz=rate * 500,
+        memory_bus_bits=one.memory.bus_bits,
+        max_link_gen=one.pcie_gen,
+        max_link_gen_here=min(one.pcie_gen or 0, box.slot[0]) if box.slot else one.pcie_gen,
+        max_link_width_here=box.slot[1] if box.slot else one.pcie_width,
+        virtualised=box.slot is None,
+    )
+    peers = [other for other in range(box.count) if other != index]
+    return gpu_machine.device(
+        index,
+        traits=traits,
+        name=one.nvml_names[0],
+        memory_bytes=int(one.memory.gib * (1 << 30)),
+        links=tuple(
+            gpu_machine.link(number, to=peers[number % len(peers)], speed_gbs=one.nvlink.link_gbs)
+            for number in range(box.nvlinks)
+            if one.nvlink is not None
+        ),
+        counters=gpu_machine.COUNTERS if "GeForce" not in one.name else gpu_machine.NO_COUNTERS,
+    )
+
+
+def inventory(box: Box, root: Path) -> Inventory:
+    """The machine as it shows itself."""
+    one = SHEETS[box.sheet]
+    seen = gpu_machine.machine(
+        root,
+        *(device(box, one, index) for index in range(box.count)),
+        found=gpu_machine.pairs(box.count, box.p2p, box.p2p, box.path),
+    )
+    pci = tuple(
+        replace(
+            function,
+            device_id=one.pci_ids[0],
+            max_link_speed_gts=GTS[one.pcie_gen or 0],
+            slot_max_link_speed_gts=GTS[box.slot[0]] if box.slot else None,
+            slot_max_link_width=box.slot[1] if box.slot else None,
+        )
+        for function in seen.pci
+    )
+    return replace(seen, pci=pci, cpu=replace(seen.cpu, virtualised=box.slot is None))
+
+
+def book(declared: machine.Machine, file: str, seen: Inventory, names: tuple[str, ...]) -> LimitBook:
+    """The limits of this machine; floors of computing as far as they are measured and not in it already."""
+    made = preparation.book(declared, file, seen, names)
+    measured = {one.name for check in collected() for one in check.measures}
+    known = {(entry.measurement, entry.component) for entry in made.entries}
+    due = tuple(gpu for gpu in gpus(seen) if gpu.name in names)
+    floors = compute_limits(gpu_limits.cards(seen, due), gpu_limits.sheets(), gpu_limits.architectures())
+    return made.after(
+        entry for entry in floors if entry.measurement in measured and (entry.measurement, entry.component) not in known
+    )
+
+
+def planned(box: Box, seen: Inventory) -> Plan:
+    """The accept profile's plan for the shipped machine file on this machine."""
+    path = fixtures.locate("machines") / box.file
+    declared = machine.read(path)
+    names = selection.names((), gpus(seen), components.gpu_count(declared, seen))
+    chosen = profile.choose(profile.read(fixtures.locate("profiles.toml")), "accept")
+    return plan.build(
+        collected(),
+        profile="accept",
+        loads_s=profile.seconds(chosen, None),
+        memory_gib=1.0,
+        cannot_detect=chosen.cannot_detect,
+        components=components.resolve(declared, seen, frozenset(), names),
+        not_offered=(),
+        book=book(declared, path.name, seen, names),
+        advice={},
+        waivers=declared.waiver,
+        declared_in=path.name,
+        only=(),
+        digest="synthetic",
+    )
+
+
+@dataclass
+class Run:
+    """One machine's plan with the values that it gives, before and after a fault."""
+
+    box: Box
+    made: Plan
+    change: Change | None = None
+
+    def figure(self, due: Due) -> float:
+        """What was published of it, or a value that passes."""
+        given = self.box.figures.get(due.measurement)
+        if isinstance(given, tuple):
+            return given[min(self._position(due.component), len(given) - 1)]
+        return given if given is not None else good_value(due)
+
+    def _position(self, component: str) -> int:
+        if "->" not in component:
+            return int(component.removeprefix("gpu"))
+        first, second = (int(gpu.removeprefix("gpu")) for gpu in component.split("->"))
+        return list(itertools.permutations(range(self.box.count), 2)).index((first, second))
+
+    def values(self, check: PlannedCheck) -> dict[tuple[str, str], float | None]:
+        """A value of everything that a check owes. A ratio follows from what it is the ratio of."""
+        found: dict[tuple[str, str], float | None] = {}
+        for due in check.due:
+            value = self.figure(due)
+            found[due.measurement, due.component] = self.change(check.id, due, value) if self.change else value
+        for measurement, component in list(found):
+            base = measurement.replace("_ratio", "")
+            rates = {name: value for (one, name), value in found.items() if one == base and value is not None}
+            if base != measurement and len(rates) > 1 and component in rates:
+                others = statistics.median(value for name, value in rates.items() if name != component)
+                found[measurement, component] = rates[component] / others
+        return found
+
+    def bodies(self, *, as_root: bool = True) -> Iterator[Body]:
+        """The journal. As a plain user what the waivers skip is skipped."""
+        yield RunStarted("synthetic", self.made, {"synthetic": "yes", "host": self.box.file}, "no machine")
+        for session in SESSIONS:
+            share = self.made.share(session)
+            if share:
+                yield SessionStarted(session, self.made.digest, tuple(one.id for one in share))
+                for check in share:
+                    yield from self._check(check, as_root)
+                yield SessionEnded(session, True, "exited 0", 3.0)
+        yield RunEnded(True, "every session of the plan was run")
+
+    def _check(self, check: PlannedCheck, as_root: bool) -> Iterator[Body]:
+        yield CheckStarted(check.id)
+        values, lost, skipped = self.values(check), False, False
+        for due in check.due:
+            value = values[due.measurement, due.component]
+            waived = any(one.skip is not None and covers(one, check.id, due) for one in self.made.waivers)
+            if waived and not as_root:
+                skipped = True
+                yield Skipped(check.id, "only root may read it", due.measurement, due.component)
+            elif value is None:
+                lost = True
+            else:
+                yield Measured(check.id, due.measurement, due.component, due.unit, value)
+        outcome = "error" if lost else "skip" if skipped else "pass"
+        yield CheckEnded(check.id, outcome, "it is not there" if lost else "", check.seconds)
+
+    def verdict(self, *, as_root: bool = True) -> Verdict:
+        """The run, judged."""
+        return fold(entries(self.bodies(as_root=as_root)))
+
+
+def failed(found: Verdict) -> set[tuple[str, str]]:
+    """What did not meet its limit: measurement and component."""
+    return {(one.measurement or "", one.component or "") for one in found.of_kind("fail")}
+
+
+def sheet_of(gpu: machine.DeclaredGpu) -> Sheet | None:
+    """The sheet of a declared GPU."""
+    return sheet.find(tuple(SHEETS.values()), pci_id=gpu.pci_id, nvml_name=gpu.model)

@@ -1,0 +1,146 @@
+"""Healthy machines as published PASS with the machine files that ship; with one fault each fails, and the fault is named."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from boxes import BOXES, Box
+from faults import false_claim, few_lanes, missing, slow, without_bridge
+from synthetic_machines import Run, failed, inventory, planned
+
+NAMES = sorted(BOXES)
+SEVERAL = [name for name in NAMES if BOXES[name].count > 1]
+
+
+def run(box: Box, root: Path) -> Run:
+    return Run(box, planned(box, inventory(box, root)))
+
+
+@pytest.fixture(params=NAMES)
+def healthy(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
+    return run(BOXES[request.param], tmp_path)
+
+
+def test_a_healthy_machine_passes(healthy: Run) -> None:
+    assert healthy.made.gaps == ()
+    found = healthy.verdict()
+    assert [(one.kind, one.text) for one in found.of_kind("fail", "error", "skip")] == []
+    assert found.verdict == "PASS"
+    assert found.provenance["synthetic"] == "yes"
+
+
+def test_a_healthy_machine_passes_with_what_a_plain_user_can_read(healthy: Run) -> None:
+    found = healthy.verdict(as_root=False)
+    assert [(one.kind, one.text) for one in found.of_kind("fail", "error", "skip")] == []
+    assert found.verdict == "PASS"
+    assert found.stale_waivers == ()
+
+
+def test_the_published_figures_are_judged(healthy: Run) -> None:
+    """What was published is what the plan holds against a limit, wherever a check measures it."""
+    due = {one.measurement: one for check in healthy.made.checks for one in check.due}
+    for measurement, given in healthy.box.figures.items():
+        if measurement not in due:  # of a check that another machine has, or that is not there yet
+            continue
+        one = due[measurement]
+        for value in given if isinstance(given, tuple) else (given,):
+            assert one.limit is None or one.limit.grade(value) != "fail", measurement
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_a_gpu_15_percent_slower_than_its_twin_fails(name: str, tmp_path: Path) -> None:
+    made = run(BOXES[name], tmp_path)
+    made.change = slow("gpu1")
+    found = made.verdict()
+    assert found.verdict == "FAIL"
+    named = failed(found)
+    assert ("gpu_burn_ratio_tensor", "gpu1") in named
+    assert {component for _, component in named} == {"gpu1"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_link_of_four_lanes_fails(name: str, tmp_path: Path) -> None:
+    box = BOXES[name]
+    made = run(box, tmp_path)
+    made.change = few_lanes("gpu0", 4, box.slot[1] if box.slot else 16)
+    found = made.verdict()
+    assert found.verdict == "FAIL"
+    assert {("gpu_link_width", "gpu0"), ("copy_h2d", "gpu0"), ("copy_d2h", "gpu0")} <= failed(found)
+    assert {component for _, component in failed(found)} == {"gpu0"}
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "1xh200-vm.toml"])
+def test_a_slot_of_four_lanes_fails_by_what_is_declared(name: str, tmp_path: Path) -> None:
+    """The link is then all that the slot offers, so only the machine file can tell."""
+    box = BOXES[name]
+    assert box.slot is not None
+    small = replace(box, slot=(box.slot[0], 4))
+    made = run(replace(small, figures={}), tmp_path)
+    made.change = lambda _check, due, value: 4.0 if due.measurement == "gpu_link_width_max" else value
+    assert failed(made.verdict()) == {("gpu_link_width_max", f"gpu{index}") for index in range(box.count)}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_gpu_that_is_not_there_fails(name: str, tmp_path: Path) -> None:
+    box = BOXES[name]
+    seen = inventory(box, tmp_path)
+    lost = f"gpu{box.count - 1}"
+    gone = seen.nvml.devices[-1].pci_address
+    left = replace(
+        seen,
+        pci=tuple(function for function in seen.pci if function.address != gone),
+        nvml=replace(
+            seen.nvml,
+            devices=seen.nvml.devices[:-1],
+            pairs=tuple(pair for pair in seen.nvml.pairs if box.count - 1 not in (pair.a, pair.b)),
+        ),
+    )
+    made = Run(box, planned(box, left), missing(lost))
+    assert lost in made.made.gpus
+    found = made.verdict()
+    assert found.verdict == "FAIL"
+    assert failed(found) == {("gpu_count", "machine")}
+    (line,) = found.of_kind("fail")
+    assert f"{box.file} declares {box.count} GPU" in line.text
+    assert any(one.kind == "error" for check in found.checks for one in check.findings), "what it owes is not excused"
+
+
+def test_a_bridge_that_is_not_there_fails(tmp_path: Path) -> None:
+    box = BOXES["2x3090ti-bridge.toml"]
+    bare = replace(box, nvlinks=0, p2p="not-supported")
+    made = Run(box, planned(box, inventory(bare, tmp_path)), without_bridge)
+    found = made.verdict()
+    assert found.verdict == "FAIL"
+    assert failed(found) == {
+        *(("nvlink_active", gpu) for gpu in ("gpu0", "gpu1")),
+        *((name, way) for name in ("p2p_supported", "gpu_path_differs") for way in ("gpu0->gpu1", "gpu1->gpu0")),
+    }
+    assert all("2x3090ti-bridge.toml declares" in one.text for one in found.of_kind("fail"))
+
+
+@pytest.mark.parametrize("name", ["8xh100.toml", "8xh200.toml"])
+def test_a_link_of_a_board_that_is_down_fails(name: str, tmp_path: Path) -> None:
+    made = run(BOXES[name], tmp_path)
+
+    def change(_check: str, due: object, value: float) -> float:
+        measurement, component = getattr(due, "measurement", ""), getattr(due, "component", "")
+        return 17.0 if (measurement, component) == ("nvlink_active", "gpu5") else value
+
+    made.change = change
+    assert failed(made.verdict()) == {("nvlink_active", "gpu5")}
+
+
+def test_peer_access_that_a_4090_claims_with_data_that_arrives_changed_fails(tmp_path: Path) -> None:
+    box = replace(BOXES["2x4090.toml"], p2p="ok")
+    made = run(box, tmp_path)
+    made.change = false_claim(made.made.checks)
+    found = made.verdict()
+    assert found.verdict == "FAIL"
+    assert {("p2p_supported", way) for way in ("gpu0->gpu1", "gpu1->gpu0")} <= failed(found)
+    assert ("copy_faults", "gpus") in failed(found)
+    assert all("p2p" in name or name == "copy_faults" or name.endswith("miscompares") for name, _ in failed(found))
+    claimed = run(box, tmp_path / "again")
+    claimed.change = lambda _check, due, value: 1.0 if due.measurement == "p2p_supported" else value
+    assert {name for name, _ in failed(claimed.verdict())} == {"p2p_supported"}, "the claim alone is enough"
