@@ -44,9 +44,9 @@ def write(run_dir: Path) -> Verdict:
     """Fold a run and write its files; the verdict goes last, because a run with a verdict counts as closed."""
     found = journal.read(run_dir)
     verdict = fold(found.entries)
-    inventory = next((entry.body.inventory for entry in found.entries if isinstance(entry.body, Observed)), {})
+    observed = next((entry.body for entry in found.entries if isinstance(entry.body, Observed)), Observed({}))
     put(run_dir / JUNIT, junit.render(verdict, found))
-    put(run_dir / PAGE, html.render(verdict, found, inventory).encode("utf-8"))
+    put(run_dir / PAGE, html.render(verdict, found, observed.inventory, observed.matrix).encode("utf-8"))
     put(run_dir / VERDICT, verdict_json.render(verdict, found))
     return verdict
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import jinja2
@@ -11,9 +11,9 @@ from markupsafe import Markup
 from acceptance.journal import Journal
 from acceptance.judge.judgement import Finding, Judged
 from acceptance.judge.measurement import number
-from acceptance.judge.record import RunStarted, ToolRan
+from acceptance.judge.record import RunStarted, Table, ToolRan
 from acceptance.judge.verdict import Verdict
-from acceptance.reports import summary
+from acceptance.reports import summary, tables
 from acceptance.reports.text import counted, duration, one_line
 
 GIB = 1 << 30
@@ -78,6 +78,8 @@ def machine_rows(inventory: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for link in inventory["links"]:
         speed = f", {link['speed_mbps']} Mbit/s" if link["speed_mbps"] else ""
         yield f"network {link['name']}", f"{'up' if link['up'] else 'down'}{speed}, {link['driver'] or 'no driver'}"
+    for device in inventory["nvml"]["devices"]:
+        yield f"GPU {device['pci_address'] or device['index']}", ", ".join(_gpu(device))
     for function in inventory["pci"]:
         yield f"PCI {function['address']}", f"{function['device_id']}, driver {function['driver'] or 'none'}"
     for key in ("vendor", "name", "bios_version", "kernel", "os", "nvidia_driver"):
@@ -85,7 +87,27 @@ def machine_rows(inventory: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield key.replace("_", " "), board[key]
 
 
-def render(verdict: Verdict, found: Journal, inventory: Mapping[str, Any]) -> str:
+def _gpu(device: Mapping[str, Any]) -> Iterator[str]:
+    """What the driver tells of one GPU, as far as it tells it."""
+    traits = device["traits"] or {}
+    yield device["name"] or "model not told"
+    if device["memory_bytes"] is not None:
+        yield f"{number(device['memory_bytes'] / GIB)} GiB"
+    for key, label in (("uuid", ""), ("serial", "serial "), ("vbios", "VBIOS ")):
+        if device[key] is not None:
+            yield f"{label}{device[key]}"
+    if traits.get("power_limit_w") is not None:
+        yield f"power limit {number(traits['power_limit_w'])} W"
+    if traits.get("ecc_enabled") is not None:
+        yield f"ECC {'on' if traits['ecc_enabled'] else 'off'}"
+    if device["links"]:
+        active = sum(link["active"] for link in device["links"])
+        yield f"{active} of {counted(len(device['links']), 'NVLink')} active"
+    if device["error"] is not None:
+        yield device["error"]
+
+
+def render(verdict: Verdict, found: Journal, inventory: Mapping[str, Any], matrix: Sequence[Sequence[str]] = ()) -> str:
     """The page's text."""
     plan = next(entry.body.plan for entry in found.entries if isinstance(entry.body, RunStarted))
     return (
@@ -97,7 +119,9 @@ def render(verdict: Verdict, found: Journal, inventory: Mapping[str, Any]) -> st
             closing=summary.closing_line(verdict),
             host=verdict.provenance.get("host", "this machine"),
             machine=list(machine_rows(inventory)),
+            matrix=matrix,
             notes=[*verdict.notes, *found.torn],
+            tables=tables.shown(entry.body for entry in found.entries if isinstance(entry.body, Table)),
             tools=[entry.body for entry in found.entries if isinstance(entry.body, ToolRan)],
         )
     )

@@ -17,7 +17,7 @@ from acceptance.judge.verdict import Verdict
 from acceptance.reports import summary
 from acceptance.reports.progress import Live, Remaining
 from acceptance.reports.screen import Screen
-from acceptance.reports.text import counted, duration, one_line
+from acceptance.reports.text import clean, counted, duration, one_line
 
 _STYLE: dict[str, str] = {"pass": "green", "fail": "bold red", "error": "yellow", "skip": "yellow"}
 _VERDICT = {"PASS": "bold green", "FAIL": "bold red", "UNJUDGED": "bold yellow"}
@@ -87,6 +87,11 @@ class Terminal:
     def path(self, text: str) -> None:
         """A path on a line of its own, never broken: it is there to be copied."""
         self._print(Text(one_line(text)))
+
+    def table(self, text: str) -> None:
+        """Lines that were laid out already, as they are."""
+        for line in text.splitlines():
+            self._print(Text(clean(line)))
 
     def _print(self, line: Text) -> None:
         self._console.print(line, soft_wrap=True)

@@ -49,6 +49,20 @@ INVENTORY: dict[str, Any] = {
         {"name": "eth1", "up": False, "speed_mbps": None, "driver": None},
     ],
     "pci": [{"address": "0000:01:00.0", "device_id": "10de:2684", "driver": None}],
+    "nvml": {
+        "devices": [
+            {
+                **{"index": 0, "uuid": "GPU-1", "name": "NVIDIA H200", "pci_address": "0000:01:00.0", "serial": "77"},
+                **{"vbios": "96.00", "memory_bytes": 141 << 30, "error": None},
+                "traits": {"power_limit_w": 700.0, "ecc_enabled": True},
+                "links": [{"active": True}, {"active": False}],
+            },
+            {
+                **{"index": 1, "uuid": None, "name": None, "pci_address": None, "serial": None},
+                **{"vbios": None, "memory_bytes": None, "error": "NVML says: GPU is lost", "traits": None, "links": []},
+            },
+        ]
+    },
     "board": {
         "vendor": "Maker",
         "name": None,

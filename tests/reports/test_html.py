@@ -54,9 +54,17 @@ def test_hostile_inventory_is_inert() -> None:
         "disks": [{"name": HOSTILE[0], "model": HOSTILE[2], "size_bytes": 1, "kind": None}],
         "links": [{"name": HOSTILE[0], "up": True, "speed_mbps": 1, "driver": HOSTILE[1]}],
         "pci": [],
+        "nvml": {
+            "devices": [
+                {
+                    **dict.fromkeys(("uuid", "name", "pci_address", "serial", "vbios", "error"), HOSTILE[0]),
+                    **{"index": 0, "memory_bytes": 1, "traits": {}, "links": []},
+                }
+            ]
+        },
         "board": dict.fromkeys(("vendor", "name", "bios_version", "kernel", "os", "nvidia_driver"), HOSTILE[0]),
     }
-    shown = html.render(verdict, found, inventory)
+    shown = html.render(verdict, found, inventory, [("", HOSTILE[0]), (HOSTILE[1], HOSTILE[2])])
     assert_inert(shown)
     assert "alert(1)" in words(page(shown))
 
@@ -149,11 +157,20 @@ def test_the_machine_is_told_without_what_was_not_captured() -> None:
         "disk nvme0n1 model not shown, 1000 GB, nvme",
         "network eth0 up, 10000 Mbit/s, mlx5",
         "network eth1 down, no driver",
+        "GPU 0000:01:00.0 NVIDIA H200, 141 GiB, GPU-1, serial 77, VBIOS 96.00, power limit 700 W, ECC on, 1 of 2 NVLinks active",
+        "GPU 1 model not told, NVML says: GPU is lost",
         "PCI 0000:01:00.0 10de:2684, driver none",
         "bios version 1",
     ):
         assert expected in text
     assert "None" not in text
+
+
+def test_the_ways_between_gpus_are_a_table() -> None:
+    verdict, found = samples.passing()
+    matrix = [("", "gpu0", "gpu1"), ("gpu0", "X", "NV4"), ("gpu1", "NV4", "X")]
+    assert "gpu0 gpu1 gpu0 X NV4 gpu1 NV4 X" in words(page(html.render(verdict, found, samples.INVENTORY, matrix)))
+    assert "Ways between" not in html.render(verdict, found, samples.INVENTORY)
 
 
 def test_a_page_of_a_large_machine_stays_small() -> None:

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from acceptance.judge.record import Table
+from acceptance.reports import tables
+
+
+def test_formats_stand_side_by_side() -> None:
+    found = tables.shown(
+        [
+            Table("compute.gemm_alone", "gpu0", "gemm_f64", ("n", "TFLOP/s"), ((128.0, 0.31234), (8192.0, 53.6))),
+            Table("compute.gemm_alone", "gpu0", "gemm_bf16", ("n", "TFLOP/s", "MFU"), ((8192.0, 814.0, 0.823),)),
+            Table("compute.gemm_alone", "gpu1", "gemm_f64", ("n", "TFLOP/s"), ((128.0, 0.3),)),
+            Table("compute.copies", "gpu0", "elementwise", ("elements", "GB/s"), ((65536.0, 134.0), ("L2", "none"))),
+        ]
+    )
+    assert [table.title for table in found] == [
+        "compute.gemm_alone on gpu0",
+        "compute.gemm_alone on gpu1",
+        "compute.copies on gpu0",
+    ]
+    assert found[0].head == ("n", "gemm_f64 TFLOP/s", "gemm_bf16 TFLOP/s", "gemm_bf16 MFU")
+    assert found[0].rows == (("128", "0.3123", "", ""), ("8192", "53.6", "814", "0.823"))
+    assert found[2].rows == (("65536", "134"), ("L2", "none"))
+
+
+def test_what_holds_nothing_is_not_shown() -> None:
+    assert tables.shown([]) == ()
+    assert tables.shown([Table("check", "gpu0", "empty", (), ())]) == ()
