@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import fake_driver
 import pytest
 from rig import Rig
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the fake driver library."""
+    return fake_driver.shared(tmp_path_factory)
 
 
 @pytest.fixture

@@ -1,0 +1,45 @@
+"""Which GPUs a run tests: `--gpus`, and what CUDA_VISIBLE_DEVICES outside may not do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from gpu_box import GpuBox
+from rig import Rig
+
+from acceptance.judge.record import Measured, ToolRan
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(150)]
+
+SECOND = "GPU-4b0c8a1e-0002-4090-8000-000000000002"
+SHORT = "gpu.present,gpu.granted,gpu.device_query,link.bandwidth_test"
+
+
+@pytest.mark.parametrize("asked", ["1", SECOND[:21]])
+def test_one_gpu_of_two(rig: Rig, library: Path, asked: str) -> None:
+    """Its program's device 0 is the machine's gpu1; nothing of the other one is measured, and it is no acceptance."""
+    run = GpuBox(rig, library, "2x4090").accept("--gpus", asked, only=SHORT, variables={"CUDA_VISIBLE_DEVICES": "0"})
+    run.assert_agrees()
+    assert run.verdict["verdict"] == "PASS"
+    assert run.verdict["scope"] == "partial"
+    assert {one.component for one in run.bodies(Measured)} == {"machine", "gpu1"}
+    assert {one.serial for one in run.bodies(Measured) if one.measurement == "gpu_granted"} == {SECOND}
+    argvs = [tool.argv for tool in run.bodies(ToolRan) if Path(tool.argv[0]).name == "bandwidthTest"]
+    assert [argv[1] for argv in argvs] == ["--device=0"]
+    assert f"CUDA_VISIBLE_DEVICES=0 is set and not used: --gpus {asked} says which GPUs are tested" in " ".join(
+        run.out.split()
+    )
+
+
+def test_a_gpu_that_is_not_there_is_a_usage_error(rig: Rig, library: Path) -> None:
+    run = GpuBox(rig, library, "2x4090").accept("--gpus", "7")
+    assert (run.code, run.folder) == (2, None)
+    assert run.err == "rigproof: --gpus 7: there is no gpu7: this machine has gpu0 to gpu1\n"
+
+
+def test_gpus_hidden_from_cuda_are_a_usage_error(rig: Rig, library: Path) -> None:
+    run = GpuBox(rig, library, "2x4090").accept(variables={"CUDA_VISIBLE_DEVICES": "0"})
+    assert (run.code, run.folder) == (2, None)
+    assert run.err.startswith("rigproof: CUDA_VISIBLE_DEVICES=0 hides GPUs from CUDA: unset it ")
+    assert len(run.err.splitlines()) == 1
