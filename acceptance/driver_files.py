@@ -81,4 +81,7 @@ def find(root: Path = Path("/"), run: Callable[..., Completed] = command.run) ->
     found = libraries(listing, os.uname().machine)
     # An engine mounts the file and not the link to it.
     real = {soname: os.path.realpath(path) for soname, path in found.items()}
-    return DriverFiles(frozenset(nodes), nodes_by_address(root), real)
+    smi = None
+    with contextlib.suppress(CommandError):  # a driver's packages may come without it
+        smi = os.path.realpath(command.find("nvidia-smi"))
+    return DriverFiles(frozenset(nodes), nodes_by_address(root), real, smi)

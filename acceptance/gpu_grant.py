@@ -30,6 +30,8 @@ SONAMES = (
 )
 VERSIONED = ("libnvidia-gpucomp.so.",)  # its soname ends in the driver's version
 NEEDED = ("libcuda.so.1", "libnvidia-ml.so.1")
+# Where the host's nvidia-smi appears inside: gpu-burn asks it for temperatures, and crashes where there is none.
+SMI_INSIDE = "/usr/bin/nvidia-smi"
 # To an engine whose default runtime is NVIDIA's: give nothing beside what was asked for in another way.
 NO_HOOK: Mapping[str, str] = {"NVIDIA_VISIBLE_DEVICES": "void"}
 MODPROBE = "run `sudo nvidia-modprobe -c=0 -u` (package nvidia-modprobe)"
@@ -60,22 +62,23 @@ class EngineFacts:
 
 @dataclass(frozen=True, slots=True)
 class DriverFiles:
-    """The driver on the host: device nodes that exist, each GPU's own by PCI address, and libraries by soname (their real paths)."""
+    """The driver on the host: device nodes that exist, each GPU's own by PCI address, libraries by soname, nvidia-smi (real paths)."""
 
     nodes: frozenset[str] = frozenset()
     node_of: Mapping[str, str] = field(default_factory=dict)
     libraries: Mapping[str, str] = field(default_factory=dict)
+    smi: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What to ask for. `libraries` are (path on the host, path inside) pairs, mounted read-only."""
+    """What to ask for. `files` of the driver are (path on the host, path inside) pairs, mounted read-only."""
 
     mode: Literal["none", "cdi", "nvidia", "devices"]
     cdi_devices: tuple[str, ...] = ()
     runtime: str | None = None
     nodes: tuple[str, ...] = ()
-    libraries: tuple[tuple[str, str], ...] = ()
+    files: tuple[tuple[str, str], ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -139,6 +142,7 @@ def by_nodes(due: Sequence[Gpu], driver: DriverFiles) -> Grant:
         *CONTROL_NODES,
         *(node for node in OPTIONAL_NODES if node in driver.nodes),
     )
-    libraries = tuple((path, f"{LIBRARIES_INSIDE}/{name}") for name, path in sorted(driver.libraries.items()))
+    files = [(path, f"{LIBRARIES_INSIDE}/{name}") for name, path in sorted(driver.libraries.items())]
+    files += [(driver.smi, SMI_INSIDE)] if driver.smi is not None else []
     environment = {**NO_HOOK, "LD_LIBRARY_PATH": LIBRARIES_INSIDE}
-    return Grant("devices", nodes=nodes, libraries=libraries, environment=environment)
+    return Grant("devices", nodes=nodes, files=tuple(files), environment=environment)

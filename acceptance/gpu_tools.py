@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from acceptance import gpu_limits, selection
+from acceptance import command, gpu_limits, selection
 from acceptance.command import Completed
 from acceptance.judge.sheet import Sheet, find
 from acceptance.observe.gpu_traits import GpuTraits
@@ -154,6 +154,13 @@ def gpu_burn(
 ) -> Callable[[Mode], ToolOutput]:
     """Runs gpu-burn on all GPUs until each has made three compares: one more time, and longer, where the first time was too short."""
     binary = programs.find("gpu-burn")
+    try:
+        command.find("nvidia-smi")
+    except command.ProgramMissing as missing:
+        raise ToolTrouble(
+            "gpu-burn asks nvidia-smi for temperatures and crashes where there is none: install the driver's nvidia-smi on the host "
+            "(package nvidia-smi or nvidia-utils), or have the engine's CDI specification made again: `sudo nvidia-ctk cdi generate`"
+        ) from missing
 
     def memory_mb(mode: Mode, seconds: int) -> int:
         sheets = gpu_limits.sheets()

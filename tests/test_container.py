@@ -15,7 +15,7 @@ RUN_DIR = Path("/runs/a b, c:d/run-1")
 NODES = Grant(
     "devices",
     nodes=("/dev/nvidia0", "/dev/nvidiactl"),
-    libraries=(("/usr/lib/libcuda.so.570", "/opt/host-driver/libcuda.so.1"),),
+    files=(("/usr/lib/libcuda.so.570", "/opt/host-driver/libcuda.so.1"),),
     environment={"LD_LIBRARY_PATH": "/opt/host-driver"},
 )
 

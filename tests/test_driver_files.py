@@ -191,7 +191,7 @@ def test_what_is_there(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     library = root / "libcuda.so.570"
     library.touch()
     (root / "libcuda.so.1").symlink_to(library.name)
-    programs = Programs(monkeypatch, "ldconfig")
+    programs = Programs(monkeypatch, "ldconfig", "nvidia-smi")
     monkeypatch.setattr(os, "uname", lambda: os.uname_result(("Linux", "box", "6", "1", "x86_64")))
     listing = f"libcuda.so.1 (libc6,x86-64) => {root}/libcuda.so.1\n"
     found = driver_files.find(root, lambda argv, **_: Completed(tuple(argv), 0, listing, "", 0.1))
@@ -199,6 +199,10 @@ def test_what_is_there(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         nodes=frozenset({"/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm"}),
         node_of={"0000:01:00.0": "/dev/nvidia3", "0000:c1:00.0": "/dev/nvidia0"},
         libraries={"libcuda.so.1": str(library)},
+        smi=found.smi,
     )
+    assert found.smi is not None
+    assert found.smi.endswith("nvidia-smi")
     programs.there = ()
-    assert driver_files.find(root, programs.run).libraries == {}
+    nothing = driver_files.find(root, programs.run)
+    assert (nothing.libraries, nothing.smi) == ({}, None)

@@ -149,13 +149,19 @@ def test_device_nodes_are_the_last_way() -> None:
         assert found == Grant(
             "devices",
             nodes=("/dev/nvidia1", "/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm"),
-            libraries=(
+            files=(
                 ("/usr/lib/libcuda.so.570.86", "/opt/host-driver/libcuda.so.1"),
                 ("/usr/lib/libnvidia-gpucomp.so.570.86", "/opt/host-driver/libnvidia-gpucomp.so.570.86"),
                 ("/usr/lib/libnvidia-ml.so.570.86", "/opt/host-driver/libnvidia-ml.so.1"),
             ),
             environment={"NVIDIA_VISIBLE_DEVICES": "void", "LD_LIBRARY_PATH": "/opt/host-driver"},
         )
+
+
+def test_nvidia_smi_goes_along_where_the_host_has_it() -> None:
+    """gpu-burn crashes where there is none: seen in a container that was given device nodes and libraries alone."""
+    driver = dataclasses.replace(DRIVER, smi="/usr/bin/nvidia-smi.570")
+    assert gpu_grant.by_nodes(TWO, driver).files[-1] == ("/usr/bin/nvidia-smi.570", "/usr/bin/nvidia-smi")
 
 
 def test_the_tools_node_goes_along_where_it_is() -> None:

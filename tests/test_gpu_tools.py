@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from gpu_machine import TRAITS, device, look, machine, tree_of, uuid
 
-from acceptance import gpu_limits, gpu_tools
+from acceptance import command, gpu_limits, gpu_tools
 from acceptance.command import Completed
 from acceptance.deadline import Deadline
 from acceptance.judge.sheet import find
@@ -153,6 +153,22 @@ def burn(seen: Inventory, tools: Tools, seconds: float = 15.0, mode: Mode = "flo
     run = asked("run_on_gpus", tools, due)
     found: ToolOutput = asked("gpu_burn", tools, run, due, seen, {f"gpu_burn_{mode}": seconds})(mode)
     return found
+
+
+@pytest.fixture(autouse=True)
+def there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """nvidia-smi is there, which gpu-burn needs beside it."""
+    monkeypatch.setattr(command, "find", lambda program: program)
+
+
+def test_a_burn_without_nvidia_smi_is_not_begun(two: Inventory, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(program: str) -> str:
+        raise command.ProgramMissing(f"{program} is not installed")
+
+    monkeypatch.setattr(command, "find", missing)
+    tools = Tools()
+    with pytest.raises(ToolTrouble, match="crashes where there is none: install the driver's nvidia-smi"):
+        burn(two, tools)
 
 
 @pytest.fixture

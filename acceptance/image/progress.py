@@ -19,6 +19,7 @@ _NOISE = re.compile(
 )
 _OURS = re.compile(r"(?:#\d+ [\d.]+ )?rigproof: (.*)")
 QUIET_S = 30.0
+LOOK_S = 0.1  # between two looks at a program that is running
 _WIDTH = 100
 
 
@@ -115,7 +116,7 @@ def follow(
             progress.tick()
             if first_sign_s is not None and not progress.heard and progress.clock() - progress.began > first_sign_s:
                 running.stop()
-            time.sleep(0.1)
+            time.sleep(LOOK_S)
     except BaseException:  # Ctrl-C: leave nothing running
         running.stop()
         raise

@@ -79,6 +79,9 @@ def install(folder: Path, python: str, faults: Mapping[str, str], inside: Path |
         script = folder / name
         script.write_text(f'#!/bin/sh\nexec {python} {home}/replay/{file} "$@"\n', encoding="utf-8")
         script.chmod(0o755)
+    # gpu-burn asks it for temperatures; the fake one does not.
+    (folder / "nvidia-smi").write_text("#!/bin/sh\nexit 0\n", encoding="utf-8")
+    (folder / "nvidia-smi").chmod(0o755)
 
 
 def hide_real_gpus(root: Path) -> None:

@@ -165,7 +165,7 @@ def test_device_nodes_and_libraries(
     grant = Grant(
         "devices",
         nodes=tuple(nodes),
-        libraries=((str(library), f"{LIBRARIES_INSIDE}/libcuda.so.1"),),
+        files=((str(library), f"{LIBRARIES_INSIDE}/libcuda.so.1"),),
         environment={"LD_LIBRARY_PATH": LIBRARIES_INSIDE, "NVIDIA_VISIBLE_DEVICES": "void"},
     )
     made = probe(grant=grant)

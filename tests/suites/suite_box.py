@@ -57,6 +57,7 @@ class Box:
         self.bin = folder / "bin"
         self.bin.mkdir()
         monkeypatch.setenv("PATH", f"{self.bin}:/usr/bin:/bin")
+        self.tool("nvidia-smi", "")  # gpu-burn needs it beside it
         self.inventory = inventory or machine(folder / "tree", device(0), device(1))
         self.product = Product(folder, monkeypatch)
         for file in OWN.glob("*.py"):
