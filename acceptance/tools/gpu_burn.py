@@ -12,6 +12,8 @@ Readings, by `gpu0`, `gpu1`: its own order, which is CUDA's. Each holds only the
 - `gpu_burn_compares`, count: rings that were filled, compared and shown: products over the ring's length, and where the text does not
   give the length, over the greatest number that divides all products shown, so at least that many.
 - `gpu_burn_temperature`, degC: the highest shown.
+- `gpu_burn_died`, count: 1 for each GPU whose process died while nothing in the text speaks of hardware: a run of a machine takes that for
+  trouble, and the kernel log for the judge; a text alone cannot tell, and is a *fail*.
 - `gpu_burn_faulty`, count: 1 where the table says FAULTY, 0 where it says OK; its counts of errors may be 0 all the same.
 """
 
@@ -73,6 +75,7 @@ def _readings(history: History, frame: Frame, trouble: Trouble) -> tuple[Reading
         ("gpu_burn_errors", "count", errors),
         ("gpu_burn_compares", "count", history.compares()),
         ("gpu_burn_temperature", "degC", history.temperatures()),
+        ("gpu_burn_died", "count", {} if trouble.hardware else dict.fromkeys(_dead(history, trouble), 1.0)),
         ("gpu_burn_faulty", "count", {gpu: float(gpu in frame.faulty()) for gpu, _ in frame.verdicts}),
     )
     return tuple(
@@ -80,6 +83,11 @@ def _readings(history: History, frame: Frame, trouble: Trouble) -> tuple[Reading
         for name, unit, values in named
         if values
     )
+
+
+def _dead(history: History, trouble: Trouble) -> list[int]:
+    """The GPUs whose processes died; all of them where it says that none is alive and shows no line."""
+    return history.died() or (list(range(max(history.widest(), 1))) if trouble.all_dead else [])
 
 
 def _names(gpus: list[int]) -> str:

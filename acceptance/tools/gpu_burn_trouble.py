@@ -48,7 +48,7 @@ _SETUP = tuple(
             "CUDA or cuBLAS could not start: match the libraries to the driver, and see that GPU memory is free",
         ),
         (
-            r"error while loading shared libraries",
+            r"error while loading shared libraries|cannot open shared object file",
             "a library is missing: install the CUDA version that gpu-burn was built with",
         ),
         (

@@ -16,7 +16,7 @@ from acceptance.judge.record import Event, ToolRan
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(150)]
 
-HEALTHY = ["2x4090", "2x3090ti-bridged", "8xh100", "mixed-models", "1xh200-vm"]
+HEALTHY = ["2x4090", "2x3090ti-bridged", "8xh100", "mixed-models", "1xh200-vm", "2xh200-vm"]
 FAULTY = ["8xh200-one-dead-link", "gpu-lost-mid-run", "ecc-growing", "mig-on"]
 
 

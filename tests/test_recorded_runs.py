@@ -1,0 +1,73 @@
+"""Whole runs on real GPUs, recorded: each is read back and judged again as the index says. fixtures/recordings/h200/runs/INDEX.toml."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import junitparser
+import pytest
+
+from acceptance import journal, outputs
+from acceptance.judge.gpu_history import histories
+from acceptance.judge.record import Measured
+
+RUNS = Path(__file__).resolve().parent.parent / "fixtures/recordings/h200/runs"
+INDEX: list[dict[str, Any]] = tomllib.loads((RUNS / "INDEX.toml").read_text())["run"]
+
+
+@pytest.fixture(params=INDEX, ids=lambda run: run["name"])
+def recorded(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[dict[str, Any], Path]:
+    """What the index says of a run, and a copy of its folder as the harness left it."""
+    entry: dict[str, Any] = request.param
+    folder = tmp_path / "run"
+    shutil.copytree(RUNS / entry["name"], folder)
+    packed = folder / f"{journal.GPU_TELEMETRY}.gz"
+    if packed.is_file():
+        (folder / journal.GPU_TELEMETRY).write_bytes(gzip.decompress(packed.read_bytes()))
+        packed.unlink()
+    return entry, folder
+
+
+def test_every_folder_is_indexed() -> None:
+    assert {path.name for path in RUNS.iterdir() if path.is_dir()} == {entry["name"] for entry in INDEX}
+
+
+def test_a_recorded_run_is_judged_as_it_was(recorded: tuple[dict[str, Any], Path]) -> None:
+    entry, folder = recorded
+    verdict = outputs.write(folder)
+    assert (verdict.verdict, verdict.scope) == (entry["verdict"], entry["scope"])
+    reasons = {finding.text for finding in verdict.of_kind("fail", "error", "skip")}
+    assert len(reasons) == len(entry["reasons"])
+    for told in entry["reasons"]:
+        assert any(told in reason for reason in reasons), reasons
+    cases = [case for suite in junitparser.JUnitXml.fromfile(str(folder / "junit.xml")) for case in suite]
+    assert {case.name for case in cases} >= {check.id for check in verdict.checks}
+    assert "H200" in (folder / "report.html").read_text()
+
+
+def test_the_figures_are_those_of_the_index(recorded: tuple[dict[str, Any], Path]) -> None:
+    entry, folder = recorded
+    bodies = [one.body for one in journal.read(folder).entries if isinstance(one.body, Measured)]
+    for name, value in entry["figures"].items():
+        assert [body.value for body in bodies if (body.measurement, body.component) == (name, "gpu0")][-1] == (
+            pytest.approx(value, rel=1e-3)
+        )
+
+
+def test_the_telemetry_is_whole(recorded: tuple[dict[str, Any], Path]) -> None:
+    _, folder = recorded
+    if not (folder / journal.GPU_TELEMETRY).is_file():
+        return  # a run that was stopped before its GPUs were loaded is kept without it
+    found = histories(journal.read_segment(folder / journal.GPU_TELEMETRY).entries)
+    for history in found.values():
+        assert history.period() == pytest.approx(0.2, rel=0.1)
+        assert history.maximum("power_w") > 600
+        assert history.minimum("temperature_margin_c") > 0
+        assert history.under_load("link_gen") == 5
+        assert history.under_load("link_width") == 16
+        assert history.growth("ecc_uncorrected") == 0
+        assert history.seconds("reason_hw_slowdown") == history.seconds("reason_sw_thermal") == 0
