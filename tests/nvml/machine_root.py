@@ -103,9 +103,9 @@ def _function(tree: Tree, folder: str, device: str, class_code: str, driver: str
 
 
 def _switches(machine: Machine) -> Iterator[str]:
-    """The addresses of the NVSwitches that links lead to, each once."""
+    """The addresses of the NVSwitches that links lead to, each once; a virtual machine hides them behind all ones."""
     links = [link for gpu in machine.gpus for link in (gpu.links or {}).values() if link.get("remote_kind") == "switch"]
-    yield from {link["remote_address"][4:].lower() for link in links}
+    yield from {link["remote_address"][4:].lower() for link in links if not link["remote_address"].startswith("FFFF")}
 
 
 def _driver(tree: Tree, machine: Machine) -> None:

@@ -115,7 +115,8 @@ def _link(number: int, said: dict[str, Any]) -> NvLink:
         True,
         said["version"],
         said["speed_mbs"] / 1000,
-        said["remote_address"][4:].lower(),
+        # A virtual machine hides its switches: all ones are no address.
+        None if said["remote_address"].startswith("FFFF") else said["remote_address"][4:].lower(),
         said["remote_kind"],
         *(said[name] for name in LINK_SUMS),
     )
