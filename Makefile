@@ -12,6 +12,8 @@ COLD    ?=
 RUN     ?= $(OUT)/latest
 
 RIGPROOF := .venv/bin/rigproof
+# Each worker compiles all of the tests otherwise, where Python is told to keep nothing.
+BYTECODE := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX="$(CURDIR)/.venv/.bytecode"
 ARGS = --profile "$(PROFILE)" --station "$(STATION)" --out "$(OUT)" \
        $(if $(MACHINE),--machine "$(MACHINE)") $(if $(ONLY),--only "$(ONLY)") $(if $(GPUS),--gpus "$(GPUS)") $(if $(BURN),--burn "$(BURN)") \
        $(if $(IMAGE),--image "$(IMAGE)")
@@ -63,7 +65,7 @@ tools: ## install the distribution's test tools (as root)
 	@scripts/tools
 
 test: .venv/.test ## the harness's own tests: no GPU, no engine, under a minute
-	@.venv/bin/python -m pytest -q -n auto --dist loadfile
+	@$(BYTECODE) .venv/bin/python -m pytest -q -n auto --dist loadfile
 
 test-e2e: .venv/.test ## the whole harness driven with faults; needs `make tools engine`; minutes
 	@.venv/bin/python -m pytest -q -rs -m 'e2e or tools or docker'

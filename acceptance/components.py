@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import permutations
 
+from acceptance import gpu_limits
+from acceptance.judge import pcie
 from acceptance.judge.dtype import DTYPES, native_dtypes
 from acceptance.judge.machine import Machine
 from acceptance.observe.gpu_counters import GpuCounters
@@ -81,6 +83,7 @@ def _gpus(machine: Machine | None, inventory: Inventory, names: Sequence[str]) -
         "gpus": (TOGETHER,) if names else (),
         "gpus-paired": (TOGETHER,) if len(names) > 1 else (),
         "gpu-with-peers": tuple(gpu.name for gpu in due if gpu.model is not None and models.count(gpu.model) > 1),
+        "gpu-with-link-peers": _with_link_peers(machine, inventory, names),
         "gpu-pair": tuple(pair_name(a, b) for a, b in permutations(names, 2)),
         "gpu-nvlink": tuple(gpu.name for gpu, device in devices if device.links or gpu.name in wired),
         "gpu-nvlink-up": tuple(gpu.name for gpu, device in devices if any(link.active for link in device.links)),
@@ -100,6 +103,25 @@ def _gpus(machine: Machine | None, inventory: Inventory, names: Sequence[str]) -
     found["gpu-peers"] = tuple(pair_name(a, b) for a, b in permutations(names, 2) if _copies(a, b, devices, inventory))
     found["gpus-peered"] = (TOGETHER,) if found["gpu-peers"] else ()
     return found
+
+
+def link_siblings(machine: Machine | None, inventory: Inventory, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """The GPUs of these names by model and by what card and slot can do together: only on equal links are equal copies to be expected."""
+    due = tuple(gpu for gpu in gpus(inventory) if gpu.name in names)
+    found: dict[str, tuple[str, ...]] = {}
+    for one in gpu_limits.seen(inventory, due, machine):
+        generation = pcie.lesser("", one.card_link_gen, one.slot_link_gen)
+        width = pcie.lesser("", one.card_link_width, one.slot_link_width)
+        if one.model is not None and generation is not None and width is not None:
+            key = f"{one.model} at generation {generation.value} x{width.value}"
+            found[key] = (*found.get(key, ()), one.name)
+    return found
+
+
+def _with_link_peers(machine: Machine | None, inventory: Inventory, names: Sequence[str]) -> tuple[str, ...]:
+    groups = link_siblings(machine, inventory, names).values()
+    having = {name for group in groups if len(group) > 1 for name in group}
+    return tuple(name for name in names if name in having)
 
 
 def _formats(device: NvmlDevice) -> tuple[str, ...]:
@@ -154,5 +176,9 @@ def _gpus_do_not_offer(components: Mapping[str, tuple[str, ...]]) -> list[str]:
     if len(due) == 1:
         found.append("slow GPUs: a GPU is held against others of its model, and there is only one")
     elif alone := [gpu for gpu in due if gpu not in components["gpu-with-peers"]]:
-        found.append(f"{', '.join(alone)}: a GPU is held against others of its model, and this is the only one of its")
+        found.append(f"{', '.join(alone)}: slow GPUs: a GPU is held against others of its model, and no other was seen")
+    unlike = [gpu for gpu in components["gpu-with-peers"] if gpu not in components["gpu-with-link-peers"]]
+    if unlike:
+        told = "a copy is held against others of the model on such a link, and no other was seen"
+        found.append(f"{', '.join(unlike)}: slow copies: {told}")
     return found

@@ -13,7 +13,7 @@ from acceptance import command
 from acceptance.command import CommandError, Completed
 from acceptance.deadline import Deadline
 from acceptance.gpu_grant import DriverFiles, is_driver_library
-from acceptance.observe import sysfs
+from acceptance.observe import board, sysfs
 
 ASK_S = 10.0
 # `ldconfig -p`: soname (kind, hardware) => path.
@@ -29,16 +29,6 @@ def libraries(listing: str, machine: str) -> dict[str, str]:
         match = _LIBRARY.match(line)
         if match and is_driver_library(match["soname"]) and marks.get(machine, machine) in match["kind"]:
             found.setdefault(match["soname"], match["path"])
-    return found
-
-
-def nodes_by_address(root: Path = Path("/")) -> dict[str, str]:
-    """Each GPU's device node by its PCI address, as the driver numbers them."""
-    found = {}
-    for folder in sysfs.entries(root / "proc/driver/nvidia/gpus"):
-        match = re.search(r"^Device Minor:\s*(\d+)\s*$", sysfs.text(folder / "information") or "", re.MULTILINE)
-        if match:
-            found[folder.name.lower()] = f"/dev/nvidia{match[1]}"
     return found
 
 
@@ -84,4 +74,4 @@ def find(root: Path = Path("/"), run: Callable[..., Completed] = command.run) ->
     smi = None
     with contextlib.suppress(CommandError):  # a driver's packages may come without it
         smi = os.path.realpath(command.find("nvidia-smi"))
-    return DriverFiles(frozenset(nodes), nodes_by_address(root), real, smi)
+    return DriverFiles(frozenset(nodes), board.nodes_by_address(root), real, smi)

@@ -12,9 +12,10 @@ import msgspec
 from acceptance import command, gpu_watch, journal
 from acceptance.command import CommandError, Running
 from acceptance.deadline import Deadline
-from acceptance.gpu_watch import Context, Watched
+from acceptance.gpu_watch import Context
 from acceptance.judge.record import Event
 from acceptance.observe.inventory import Inventory, gpus
+from acceptance.watched import Watched
 
 CONTEXT = "gpu-watch.json"
 WHAT = "the watch over the GPUs"
@@ -46,9 +47,10 @@ class GpuChild:
     """The child that watches these GPUs; none is started when there are none.
 
     It never raises into the run. What went wrong with it is in `failure` after `stop`. It is made in the main thread.
+    `kernel_log` says whether the kernel log is followed.
     """
 
-    def __init__(self, run_dir: Path, root: Path, watched: Sequence[Watched]) -> None:
+    def __init__(self, run_dir: Path, root: Path, watched: Sequence[Watched], *, kernel_log: bool) -> None:
         self.failure: str | None = None
         self._run_dir = run_dir
         self._running: Running | None = None
@@ -59,7 +61,7 @@ class GpuChild:
             return
         context = run_dir / CONTEXT
         try:
-            context.write_bytes(msgspec.json.encode(Context(str(run_dir), str(root), tuple(watched))))
+            context.write_bytes(msgspec.json.encode(Context(str(run_dir), str(root), tuple(watched), kernel_log)))
             self._running = command.start(
                 argv(context),
                 deadline=Deadline.after(_FOREVER_S),

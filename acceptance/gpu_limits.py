@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 
 from acceptance import fixtures
@@ -15,14 +16,17 @@ from acceptance.judge.machine import Machine
 from acceptance.judge.measurement import Limit
 from acceptance.judge.pcie import generation
 from acceptance.judge.sheet import Sheet
+from acceptance.judge.words import with_article
 from acceptance.observe.inventory import Gpu, Inventory, gpus
 from acceptance.observe.nvml import NvmlDevice
 from acceptance.observe.pci import PciFunction
 from acceptance.observe.topology import nvlinks
 
 MIB = 1 << 20
+UNCOUNTED = "see `nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT`, and update the driver (a VM: its host's, too)"
 
 
+@functools.cache
 def sheets() -> tuple[Sheet, ...]:
     """Every model sheet that rigproof brings. Raises SheetError."""
     return sheet.read_all(fixtures.locate("models"))
@@ -51,7 +55,10 @@ def overrides(inventory: Inventory, names: tuple[str, ...], declared: Machine | 
 
 
 def seen(inventory: Inventory, due: tuple[Gpu, ...], declared: Machine | None) -> tuple[GpuSeen, ...]:
-    """What limits of GPUs are derived from. Where a VM withholds what a slot can do, the machine file's word stands for it."""
+    """What limits of GPUs are derived from. Where a VM is between, the machine file's word stands for what the slot can do.
+
+    The port that a VM shows above a passed-through card is the hypervisor's own, and says nothing of the slot.
+    """
     functions = {function.address: function for function in inventory.pci}
     told = [gpu for gpu in declared.gpu for _ in range(gpu.count)] if declared is not None else []
     by_name: dict[str, DeclaredGpu] = {f"gpu{index}": gpu for index, gpu in enumerate(told)}
@@ -66,6 +73,8 @@ def _seen(gpu: Gpu, function: PciFunction, device: NvmlDevice | None, declared: 
     links = device.links if device is not None else ()
     card_gen = traits.max_link_gen if traits is not None else None
     slot_gen, slot_width = generation(function.slot_max_link_speed_gts), function.slot_max_link_width
+    if traits is not None and traits.virtualised:
+        slot_gen = slot_width = None
     return GpuSeen(
         name=gpu.name,
         model=gpu.model,
@@ -79,6 +88,26 @@ def _seen(gpu: Gpu, function: PciFunction, device: NvmlDevice | None, declared: 
         nvlink_active=sum(link.active for link in links) if device is not None else None,
         nvlink_total=len(links) if device is not None else None,
     )
+
+
+def gaps(inventory: Inventory, names: tuple[str, ...]) -> Iterator[str]:
+    """What keeps a run from passing: a GPU whose model counts memory errors from the factory on, and that does not."""
+    for gpu in gpus(inventory):
+        device = device_of(inventory, gpu)
+        if gpu.name not in names or device is None or device.traits is None:
+            continue  # that it does not answer is told by the checks of presence
+        known = sheet.find(sheets(), pci_id=gpu.device_id, nvml_name=gpu.model)
+        if known is None or not known.ecc:
+            continue
+        model, counters = with_article(known.name), device.counters
+        if device.traits.ecc_enabled is False:
+            cure = f"`sudo nvidia-smi -i {gpu.uuid or gpu.pci_address} -e 1`, then reboot"
+            yield f"{gpu.name}: ECC is off, and {model} has it on: {cure}"
+        elif counters is None or counters.ecc_uncorrected is None:
+            yield f"{gpu.name}: the driver tells no ECC counters, and {model} has them: {UNCOUNTED}"
+        elif counters.remap_failed is None and None in (counters.retired_single, counters.retired_double):
+            told = "neither remapped rows nor retired pages"
+            yield f"{gpu.name}: the driver tells {told}, and {model} has one of them: {UNCOUNTED}"
 
 
 def pairs(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[PairSeen, ...]:
@@ -97,6 +126,7 @@ def pairs(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[PairSeen, ...]:
     )
 
 
+@functools.cache
 def architectures() -> tuple[Architecture, ...]:
     """What rigproof knows of cards without a sheet. Raises SheetError."""
     return architecture.read(fixtures.locate("models") / "architectures.toml")

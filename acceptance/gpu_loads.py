@@ -5,22 +5,36 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
 from acceptance import gpu_limits, selection
 from acceptance.command import Completed
-from acceptance.judge.dtype import PEAKS, native_dtypes
+from acceptance.judge.dtype import DTYPES, PEAKS, native_dtypes
 from acceptance.judge.sheet import Sheet, find
+from acceptance.loads.gpu_gemm_table import SIZES
 from acceptance.observe.inventory import Gpu, Inventory
 from acceptance.program import Programs
 from acceptance.tools import gpu_load_output, load_output
 from acceptance.tools.load_output import LoadFailed, LoadOutput
 from acceptance.tools.proof import ToolTrouble
 
-# A power of two a row, as builders publish them.
-SIZES = (128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)
+Wrong = Mapping[str, Any]  # a wrong result, as a load tells of it
+OF_PEERS = "copy_own_p2p_miscompares"
 ALONE_S = 0.2  # the sustained figure of a GPU alone is not asked for
+
+
+def _counted_in(found: Wrong) -> str | None:
+    """The count that a wrong result belongs to; None where it does not say, and then it belongs to every count of its GPU."""
+    dtype, check = found.get("dtype"), found.get("check")
+    if not isinstance(found.get("component"), str):
+        return None
+    if isinstance(dtype, str) and dtype in DTYPES:
+        return f"gemm_{dtype}_miscompares"
+    if check in ("copy_own_p2p", "elementwise"):
+        return f"{check}_miscompares"
+    return "copy_own_miscompares" if isinstance(check, str) and check.startswith("copy_own_") else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +55,29 @@ class GpuLoads:
         }
 
     def miscompares(self, reading: str) -> tuple[dict[str, float], dict[str, str | None]]:
-        """That count, where a load died with wrong results the number of those; and the first of each GPU's as a note."""
+        """That count, where a load died with wrong results the number of those that belong to it; and the first of each as a note."""
         counts = self.values(reading)
-        notes: dict[str, str | None] = {}
+        notes: dict[str, str | None] = dict.fromkeys(counts)
         for gpu, output in self.outputs.items():
-            notes[gpu] = str(output.miscompares[0])[:300] if output.miscompares else None
+            for name, found in self._belonging(gpu, output.miscompares, reading).items():
+                notes[name] = str(found[0])[:300]
         for gpu, failure in self.failed.items():
-            if failure.miscompares:
-                counts[gpu], notes[gpu] = float(len(failure.miscompares)), str(failure.miscompares[0])[:300]
+            for name, found in self._belonging(gpu, failure.miscompares, reading).items():
+                counts[name], notes[name] = float(len(found)), str(found[0])[:300]
         return counts, notes
+
+    def _belonging(self, gpu: str, found: Sequence[Wrong], reading: str) -> dict[str, list[Wrong]]:
+        """The wrong results that one count is about, by the GPU or the pair that the count is of."""
+        belonging: dict[str, list[Wrong]] = {}
+        for one in found:
+            if _counted_in(one) == reading:
+                named = self._named(gpu, one["component"])
+            elif _counted_in(one) is None and reading != OF_PEERS:
+                named = gpu
+            else:
+                continue
+            belonging.setdefault(named, []).append(one)
+        return belonging
 
     def raise_failed(self) -> None:
         """Raise LoadFailed where a GPU's load did not run whole, naming the GPU; after what the others measured was journalled."""
@@ -123,7 +151,7 @@ def gemm_alone(
             )
             for gpu in due_gpus
         }
-        return collected(due_gpus, ended, _reader(formats, ALONE_S, SIZES))
+        return collected(due_gpus, ended, _reader(due_gpus, formats, ALONE_S, SIZES))
 
     return run
 
@@ -141,15 +169,18 @@ def gemm_together(
         ]
         done = programs.run_together(argvs, envs=[selection.environment([gpu]) for gpu in due_gpus])
         ended = {gpu.name: one for gpu, one in zip(due_gpus, done, strict=True)}
-        return collected(due_gpus, ended, _reader(formats, seconds, ()))
+        return collected(due_gpus, ended, _reader(due_gpus, formats, seconds, ()))
 
     return run
 
 
 def _reader(
-    formats: Mapping[str, tuple[str, ...]], seconds: float, table: Sequence[int]
+    due: tuple[Gpu, ...], formats: Mapping[str, tuple[str, ...]], seconds: float, table: Sequence[int]
 ) -> Callable[[str, Completed], LoadOutput]:
-    return lambda gpu, done: gpu_load_output.read_gpu_gemm(done, dtypes=formats[gpu], seconds=seconds, table=table)
+    uuids = {gpu.name: gpu.uuid for gpu in due}
+    return lambda gpu, done: gpu_load_output.read_gpu_gemm(
+        done, dtypes=formats[gpu], seconds=seconds, table=table, also={"uuid": uuids[gpu]}
+    )
 
 
 @pytest.fixture
@@ -158,11 +189,15 @@ def gpu_copies(programs: Programs, due_gpus: tuple[Gpu, ...], load_s: Mapping[st
 
     def run() -> GpuLoads:
         seconds = load_s["gpu_copy"]
-        ended = {}
+        ended, uuids = {}, {gpu.name: gpu.uuid for gpu in due_gpus}
         for gpu in due_gpus:
             own_first = [gpu, *(one for one in due_gpus if one != gpu)]
             argv = load_output.gpu_copy_argv(sys.executable, seconds=seconds)
             ended[gpu.name] = programs.run(argv, env=selection.environment(own_first))
-        return collected(due_gpus, ended, lambda _, done: load_output.read(done, "gpu_copy", {"seconds": seconds}))
+        return collected(
+            due_gpus,
+            ended,
+            lambda gpu, done: load_output.read(done, "gpu_copy", {"seconds": seconds, "uuid": uuids[gpu]}),
+        )
 
     return run

@@ -1,4 +1,4 @@
-"""The fixtures that run the upstream GPU tools. Each sees the GPUs that are due and no others, its device 0 the first of them."""
+"""The fixtures that run the upstream GPU tools. They see GPUs that are due and no others, their device 0 the first of those."""
 
 from __future__ import annotations
 
@@ -93,23 +93,14 @@ def nvbandwidth(
 
 
 @pytest.fixture
-def bandwidth_test(
-    programs: Programs, run_on_gpus: Callable[[Sequence[str]], Completed], due_gpus: tuple[Gpu, ...]
-) -> Mapping[str, ToolOutput]:
-    """bandwidthTest on each GPU, one after the other, by the GPU's name."""
-    binary = programs.find("bandwidthTest")
-    return {
-        gpu.name: renamed(
-            proven(
-                bandwidth_test_tool.TOOL,
-                run_on_gpus(bandwidth_test_tool.argv(binary, device=index)),
-                bandwidth_test_tool.parse,
-                0.0,
-            ),
-            due_gpus,
-        )
-        for index, gpu in enumerate(due_gpus)
-    }
+def bandwidth_test(programs: Programs, due_gpus: tuple[Gpu, ...]) -> Mapping[str, ToolOutput]:
+    """bandwidthTest on each GPU, one after the other, by the GPU's name. Each run sees its own GPU only, and brings up no other."""
+    argv = bandwidth_test_tool.argv(programs.find("bandwidthTest"), device=0)
+    found = {}
+    for gpu in due_gpus:
+        done = programs.run(argv, env=selection.environment([gpu]))
+        found[gpu.name] = renamed(proven(bandwidth_test_tool.TOOL, done, bandwidth_test_tool.parse, 0.0), [gpu])
+    return found
 
 
 @pytest.fixture
@@ -189,9 +180,19 @@ def gpu_burn(
         if longer > seconds and _too_few_compares(done, len(due_gpus)):
             seconds = longer  # with the same memory, so that it compares as often
             done = burn()
-        return renamed(proven(gpu_burn_tool.TOOL, done, gpu_burn_tool.parse, seconds), due_gpus)
+        output = proven(gpu_burn_tool.TOOL, done, gpu_burn_tool.parse, seconds)
+        if died_of_itself(output):
+            raise ToolTrouble(f"{output.reason}; it last said: {done.last_lines(3)}")
+        return renamed(output, due_gpus)
 
     return run
+
+
+def died_of_itself(output: ToolOutput) -> bool:
+    """Whether gpu-burn's processes died and nothing it said speaks against the hardware: an Xid of that moment is in the kernel log."""
+    found = {reading.name: reading.values.values() for reading in output.readings}
+    wrong = any(found.get("gpu_burn_faulty", ())) or any(found.get("gpu_burn_errors", ()))
+    return output.outcome == "fail" and bool(found.get("gpu_burn_died")) and not wrong
 
 
 def _too_few_compares(done: Completed, due: int) -> bool:

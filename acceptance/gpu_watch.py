@@ -16,7 +16,6 @@ import signal
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -33,8 +32,9 @@ from acceptance.observe import nvidia_events
 from acceptance.observe import nvml as nvml_library
 from acceptance.observe.gpu_events import XidListener
 from acceptance.observe.gpu_sample import Sampler
-from acceptance.observe.nvml_call import LOST, RESET_REQUIRED, ask, text
+from acceptance.observe.nvml_call import LOST, RESET_REQUIRED
 from acceptance.observe.telemetry import Thinning
+from acceptance.watched import Found, Watched, WatchError, find
 
 EVENTS = "journal-gpu.jsonl"
 PERIOD_S = 0.2
@@ -48,57 +48,17 @@ _LOST_ACTION = "Power the machine off and on, reseat the card and its power cabl
 _RESET_ACTION = "Reset the GPU (nvidia-smi --gpu-reset) or reboot; if it comes back, replace the GPU."
 
 
-class WatchError(Exception):
-    """The GPUs cannot be watched; the message is one sentence."""
-
-
-class Watched(msgspec.Struct, frozen=True):
-    """A GPU to be watched: its name in the journal, and what it must be."""
-
-    name: str
-    uuid: str | None
-    pci_address: str
-
-
 class Context(msgspec.Struct, frozen=True):
-    """What the program is told, as a JSON file. `root` is where the kernel's clocks are read."""
+    """What the program is told, as a JSON file. `root` is where the kernel's clocks are read.
+
+    `kernel_log` says whether somebody follows the kernel log meanwhile: where nobody does, NVML alone tells of Xid errors.
+    """
 
     run_dir: str
     root: str
     gpus: tuple[Watched, ...]
+    kernel_log: bool
     period_s: float = PERIOD_S
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A GPU as it was found before the watch: with its sampler, or with the binding's word that it is lost already."""
-
-    known: Watched
-    handle: Any
-    sampler: Sampler | None
-    refusal: Any = None
-
-
-def find(nvml: Any, gpus: Sequence[Watched]) -> tuple[Found, ...]:
-    """Find every GPU. Raises WatchError when one is not what it must be, or two of them cannot be told apart."""
-    for name in ("name", "pci_address", "uuid"):
-        counts = Counter(getattr(gpu, name) for gpu in gpus if getattr(gpu, name) is not None)
-        if twice := [value for value, count in counts.items() if count > 1]:
-            raise WatchError(f"two GPUs have the same {name} {twice[0]}: nobody could say which of them is watched")
-    return tuple(_find(nvml, gpu) for gpu in gpus)
-
-
-def _find(nvml: Any, gpu: Watched) -> Found:
-    try:
-        handle = nvml.nvmlDeviceGetHandleByPciBusId(gpu.pci_address)
-        uuid = ask(nvml, "nvmlDeviceGetUUID", handle)
-        if gpu.uuid is not None and uuid is not None and text(uuid) != gpu.uuid:
-            raise WatchError(f"{gpu.name}: at {gpu.pci_address} is {text(uuid)} and not {gpu.uuid}")
-        return Found(gpu, handle, Sampler.find(nvml, handle))
-    except nvml.NVMLError as refusal:
-        if refusal.value not in LOST:
-            raise WatchError(f"{gpu.name} ({gpu.pci_address}) cannot be watched: NVML says: {refusal}") from refusal
-        return Found(gpu, None, None, refusal)
 
 
 @dataclass(slots=True)
@@ -113,16 +73,23 @@ class _Gpu:
 
 
 class Watch:
-    """The watch itself: `look` is one look at every GPU. Raises JournalError when its segments cannot be written."""
+    """The watch itself: `look` is one look at every GPU. Raises JournalError when its segments cannot be written.
 
-    def __init__(self, nvml: Any, found: Sequence[Found], samples: journal.Writer, events: EventLog) -> None:
+    `kernel_log` is as in Context.
+    """
+
+    def __init__(
+        self, nvml: Any, found: Sequence[Found], samples: journal.Writer, events: EventLog, *, kernel_log: bool
+    ) -> None:
         self._nvml = nvml
         self._samples = samples
         self._events = events
         self._slow_s = float("-inf")
         self._pool = ThreadPoolExecutor(max(1, len(found)))
         self._listener = XidListener(nvml)
-        self._deaf: str | None = None
+        self._kernel_log = kernel_log
+        self._deaf: set[str] = set()
+        self._names = {one.known.pci_address: one.known.name for one in found}
         self._gpus: list[_Gpu] = []
         for one in found:
             if one.sampler is None:
@@ -191,9 +158,18 @@ class Watch:
             said = f"NVML: Xid {code}{f' on {address}' if address else ''}"
             now = clock.boot_s()
             self._events.event(Event("xid", severity, said, meaning, action, code, address, now, source="nvml"))
-        if self._listener.deaf is not None and self._deaf is None:
-            self._deaf = self._listener.deaf
-            self._events.note(f"{self._deaf}: those of the kernel log count alone")
+        for address, why in self._listener.deaf.items():
+            if address not in self._deaf:
+                self._deaf.add(address)
+                self._unheard(self._names[address], why)
+
+    def _unheard(self, name: str, why: str) -> None:
+        said = f"NVML tells no Xid events of {name} ({why})"
+        if self._kernel_log:
+            self._events.note(f"{said}: those of the kernel log count alone")
+            return
+        cure = "run as root, or `sudo sysctl kernel.dmesg_restrict=0`"
+        self._events.note(f"nobody listened for Xid errors of {name}: {cure}; {said}", trouble=True)
 
     def _lost(self, gpu: Watched, refusal: Any) -> None:
         action = _RESET_ACTION if refusal.value == RESET_REQUIRED else _LOST_ACTION
@@ -211,7 +187,7 @@ def run(nvml: Any, context: Context, over: threading.Event) -> None:
     run_dir, root = Path(context.run_dir), Path(context.root)
     path = run_dir / journal.GPU_TELEMETRY
     with contextlib.closing(EventLog(run_dir / EVENTS, root)) as events, journal.Writer(path, root) as samples:
-        watch = Watch(nvml, found, samples, events)
+        watch = Watch(nvml, found, samples, events, kernel_log=context.kernel_log)
         moment = time.monotonic()
         while not over.is_set():
             if watch.look():

@@ -171,7 +171,7 @@ def prepare(options: Options) -> Prepared:
         declared_in=file,
         only=options.only,
         digest=answer.digest,
-        gaps=memory_gap(filled_gib, declared, chosen, inventory),
+        gaps=(*gpu_limits.gaps(inventory, names), *memory_gap(filled_gib, declared, chosen, inventory)),
         narrowed=bool(options.gpus),
     )
     return Prepared(options, declared, inventory, made, chosen.summary)

@@ -11,10 +11,10 @@ from pathlib import Path
 from acceptance import clock, journal
 from acceptance.event_log import EventLog
 from acceptance.gpu_child import GpuChild
-from acceptance.gpu_watch import Watched
 from acceptance.judge.record import Event, Sample
 from acceptance.observe import event, kernel_log, kmsg
 from acceptance.observe.telemetry import Sensors, Thinning
+from acceptance.watched import Watched
 
 PERIOD_S = 1.0
 SEGMENT = "journal-watch.jsonl"
@@ -73,7 +73,7 @@ class Watch:
         except kmsg.KernelLogUnreadable as error:
             self._events.note(f"the kernel log was not followed: {error}")
         self._thinning.put(clock.boot_s(), self._sensors.read())
-        self._gpus = GpuChild(run_dir, root, gpus)
+        self._gpus = GpuChild(run_dir, root, gpus, kernel_log=self._log is not None)
         self._thread = threading.Thread(target=self._run, name="rigproof-watch", daemon=True)
         self._thread.start()
 

@@ -47,7 +47,7 @@ def watched(inventory: Inventory, folder: Path, seconds: float) -> tuple[float, 
     folder.mkdir()
     due = gpu_child.due(inventory, [gpu.name for gpu in gpus(inventory)])
     context = folder / "context.json"
-    context.write_bytes(msgspec.json.encode(gpu_watch.Context(str(folder), "/", due)))
+    context.write_bytes(msgspec.json.encode(gpu_watch.Context(str(folder), "/", due, kernel_log=True)))
     segment = folder / journal.GPU_TELEMETRY
     with subprocess.Popen(gpu_child.argv(context)) as process:
         while not segment.exists():

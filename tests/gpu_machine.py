@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import permutations
@@ -118,15 +120,29 @@ def tree_of(root: Path, count: int) -> Tree:
     return tree
 
 
+def answer(
+    devices: Sequence[NvmlDevice], found: Sequence[NvmlPair] = (), driver: str | None = "570.86.15"
+) -> NvmlAnswer:
+    """What NVML says of these GPUs."""
+    return NvmlAnswer(driver, "12.8", tuple(devices), None, None, tuple(found))
+
+
 def look(
     tree: Tree, devices: Sequence[NvmlDevice], found: Sequence[NvmlPair] = (), driver: str | None = "570.86.15"
 ) -> Inventory:
     """The machine as it shows itself."""
-    answer = NvmlAnswer(driver, "12.8", tuple(devices), None, None, tuple(found))
-    programs = Programs(nvml=completed(msgspec.json.encode(answer).decode()), dmidecode=completed(*NO_DMI))
+    told = msgspec.json.encode(answer(devices, found, driver)).decode()
+    programs = Programs(nvml=completed(told), dmidecode=completed(*NO_DMI))
     return observe(tree.root, deadline=Deadline.after(9), run=programs, dmidecode="dmidecode")
 
 
-def machine(root: Path, *devices: NvmlDevice, found: Sequence[NvmlPair] | None = None) -> Inventory:
+@functools.cache
+def empty(count: int) -> Inventory:
+    """What the kernel shows of a machine with so many GPUs; NVML says nothing yet."""
+    with tempfile.TemporaryDirectory() as root:
+        return look(tree_of(Path(root), count), ())
+
+
+def machine(*devices: NvmlDevice, found: Sequence[NvmlPair] | None = None) -> Inventory:
     """A machine with these GPUs, all of which reach each other."""
-    return look(tree_of(root, len(devices)), devices, pairs(len(devices)) if found is None else found)
+    return replace(empty(len(devices)), nvml=answer(devices, pairs(len(devices)) if found is None else found))

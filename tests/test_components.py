@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from gpu_machine import COUNTERS, NO_COUNTERS, TRAITS, device, link, pairs, tree_of
+from gpu_machine import COUNTERS, NO_COUNTERS, TRAITS, answer, device, empty, link, pairs, tree_of
 from gpu_machine import look as look_at
 from machine_tree import NO_DMI, Programs, Tree, completed
 
@@ -36,6 +36,7 @@ def look(tree: Tree) -> Inventory:
 
 
 def declared(folder: Path, text: str) -> machine.Machine:
+    folder.mkdir(exist_ok=True)
     file = folder / "machine.toml"
     file.write_text(f'schema = 1\nname = "box"\n{text}')
     return machine.read(file)
@@ -66,7 +67,8 @@ def test_a_machine_that_declares_nothing(tree: Tree) -> None:
         "gpus-paired": ("gpus",),
         "gpu-pair": ("gpu0->gpu1", "gpu1->gpu0"),
         # NVML does not know them, so nothing that it tells is due.
-        **dict.fromkeys((*components.COUNTERS, "gpu-with-peers", "gpu-peers", "gpus-peered"), ()),
+        **dict.fromkeys((*components.COUNTERS, "gpu-with-peers", "gpu-with-link-peers"), ()),
+        **dict.fromkeys(("gpu-peers", "gpus-peered"), ()),
         **dict.fromkeys(("gpu-nvlink", "gpu-nvlink-up", "gpu-memory-thermometer"), ()),
         # What format a GPU lacks is not known of one that nobody asked: all are due.
         **{f"gpu-{dtype}": ("gpu0", "gpu1") for dtype in DTYPES},
@@ -145,7 +147,7 @@ def of(
     tmp_path: Path, *devices: NvmlDevice, found: tuple[NvmlPair, ...] = (), text: str = ""
 ) -> dict[str, tuple[str, ...]]:
     """The classes of a machine with three GPUs, of which NVML knows these."""
-    seen = look_at(tree_of(tmp_path / "gpus", 3), devices, found)
+    seen = replace(empty(3), nvml=answer(devices, found))
     return components.resolve(declared(tmp_path, text), seen, EVERYTHING, THREE)
 
 
@@ -153,7 +155,31 @@ def test_gpus_of_one_model_are_held_against_each_other(tmp_path: Path) -> None:
     found = of(tmp_path, device(0), device(1, name="NVIDIA L40S"), device(2))
     assert found["gpu-with-peers"] == ("gpu0", "gpu2")
     lines = components.not_offered(found)
-    assert "gpu1: a GPU is held against others of its model, and this is the only one of its" in lines
+    assert "gpu1: slow GPUs: a GPU is held against others of its model, and no other was seen" in lines
+    absent = components.not_offered(of(tmp_path / "absent", device(0), device(1)))
+    assert "gpu2: slow GPUs: a GPU is held against others of its model, and no other was seen" in absent
+
+
+def test_copies_are_held_against_gpus_on_equal_links(tmp_path: Path) -> None:
+    seen = look_at(tree_of(tmp_path, 4), [device(0), device(1), device(2), device(3, name="NVIDIA L40S")])
+    narrow = seen.pci[1].address
+    riser = replace(
+        seen, pci=tuple(replace(one, slot_max_link_width=4) if one.address == narrow else one for one in seen.pci)
+    )
+    names = ("gpu0", "gpu1", "gpu2", "gpu3")
+    found = components.resolve(None, riser, EVERYTHING, names)
+    assert found["gpu-with-peers"] == ("gpu0", "gpu1", "gpu2")
+    assert found["gpu-with-link-peers"] == ("gpu0", "gpu2")
+    told = "gpu1: slow copies: a copy is held against others of the model on such a link, and no other was seen"
+    assert told in components.not_offered(found)
+    assert list(components.link_siblings(None, riser, names).values()) == [("gpu0", "gpu2"), ("gpu1",), ("gpu3",)]
+    assert components.resolve(None, riser, EVERYTHING, names[:2])["gpu-with-link-peers"] == ()
+    hidden = tuple(
+        replace(one, max_link_width=None, slot_max_link_width=None, max_link_speed_gts=None) for one in seen.pci
+    )
+    untold = [device(n, traits=None) for n in range(4)]
+    blind = replace(seen, pci=hidden, nvml=replace(seen.nvml, devices=tuple(untold)))
+    assert components.link_siblings(None, blind, names) == {}
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from acceptance import command, driver_files
 from acceptance.command import CommandError, Completed, ProgramMissing
 from acceptance.gpu_grant import DriverFiles
+from acceptance.observe import board
 
 LISTING = """\
 1042 libs found in cache `/etc/ld.so.cache'
@@ -71,8 +72,8 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_a_gpus_node_has_the_drivers_own_number(root: Path) -> None:
-    assert driver_files.nodes_by_address(root) == {"0000:01:00.0": "/dev/nvidia3", "0000:c1:00.0": "/dev/nvidia0"}
-    assert driver_files.nodes_by_address(root / "nowhere") == {}
+    assert board.nodes_by_address(root) == {"0000:01:00.0": "/dev/nvidia3", "0000:c1:00.0": "/dev/nvidia0"}
+    assert board.nodes_by_address(root / "nowhere") == {}
 
 
 class Programs:

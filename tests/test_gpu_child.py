@@ -11,10 +11,10 @@ from runs import machine_root, until, write_segment
 
 from acceptance import gpu_child, gpu_watch, journal
 from acceptance.gpu_child import GpuChild
-from acceptance.gpu_watch import Watched
 from acceptance.judge.record import Event, Note
 from acceptance.observe.inventory import observe
 from acceptance.observe.nvml import NvmlAnswer, NvmlDevice
+from acceptance.watched import Watched
 
 GPU = (Watched("gpu0", "GPU-0", "0000:01:00.0"),)
 LOST = Event("gpu-lost", "fatal", "text", "meaning", "action", "nvml", "0000:01:00.0", source="nvml")
@@ -35,7 +35,7 @@ def child(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Child:
     def start(text: str) -> GpuChild:
         told = f"import os, sys, time\nos.chdir({str(run_dir)!r})\n{text}"
         monkeypatch.setattr(gpu_child, "argv", lambda _: (sys.executable, "-c", told))
-        return GpuChild(run_dir, machine_root(run_dir / "root"), GPU)
+        return GpuChild(run_dir, machine_root(run_dir / "root"), GPU, kernel_log=False)
 
     return start
 
@@ -45,7 +45,7 @@ def at(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
 
 
 def test_no_gpu_is_no_child(run_dir: Path) -> None:
-    child = GpuChild(run_dir, Path("/"), ())
+    child = GpuChild(run_dir, Path("/"), (), kernel_log=True)
     child.look()
     child.stop()
     assert (child.failure, list(run_dir.iterdir())) == (None, [run_dir / "logs"])
@@ -53,7 +53,9 @@ def test_no_gpu_is_no_child(run_dir: Path) -> None:
 
 def test_what_the_child_is_told(run_dir: Path, child: Child) -> None:
     child("time.sleep(60)").stop()
-    assert (run_dir / gpu_child.CONTEXT).read_text().startswith(f'{{"run_dir":"{run_dir}","root":')
+    told = (run_dir / gpu_child.CONTEXT).read_text()
+    assert told.startswith(f'{{"run_dir":"{run_dir}","root":')
+    assert '"kernel_log":false' in told
 
 
 def test_the_command_line() -> None:
@@ -95,13 +97,13 @@ def test_a_child_that_cannot_be_started(run_dir: Path, monkeypatch: pytest.Monke
         raise gpu_child.CommandError("no more processes")
 
     monkeypatch.setattr(gpu_child.command, "start", refuse)
-    one = GpuChild(run_dir, Path("/"), GPU)
+    one = GpuChild(run_dir, Path("/"), GPU, kernel_log=True)
     one.stop()
     assert one.failure == "the watch over the GPUs could not be started: no more processes"
 
 
 def test_a_folder_that_takes_no_context(tmp_path: Path) -> None:
-    one = GpuChild(tmp_path / "missing", Path("/"), GPU)
+    one = GpuChild(tmp_path / "missing", Path("/"), GPU, kernel_log=True)
     assert one.failure is not None
     assert "could not be started: " in one.failure
 
@@ -151,7 +153,9 @@ def test_a_lost_gpu_explains_silence(
 
 def test_the_watch_itself_on_a_machine_without_a_driver(run_dir: Path) -> None:
     """The real child: it starts from a checkout, and says in one sentence why it cannot watch this GPU."""
-    one = GpuChild(run_dir, machine_root(run_dir / "root"), (Watched("gpu0", "GPU-none", "0fff:ff:1f.0"),))
+    one = GpuChild(
+        run_dir, machine_root(run_dir / "root"), (Watched("gpu0", "GPU-none", "0fff:ff:1f.0"),), kernel_log=True
+    )
     assert one._running is not None
     until(one._running.poll, "the child ends")
     one.stop()

@@ -60,6 +60,61 @@ def test_wrong_results_of_a_load_that_died_stay_evidence() -> None:
         loads.raise_failed()
 
 
+OF_F16 = {"component": "gpu0", "dtype": "f16", "check": "repeat"}
+OF_COPY = {"component": "gpu0", "check": "copy_own_d2h"}
+OF_PAIR = {"component": "gpu0->gpu1", "check": "copy_own_p2p"}
+OF_PRODUCT = {"component": "gpu0", "check": "elementwise"}
+
+
+@pytest.mark.parametrize(
+    ("reading", "counts"),
+    [
+        ("gemm_f16_miscompares", {"gpu2": 2.0}),
+        ("gemm_f32_miscompares", {}),
+        ("copy_own_miscompares", {"gpu2": 1.0}),
+        ("copy_own_p2p_miscompares", {"gpu2->gpu0": 1.0}),
+        ("elementwise_miscompares", {"gpu2": 1.0}),
+    ],
+)
+def test_a_wrong_result_of_a_load_that_died_speaks_against_its_own_count_only(
+    reading: str, counts: dict[str, float]
+) -> None:
+    died = LoadFailed("it died", (OF_F16, OF_COPY, OF_PAIR, OF_PRODUCT, OF_F16))
+    found, notes = GpuLoads(DUE, {}, {"gpu2": died}).miscompares(reading)
+    assert found == counts
+    assert set(notes) == set(counts)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        {"row": 7},
+        {"component": "gpu0", "dtype": "f128"},
+        {"component": "gpu0", "check": "else"},
+        {"dtype": "f16"},
+        {"component": "gpu0", "dtype": ["f16"], "check": 3},
+    ],
+)
+def test_what_does_not_say_what_it_is_of_speaks_against_the_whole_gpu(found: dict[str, object]) -> None:
+    loads = GpuLoads(DUE, {}, {"gpu2": LoadFailed("it died", (found,))})
+    for reading in ("gemm_f16_miscompares", "gemm_f8_miscompares", "copy_own_miscompares", "elementwise_miscompares"):
+        assert loads.miscompares(reading) == ({"gpu2": 1.0}, {"gpu2": str(found)})
+    assert loads.miscompares("copy_own_p2p_miscompares") == ({}, {})
+
+
+def test_the_note_of_a_count_is_of_the_first_wrong_result_that_belongs_to_it() -> None:
+    given = output(
+        LoadReading("copy_own_miscompares", "count", "gpu0", 1.0),
+        LoadReading("copy_own_p2p_miscompares", "count", "gpu0->gpu1", 1.0),
+        LoadReading("elementwise_miscompares", "count", "gpu0", 0.0),
+        miscompares=(OF_PAIR, OF_COPY, {**OF_COPY, "copy": 8}),
+    )
+    loads = GpuLoads(DUE, {"gpu0": given})
+    assert loads.miscompares("copy_own_miscompares") == ({"gpu0": 1.0}, {"gpu0": str(OF_COPY)})
+    assert loads.miscompares("copy_own_p2p_miscompares") == ({"gpu0->gpu2": 1.0}, {"gpu0->gpu2": str(OF_PAIR)})
+    assert loads.miscompares("elementwise_miscompares") == ({"gpu0": 0.0}, {"gpu0": None})
+
+
 def test_peaks_of_a_sheet_are_those_of_the_formats() -> None:
     own = find(gpu_limits.sheets(), nvml_name="NVIDIA H200")
     assert own is not None

@@ -17,6 +17,7 @@ from acceptance.command import Completed
 from acceptance.deadline import Deadline
 from acceptance.judge.sheet import find
 from acceptance.observe.inventory import Gpu, Inventory, gpus
+from acceptance.tools import gpu_burn
 from acceptance.tools.gpu_burn import Mode
 from acceptance.tools.proof import ToolTrouble
 from acceptance.tools.reading import Reading, ToolOutput
@@ -49,8 +50,8 @@ class Tools:
     def run(self, argv: Sequence[str], *, env: dict[str, str] | None = None) -> Completed:
         self.ran.append(tuple(argv))
         self.environments.append(env or {})
-        given = {"returncode": 0, **self._more}
-        return Completed(tuple(argv), stdout=self._texts.pop(0), stderr="", seconds=self._seconds, **given)
+        given = {"returncode": 0, "stderr": "", **self._more}
+        return Completed(tuple(argv), stdout=self._texts.pop(0), seconds=self._seconds, **given)
 
 
 # --- names ---
@@ -86,17 +87,30 @@ def test_siblings_are_of_one_model() -> None:
     assert asked("siblings", DUE) == {"L4": ("gpu1", "gpu4"), "L40": ("gpu3",)}
 
 
-def test_programs_see_the_gpus_that_are_due(tmp_path: Path) -> None:
+def test_programs_see_the_gpus_that_are_due() -> None:
     tools = Tools("")
-    due = gpus(machine(tmp_path, *(device(index) for index in range(3))))[1:]
+    due = gpus(machine(*(device(index) for index in range(3))))[1:]
     asked("run_on_gpus", tools, due)(("deviceQuery",))
     assert tools.environments == [
         {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": f"{uuid(1)},{uuid(2)}"},
     ]
 
 
-def test_device_query_goes_by_the_slot_and_not_by_the_tools_count(tmp_path: Path) -> None:
-    due = gpus(machine(tmp_path, *(device(index) for index in range(3))))
+def test_bandwidth_test_runs_once_for_each_gpu_and_sees_no_other() -> None:
+    due = gpus(machine(*(device(index) for index in range(3))))[1:]
+    tools = Tools(gpu_texts.bandwidth_test(0), gpu_texts.bandwidth_test(0, h2d=12.5))
+    found = asked("bandwidth_test", tools, due)
+    assert [environment["CUDA_VISIBLE_DEVICES"] for environment in tools.environments] == [uuid(1), uuid(2)]
+    assert tools.ran == [("bandwidthTest", *tools.ran[0][1:])] * 2
+    assert "--device=0" in tools.ran[0]
+    rates = {name: output.reading("bandwidth_test_h2d") for name, output in found.items()}
+    assert rates == {"gpu1": {"gpu1": 26.2}, "gpu2": {"gpu2": 12.5}}
+    with pytest.raises(ToolTrouble, match="tells of gpu1, and was given 1 GPUs"):
+        asked("bandwidth_test", Tools(gpu_texts.bandwidth_test(1)), due)
+
+
+def test_device_query_goes_by_the_slot_and_not_by_the_tools_count() -> None:
+    due = gpus(machine(*(device(index) for index in range(3))))
     tools = Tools(gpu_texts.device_query([3, 1, 9]))
     shown = asked("device_query", tools, tools.run, due)
     assert {name: found.index for name, found in shown.devices.items()} == {"gpu0": 1, "gpu2": 0}
@@ -173,14 +187,14 @@ def test_a_burn_without_nvidia_smi_is_not_begun(two: Inventory, monkeypatch: pyt
 
 @pytest.fixture
 def two(tmp_path: Path) -> Inventory:
-    return machine(tmp_path, device(0), device(1))
+    return machine(device(0), device(1))
 
 
 def memory_of(argv: tuple[str, ...]) -> int:
     return int(argv[argv.index("-m") + 1])
 
 
-def test_the_memory_is_what_fits_the_slowest_and_the_smallest(tmp_path: Path, two: Inventory) -> None:
+def test_the_memory_is_what_fits_the_slowest_and_the_smallest(two: Inventory) -> None:
     fine = gpu_texts.gpu_burn([52.0, 51.0])
     tools = Tools(fine)
     burn(two, tools, seconds=30.0)
@@ -188,10 +202,10 @@ def test_the_memory_is_what_fits_the_slowest_and_the_smallest(tmp_path: Path, tw
     assert memory_of(tools.ran[0]) == min((int(ring) + 2) * 256, int(0.9 * 24564))
     slow = device(1, name="a card of which there is no sheet", traits=replace(TRAITS, cuda_cores=1024))
     tools = Tools(fine)
-    burn(machine(tmp_path / "slow", device(0), slow), tools, seconds=30.0)
+    burn(machine(device(0), slow), tools, seconds=30.0)
     assert memory_of(tools.ran[0]) == (int(2e-6 * 1024 * 3105 * 1e12 * 3.0 / (2 * 8192**3)) + 2) * 256
     tools = Tools(fine)
-    burn(machine(tmp_path / "small", device(0), device(1, memory_bytes=8192 << 20)), tools, seconds=30.0)
+    burn(machine(device(0), device(1, memory_bytes=8192 << 20)), tools, seconds=30.0)
     assert memory_of(tools.ran[0]) == int(0.9 * 8192)
     tools = Tools(fine)
     burn(two, tools, seconds=10.0)
@@ -248,6 +262,47 @@ def test_a_fault_is_not_tried_again(two: Inventory) -> None:
     tools = Tools(gpu_texts.gpu_burn([52.0, 51.0], compares=2, faulty=[0]))
     assert burn(two, tools).outcome == "fail"
     assert len(tools.ran) == 1
+
+
+DIED = (
+    gpu_texts.gpu_burn([52.0, 51.0]).partition("Killing")[0].replace("\r", "\n")
+    + "100.0%  proc'd: -1 (0 Gflop/s) - 72 (51000 Gflop/s)   errors: -1  (DIED!)- 0   temps: 60 C - 60 C \n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (DIED, "gpu-burn died on GPU 0: see the kernel log for an Xid of that time"),
+        ("No clients are alive!  Aborting\n", "gpu-burn died on every GPU .*: see the kernel log"),
+    ],
+)
+def test_a_burn_that_died_and_says_nothing_of_hardware_is_trouble(two: Inventory, text: str, reason: str) -> None:
+    assert gpu_burn.parse(text).outcome == "fail", "a text alone cannot tell"
+    said = "sh: 1: timeout: killed\nfork: Cannot allocate memory\n"
+    with pytest.raises(ToolTrouble, match=f"(?s)^{reason}.*; it last said: .*fork: Cannot allocate memory$"):
+        burn(two, Tools(text, returncode=123, stderr=said))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{DIED}Failure during compute: Error: uncorrectable ECC error encountered\n",
+        DIED.replace("(DIED!)- 0", "(DIED!)- 5  (WARNING!)"),
+        f"{DIED}\nTested 2 GPUs:\n\tGPU 0: OK\n\tGPU 1: FAULTY\n",
+        f"No clients are alive!  Aborting\n{gpu_texts.gpu_burn([52.0, 51.0], faulty=[1])}",
+    ],
+)
+def test_a_burn_that_died_beside_a_fault_is_a_fault(two: Inventory, text: str) -> None:
+    assert burn(two, Tools(text, returncode=123)).outcome == "fail"
+
+
+def test_a_library_that_is_missing_is_a_matter_of_setting_up(two: Inventory) -> None:
+    said = "terminate called: libcublas.so.13: cannot open shared object file: No such file or directory\n"
+    with pytest.raises(
+        ToolTrouble, match="a library is missing: install the CUDA version that gpu-burn was built with"
+    ):
+        burn(two, Tools(DIED, returncode=123, stderr=said))
 
 
 def test_a_gpu_that_showed_no_compare_at_all_is_tried_again(two: Inventory) -> None:

@@ -12,10 +12,11 @@ import pytest
 from fake_nvml import LOST, UNKNOWN, FakeNvml, Refusal
 from runs import machine_root, until
 
-from acceptance import clock, gpu_watch, journal
+from acceptance import clock, gpu_watch, journal, watched
 from acceptance.event_log import EventLog
-from acceptance.gpu_watch import Context, Watch, Watched, WatchError
+from acceptance.gpu_watch import Context, Watch
 from acceptance.judge.record import Body, Event, Note, Sample
+from acceptance.watched import Watched, WatchError
 
 ADDRESSES = ("0000:01:00.0", "0000:02:00.0")
 BOTH = tuple(Watched(f"gpu{index}", f"GPU-{index}", address) for index, address in enumerate(ADDRESSES))
@@ -26,13 +27,19 @@ class Watching:
     """A watch over two GPUs in a folder of its own, that looks when it is told to, at a clock that is set by hand."""
 
     def __init__(
-        self, folder: Path, answers: dict[Any, Any] | None = None, fields: dict[Any, Any] | None = None
+        self,
+        folder: Path,
+        answers: dict[Any, Any] | None = None,
+        fields: dict[Any, Any] | None = None,
+        *,
+        kernel_log: bool = True,
     ) -> None:
         self.run_dir, self.root = folder, machine_root(folder / "root")
         self.nvml = FakeNvml(2, {**COOL, **(answers or {})}, fields)
         self.samples = journal.Writer(folder / journal.GPU_TELEMETRY, self.root)
         self.events = EventLog(folder / gpu_watch.EVENTS, self.root)
-        self.watch = Watch(self.nvml, gpu_watch.find(self.nvml, BOTH), self.samples, self.events)
+        found = watched.find(self.nvml, BOTH)
+        self.watch = Watch(self.nvml, found, self.samples, self.events, kernel_log=kernel_log)
 
     def sampled(self) -> list[tuple[str | None, dict[str, float]]]:
         return [
@@ -129,12 +136,35 @@ def test_an_xid_of_a_gpu_that_nobody_knows(tmp_path: Path) -> None:
     ]
 
 
-def test_a_driver_that_tells_no_events_is_noted_once(tmp_path: Path) -> None:
+def test_a_gpu_that_tells_no_events_is_noted_once(tmp_path: Path) -> None:
     watching = Watching(tmp_path, {("register", 0): Refusal(UNKNOWN, "Unknown Error")})
     watching.watch.look()
     watching.watch.look()
-    said = "NVML tells no Xid events (Unknown Error): those of the kernel log count alone"
+    said = "NVML tells no Xid events of gpu0 (Unknown Error): those of the kernel log count alone"
     assert watching.told() == [Note(said)]
+
+
+@pytest.mark.parametrize("supported", [Refusal(3), 0x17])
+def test_where_nobody_listens_for_xids_the_run_must_not_pass(tmp_path: Path, supported: Any) -> None:
+    watching = Watching(tmp_path, {("nvmlDeviceGetSupportedEventTypes", 1): supported}, kernel_log=False)
+    watching.watch.look()
+    watching.watch.look()
+    (note,) = watching.told()
+    assert isinstance(note, Note)
+    assert note.trouble
+    assert note.text == (
+        "nobody listened for Xid errors of gpu1: run as root, or `sudo sysctl kernel.dmesg_restrict=0`; "
+        "NVML tells no Xid events of gpu1 (it offers none)"
+    )
+    watching.nvml.tell_xid(0, 79)
+    watching.watch.look()
+    assert isinstance(watching.told()[-1], Event), "the other one is heard"
+
+
+def test_where_nvml_tells_its_xids_the_kernel_log_may_be_closed(tmp_path: Path) -> None:
+    watching = Watching(tmp_path, kernel_log=False)
+    watching.watch.look()
+    assert watching.told() == []
 
 
 @pytest.mark.parametrize(("code", "action"), [(LOST, "Power the machine off"), (16, "Reset the GPU"), (28, "Power")])
@@ -207,18 +237,18 @@ def test_a_refusal_that_passes_is_none(tmp_path: Path, now: Callable[[float], No
 )
 def test_gpus_that_cannot_be_told_apart_are_not_watched(second: Watched, told: str) -> None:
     with pytest.raises(WatchError, match=told):
-        gpu_watch.find(FakeNvml(2), (BOTH[0], second))
+        watched.find(FakeNvml(2), (BOTH[0], second))
 
 
 def test_a_gpu_whose_uuid_nobody_knows() -> None:
     unknown = tuple(msgspec.structs.replace(gpu, uuid=None) for gpu in BOTH)
-    assert len(gpu_watch.find(FakeNvml(2), unknown)) == 2
-    assert gpu_watch.find(FakeNvml(2, {"nvmlDeviceGetUUID": Refusal(3)}), BOTH)[0].sampler is not None
+    assert len(watched.find(FakeNvml(2), unknown)) == 2
+    assert watched.find(FakeNvml(2, {"nvmlDeviceGetUUID": Refusal(3)}), BOTH)[0].sampler is not None
 
 
 def test_a_gpu_that_nvml_refuses() -> None:
     with pytest.raises(WatchError, match=r"gpu1 \(0000:02:00.0\) cannot be watched: NVML says: Unknown Error"):
-        gpu_watch.find(FakeNvml(2, {("nvmlDeviceGetUUID", 1): Refusal(UNKNOWN, "Unknown Error")}), BOTH)
+        watched.find(FakeNvml(2, {("nvmlDeviceGetUUID", 1): Refusal(UNKNOWN, "Unknown Error")}), BOTH)
 
 
 # --- the program ---
@@ -227,7 +257,7 @@ def test_a_gpu_that_nvml_refuses() -> None:
 def context(folder: Path, gpus: tuple[Watched, ...] = BOTH) -> Path:
     path = folder / "context.json"
     root = machine_root(folder / "root")
-    path.write_bytes(msgspec.json.encode(Context(str(folder), str(root), gpus, period_s=0.01)))
+    path.write_bytes(msgspec.json.encode(Context(str(folder), str(root), gpus, kernel_log=True, period_s=0.01)))
     return path
 
 

@@ -146,7 +146,7 @@ def test_after_all_that(check):
         "fails": ("fail", f"{fault.format('gpu0', 50)}\n{fault.format('gpu1', 60)}"),
         "has_a_gap": ("error", "copy on gpu1 was not measured"),
         "raises": ("error", "KeyError: 'slip'"),
-        "asserts": ("error", "AssertionError: never mind assert False"),
+        "asserts": ("error", "AssertionError: never mind"),
         "setup": ("error", "RuntimeError: a tool broke"),
         "teardown": ("error", "RuntimeError: cannot clean up"),
         "fails_and_breaks": ("fail", fault.format("gpu0", 50)),

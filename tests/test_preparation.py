@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 from machine_tree import NO_DMI, Programs, Tree, completed
 
-from acceptance import command, fixtures, preparation, profile, provenance, session
+from acceptance import command, fixtures, gpu_limits, preparation, profile, provenance, session
 from acceptance.judge.declared import DeclaredDimm, DeclaredMemory
 from acceptance.judge.limits import LimitBook
 from acceptance.judge.machine import Machine, MachineFileError
@@ -105,6 +105,14 @@ def test_more_gpus_declared_than_seen(prepare: Callable[..., Prepared], tree: Tr
     assert due(made, "gpu_pci_id_differs") == ["gpu0", "gpu1", "gpu2"]
     assert due(made, "gpu_burn_errors_float") == ["gpu0", "gpu1", "gpu2"]
     assert made.plan.gaps == ()
+
+
+def test_ecc_that_is_off_is_a_gap(
+    prepare: Callable[..., Prepared], tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree.gpu(1)
+    monkeypatch.setattr(gpu_limits, "gaps", lambda _, names: [f"{name}: ECC is off" for name in names])
+    assert prepare(profile="smoke").plan.gaps == ("gpu0: ECC is off",)
 
 
 def test_some_of_the_gpus(prepare: Callable[..., Prepared], tree: Tree) -> None:

@@ -117,7 +117,7 @@ class Given:
         self.folder = folder
         self.written: list[Body] = []
         made = msgspec.structs.replace(journals.plan(), gpus=gpus)
-        seen = machine(folder / "seen", *(device(index) for index in range(3)))
+        seen = machine(*(device(index) for index in range(3)))
         context = session.Context(mode="run", root="/", session="host-after", plan=made, inventory=seen)
         self._given = Provided(context, folder, {}, self.written.append)
 

@@ -198,7 +198,7 @@ def test_cdi_as_the_engine_is_asked() -> None:
 
 
 def test_device_nodes_and_mounts_as_the_engine_is_asked() -> None:
-    found = sdk(Grant("devices", nodes=("/dev/nvidia0",), libraries=(("/lib/libcuda.so.570", "/opt/x/libcuda.so.1"),)))
+    found = sdk(Grant("devices", nodes=("/dev/nvidia0",), files=(("/lib/libcuda.so.570", "/opt/x/libcuda.so.1"),)))
     assert found["Devices"] == [
         {"PathOnHost": "/dev/nvidia0", "PathInContainer": "/dev/nvidia0", "CgroupPermissions": "rw"}
     ]

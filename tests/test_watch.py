@@ -7,14 +7,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from runs import machine_root, until
 
 from acceptance import clock, event_log, gpu_child, journal, watch
-from acceptance.gpu_watch import Watched
 from acceptance.judge.record import Event, Note, Sample
 from acceptance.observe import event, kmsg
 from acceptance.watch import Watch, to_record
+from acceptance.watched import Watched
 
 GONE = "NVRM: Xid (PCI:0000:01:00): 79, pid=1234, name=x, GPU has fallen off the bus."
 
@@ -246,6 +247,18 @@ def test_a_child_that_ends_before_the_run_is_the_watch_s_failure(
     assert watched.failure is not None
     assert watched.failure.startswith("the watch over sensors and kernel log stopped: ")
     assert watched.failure.endswith("before the run did: no driver")
+
+
+@pytest.mark.parametrize("readable", [True, False])
+def test_the_child_is_told_whether_the_kernel_log_is_followed(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, readable: bool
+) -> None:
+    monkeypatch.setattr(gpu_child, "argv", lambda _: (sys.executable, "-c", "import time; time.sleep(60)"))
+    if not readable:
+        machine.log.unlink()
+    Watch(machine.run_dir, machine.root, GPU).stop()
+    context = msgspec.json.decode((machine.run_dir / gpu_child.CONTEXT).read_bytes())
+    assert context["kernel_log"] is readable
 
 
 def test_a_child_that_watches_is_no_failure(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:

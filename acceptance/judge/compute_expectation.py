@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from acceptance.judge import architecture, sheet
 from acceptance.judge.architecture import Architecture
 from acceptance.judge.dtype import DTYPES, gemm_names, native_dtypes
-from acceptance.judge.limits import Override, at_least
+from acceptance.judge.limits import NO_ARCHITECTURE, Override, at_least
 from acceptance.judge.sheet import LOCAL_COPY, Sheet
 
 ALL_THE_SAME = "it is measured and not judged; a [[limit]] in the machine file judges it all the same"
@@ -58,8 +58,8 @@ def _of_sheet(card: Card, own: Sheet | None, measurement: str) -> Override | Non
     return None if row is None else Override(measurement, f"sheet of {own.name}", row.limit(), card.name)
 
 
-def _unlimited(card: Card, measurement: str, reason: str) -> Override:
-    return Override(measurement, "architectures", component=card.name, unlimited=f"{reason}: {ALL_THE_SAME}")
+def _unlimited(card: Card, measurement: str, reason: str, origin: str = NO_ARCHITECTURE) -> Override:
+    return Override(measurement, origin, component=card.name, unlimited=f"{reason}: {ALL_THE_SAME}")
 
 
 def _unknown(card: Card, capability: str | None) -> str:
@@ -73,7 +73,7 @@ def _product(card: Card, measurement: str, dtype: str, known: Architecture | Non
         return _unlimited(card, measurement, _unknown(card, capability))
     share = (known.short if measurement == gemm_names(dtype)[0] else known.sustained).get(dtype)
     if share is None:
-        return _unlimited(card, measurement, known.unlimited[dtype])
+        return _unlimited(card, measurement, known.unlimited[dtype], f"architecture: {known}")
     if card.cuda_cores is None or card.max_sm_clock_mhz is None:
         return _unlimited(
             card, measurement, f"the driver does not tell how many cores {card} has, or its highest clock"

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from itertools import permutations
 
 from acceptance.judge import pcie
-from acceptance.judge.limits import Override, at_least, exactly
+from acceptance.judge.limits import NO_SHEET, Override, at_least, exactly
 from acceptance.judge.measurement import Limit
 from acceptance.judge.pair_expectation import PairSeen as PairSeen
 from acceptance.judge.pair_expectation import Side, pair_limits
 from acceptance.judge.sheet import Sheet, find
+from acceptance.judge.words import with_article
 
 # Healthy cards: V100 12.4 of 15.8 GB/s (0.79), T4 at x8 6.3 of 7.9 (0.80), A100 25.9 of 31.5 (0.82), H100 in a VM 51 of 63 (0.81), H200
 # 55.5 (0.88). One generation or half the lanes less leaves 0.51 at most.
@@ -94,7 +95,7 @@ def _nvlink(gpu: GpuSeen, sheet: Sheet | None, *, alone: bool) -> Iterator[Overr
     Where the driver lists no link there is nothing to be held against a limit, but a board that must have links is named all the same.
     """
     limit, reason = _links(gpu, sheet, alone=alone)
-    origin = f"sheet of {sheet.name}" if sheet else "model sheets"
+    origin = f"sheet of {sheet.name}" if sheet else NO_SHEET
     if limit is not None or gpu.nvlink_total:
         yield Override("nvlink_active", origin, limit, gpu.name, reason)
     if not gpu.nvlink_active:
@@ -119,11 +120,11 @@ def _links(gpu: GpuSeen, sheet: Sheet | None, *, alone: bool) -> tuple[Limit | N
         return None, f"the sheet's own number is doubtful ({doubt}): {cure}"
     bridged = 0 in sheet.nvlink.active
     if not gpu.nvlink_active and bridged:
-        return None, f"no NVLink is active: no bridge is seen, and a {sheet.name} runs without one: {cure}"
+        return None, f"no NVLink is active: no bridge is seen, and {with_article(sheet.name)} runs without one: {cure}"
     if not gpu.nvlink_active and alone:
         return None, f"no NVLink is active: one GPU alone is often given to a VM without its links: {cure}"
     where = "once it is bridged" if bridged else "on its board"
-    told = f"a {sheet.name} has {full} of its {of} NVLinks active {where}; nvlink_links in the machine file goes before this"
+    told = f"{with_article(sheet.name)} has {full} of its {of} NVLinks active {where}; nvlink_links in the machine file goes before this"
     return exactly(full, "count", told), None
 
 
@@ -133,12 +134,13 @@ def _facts(gpu: GpuSeen, sheet: Sheet | None) -> Iterator[Override]:
         doubt = sheet.doubt(key) if sheet else None
         if sheet is None or doubt:
             reason = f"the sheet's own figure is doubtful ({doubt}): {DECLARE}" if doubt else _no_sheet(gpu)
-            yield Override(name, "model sheets", component=gpu.name, unlimited=reason)
+            origin = f"sheet of {sheet.name}" if sheet else NO_SHEET
+            yield Override(name, origin, component=gpu.name, unlimited=reason)
             continue
         if key == "sm":
-            limit = exactly(sheet.sm, "count", f"a {sheet.name} has {sheet.sm} multiprocessors")
+            limit = exactly(sheet.sm, "count", f"{with_article(sheet.name)} has {sheet.sm} multiprocessors")
         else:
-            told = f"{MEMORY_SHARE:g} x {sheet.memory.gib:g} GiB of a {sheet.name}; ECC and the driver keep up to 6.5 %"
+            told = f"{MEMORY_SHARE:g} x {sheet.memory.gib:g} GiB of {with_article(sheet.name)}; ECC and the driver keep up to 6.5 %"
             limit = at_least(MEMORY_SHARE * sheet.memory.gib, "GiB", told)
         yield Override(name, f"sheet of {sheet.name}", limit, gpu.name)
 

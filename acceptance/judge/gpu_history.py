@@ -21,6 +21,9 @@ SETTLE_S = 2.0
 EBB_S = 1.0
 # Samples that are further apart than this say nothing of the time between them.
 GAP_S = 5.0
+# What helps where something is not known.
+LOOK = "look for NVRM lines in `dmesg`, and run again"
+LOAD = "run a profile with a burn, or a longer one (BURN=120)"
 # What a flag that was seen counts for at least: it was up for a moment, even in the last sample of all.
 MOMENT_S = 0.001
 
@@ -67,7 +70,7 @@ class GpuHistory:
     def _points(self, name: str) -> list[Point]:
         found = [point for point in self.points if name in point.values]
         if not found:
-            raise ValueError(f"{name} of {self.gpu} was never sampled")
+            raise ValueError(f"{name} of {self.gpu} was never sampled: {LOOK}")
         if not all(math.isfinite(value) for point in found for value in (point.least(name), point.most(name))):
             raise ValueError(f"{name} of {self.gpu} has a sample that is no finite number")
         seen = self.points[0].began_s
@@ -75,9 +78,8 @@ class GpuHistory:
             if name in point.values:
                 seen = point.boot_s
             elif point.boot_s - seen > GAP_S:
-                raise ValueError(
-                    f"{name} of {self.gpu} fell silent for more than {GAP_S:g} s while others were sampled"
-                )
+                told = f"{name} of {self.gpu} fell silent for more than {GAP_S:g} s while others were sampled"
+                raise ValueError(f"{told}: {LOOK}")
         return found
 
     def offers(self, name: str) -> bool:
@@ -103,7 +105,8 @@ class GpuHistory:
             raise ValueError(f"{name} of {self.gpu} has one sample: growth needs two")
         values = [value for point in found for value in (point.least(name), point.most(name))]
         if values != sorted(values):
-            raise ValueError(f"{name} of {self.gpu} fell: the counter was reset, so its growth is not known")
+            told = f"{name} of {self.gpu} fell: the counter was reset, so its growth is not known"
+            raise ValueError(f"{told}: {LOOK}")
         return values[-1] - values[0]
 
     def seconds(self, flag: str) -> float:
@@ -133,7 +136,7 @@ class GpuHistory:
         self._points(name)
         values = [point.least(name) for point in self._in_full_use() if name in point.values]
         if not values:
-            raise ValueError(f"{self.gpu} was never in full use while {name} was sampled")
+            raise ValueError(f"{self.gpu} was never in full use while {name} was sampled: {LOAD}")
         return min(values)
 
     def _in_full_use(self) -> Iterator[Point]:
@@ -168,6 +171,12 @@ class GpuHistory:
         if not steps:
             raise ValueError(f"{self.gpu} has fewer than two samples")
         return steps[len(steps) // 2]
+
+    def slow_step(self, begin_s: float, end_s: float) -> float | None:
+        """The time in seconds that 95 of 100 steps between two moments keep to, while every sample was kept; None for no step at all."""
+        stamps = [point.boot_s for point in self.points if not point.span_s and begin_s <= point.boot_s <= end_s]
+        steps = sorted(after - before for before, after in pairwise(stamps))
+        return steps[math.ceil(0.95 * len(steps)) - 1] if steps else None
 
 
 def histories(entries: Iterable[Entry]) -> dict[str, GpuHistory]:

@@ -11,6 +11,9 @@ import msgspec
 
 from acceptance.judge.measurement import Limit
 
+# The origins of what cannot be judged because nothing is known of the GPU's model. What is left unjudged on purpose has another.
+NO_SHEET, NO_ARCHITECTURE = "model sheets", "architectures"
+
 
 class LimitFileError(Exception):
     """A limits file of rigproof's own is wrong; the message names file and key."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from acceptance.judge.limits import Override, at_least, exactly
+from acceptance.judge.limits import NO_SHEET, Override, at_least, exactly
 from acceptance.judge.sheet import Sheet
+from acceptance.judge.words import with_article
 
 # Over NVLink, against copies through the host: 3090 Ti 8.5 times, H100 9.7, A100 12. The least that can be, one V100 link beside a whole
 # Gen3 x16, is above 2 still.
@@ -48,24 +49,25 @@ def pair_limits(first: Side, second: Side, seen: PairSeen | None) -> Iterator[Ov
 
 
 def _supported(first: Side, second: Side, seen: PairSeen | None) -> Override:
-    component, origin = f"{first.name}->{second.name}", "model sheets"
+    component, origin = f"{first.name}->{second.name}", NO_SHEET
     sheets = [side.sheet for side in (first, second) if side.sheet is not None]
 
-    def unlimited(reason: str) -> Override:
+    def unlimited(reason: str, by: str = origin) -> Override:
         told = f"{reason}: declare p2p in a [[gpu_pair]] of the machine file"
-        return Override("p2p_supported", origin, component=component, unlimited=told)
+        return Override("p2p_supported", by, component=component, unlimited=told)
 
     def held(value: int, basis: str) -> Override:
         return Override("p2p_supported", origin, exactly(value, "count", basis), component)
 
     for sheet in sheets:
         if doubt := sheet.doubt("p2p"):
-            return unlimited(f"whether a {sheet.name} has peer-to-peer access is doubtful ({doubt})")
+            return unlimited(
+                f"whether {with_article(sheet.name)} has peer-to-peer access is doubtful ({doubt})",
+                f"sheet of {sheet.name}",
+            )
     for sheet in sheets:
         if sheet.p2p == "no":
-            told = (
-                f"a {sheet.name} has no peer-to-peer access: early drivers advertised it there and delivered wrong data"
-            )
+            told = f"{with_article(sheet.name)} has no peer-to-peer access: early drivers advertised it there and delivered wrong data"
             return held(0, f"{told}; `p2p = true` in a [[gpu_pair]] of the machine file allows it")
     for side in (first, second):
         if side.sheet is None:
@@ -80,9 +82,9 @@ def _supported(first: Side, second: Side, seen: PairSeen | None) -> Override:
         )
     if seen is None:
         return unlimited(
-            f"a {model.name} has peer-to-peer access over an NVLink bridge only, and NVLinks are not known"
+            f"{with_article(model.name)} has peer-to-peer access over an NVLink bridge only, and NVLinks are not known"
         )
-    told = f"a {model.name} has peer-to-peer access over an NVLink bridge only"
+    told = f"{with_article(model.name)} has peer-to-peer access over an NVLink bridge only"
     return held(1, f"{told}, and there is one") if seen.nvlinks else held(0, f"{told}, and none is seen")
 
 

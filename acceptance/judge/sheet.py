@@ -95,9 +95,9 @@ class Sheet(Strict, frozen=True):
     """One GPU model. `source` says in one sentence where its figures are from.
 
     `boost_mhz` is the clock that the peaks go by, `nvml_max_sm_mhz` the highest that NVML names. `p2p` is whether two such cards can
-    read each other's memory: "bridge" means over an NVLink bridge only. `half_rate` marks tensor cores that run at half their rate
-    with FP32 accumulation. `doubtful` names facts on which sources differ, and `exempt` peaks that do not follow SM x clock x
-    operations per clock, each with the reason.
+    read each other's memory: "bridge" means over an NVLink bridge only. `ecc`: it leaves the factory with ECC on. `half_rate` marks
+    tensor cores that run at half their rate with FP32 accumulation. `doubtful` names facts on which sources differ, and `exempt` peaks
+    that do not follow SM x clock x operations per clock, each with the reason.
     """
 
     name: Text
@@ -118,6 +118,7 @@ class Sheet(Strict, frozen=True):
     nvml_max_sm_mhz: Figure | None = None
     pcie_gen: Count | None = None
     pcie_width: Count | None = None
+    ecc: bool = False
     half_rate: bool = False
     thermal: SheetThermal | None = None
     nvlink: SheetNvLink | None = None

@@ -51,6 +51,12 @@ class CudaCard:
         torch.cuda.empty_cache()
         return int(MEMORY_SHARE * torch.cuda.mem_get_info()[0])
 
+    def whole_bytes(self) -> int:
+        """All the memory that the GPU has."""
+        import torch
+
+        return int(torch.cuda.mem_get_info()[1])
+
 
 def found() -> dict[str, Any]:
     """Which GPU this is and what drives it, for the record; CardError where torch or a GPU is missing."""

@@ -44,6 +44,7 @@ from acceptance.loads import copy_pattern, elementwise, numa
 from acceptance.loads.copy_pattern import WORD
 from acceptance.loads.copy_tally import Tally, Transfer, repeat
 from acceptance.loads.durations import seconds
+from acceptance.loads.gpu_card import CardError, found
 from acceptance.loads.gpu_transfers import Alone, Beside, Paged, ToDevice, ToGpu, ToHost
 from acceptance.loads.memory_bandwidth import ArraysError, available_bytes
 from acceptance.loads.protocol import Output
@@ -195,20 +196,16 @@ class Course:
 
 
 def run(options: argparse.Namespace, output: Output) -> None:
-    """All paths from the first to the last reading; raises CopyError, NumaError, and RuntimeError for what CUDA and torch say."""
-    parameters: dict[str, Any] = {"seconds": options.seconds, "mib": options.mib}
+    """All paths from first to last reading; raises CardError, CopyError, NumaError, and RuntimeError for what CUDA and torch say."""
+    card = found()
+    parameters: dict[str, Any] = {"seconds": options.seconds, "mib": options.mib, **card}
     if options.inject is not None:
         parameters["inject"] = options.inject
     output.hello(NAME, parameters)
-    try:
-        import torch
-    except ImportError as error:
-        raise CopyError(f"torch cannot be loaded ({error})") from None
-    if not torch.cuda.is_available():
-        raise CopyError("torch sees no GPU that it can use")
+    import torch
+
     about = torch.cuda.get_device_properties(0)
-    versions = f"torch {torch.__version__}, CUDA {torch.version.cuda}"
-    output.note(f"{about.name}, compute capability {about.major}.{about.minor}, {versions}")
+    output.note(f"{card['gpu']}, compute capability {card['capability']}, {card['library']}")
     output.note(numa.settle(numa.pci_address(about.pci_domain_id, about.pci_bus_id, about.pci_device_id)))
     others = range(1, torch.cuda.device_count())
     peers = [index for index in others if torch.cuda.can_device_access_peer(0, index)]
@@ -238,7 +235,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error(str(error))
     try:
         run(options, Output(sys.stdout))
-    except (CopyError, numa.NumaError, RuntimeError) as error:
+    except (CardError, CopyError, numa.NumaError, RuntimeError) as error:
         print(f"{NAME}: {(str(error) or type(error).__name__).splitlines()[0]}", file=sys.stderr)
         return 1
     return 0

@@ -9,13 +9,18 @@ gives the products to cuBLAS. What the GPU does not have itself is said to be ab
 
 First, for each format: the first products are made and verified (`gpu_gemm_verification`); the GPU rests for half a second; then products
 fill a tenth of a second: `gemm_<d>_short`, TFLOP/s. Then, where asked, the table by size. Then, for each format, products without a
-pause for `--seconds`: `gemm_<d>`, TFLOP/s, is the mean over the last half, when clocks, power and heat have come to a balance. The last
-product of the tenth of a second and that of the sustained load are compared with the first, bit for bit: the same operands and library
-give the same bits. `gemm_<d>_miscompares` counts the products found wrong, of the up to four that are checked.
+pause for `--seconds`: `gemm_<d>`, TFLOP/s, is the mean over the last half, when clocks, power and heat have come to a balance.
+
+The same operands and library give the same bits, so later products are compared with the first. One format has the GPU's memory at a
+time. In its first turn the last product of the tenth of a second is compared with the first bit for bit. Before the sustained load the
+operands are made again from the seed and the first product again: its digest (64 bits of all elements and their places) must be that of
+the first. The last product of the sustained load is compared with that one bit for bit. `gemm_<d>_miscompares` counts the products found
+wrong, of the up to five that are checked.
 
 Times are the GPU's own (CUDA events), 2 n^3 operations a product; verifying is never inside them. At 8192, the size that is judged, a
 product takes 0.3 ms at 4 PFLOP/s and giving it 0.02 ms: no GPU waits for the processor. What is not measured: rectangular shapes, batches,
-other inputs (zeros are up to a third faster), sparsity; and what is not verified: products between the first and the last.
+other inputs (zeros are up to a third faster), sparsity; and what is not verified: products between the first and the last. On a GPU
+whose whole memory is too small for one format at 8192, 4096 is judged instead, under the same names: `size` and a note say so.
 
 Exit status: 0 when it ran whole, whatever it found (the readings say what); 1 when the GPU or torch cannot be used or fails, with one
 sentence on standard error and no end line; 2 for arguments that cannot be used.
@@ -35,7 +40,7 @@ from acceptance.loads.durations import seconds
 from acceptance.loads.gpu_card import CardError, CudaCard, found
 from acceptance.loads.gpu_dtypes import DTYPES, Dtype
 from acceptance.loads.gpu_gemm_table import LARGEST, sizes
-from acceptance.loads.gpu_gemm_worker import Order, Worker, absent
+from acceptance.loads.gpu_gemm_worker import Order, Worker, absent, fitting
 from acceptance.loads.protocol import Output
 
 NAME = "gpu_gemm"
@@ -83,11 +88,14 @@ def arguments() -> argparse.ArgumentParser:
 
 def run(options: argparse.Namespace, output: Output) -> None:
     """From the GPU's name to the last reading; raises CardError, and RuntimeError for what CUDA and torch say."""
-    card = found()
+    card, own = found(), CudaCard()
+    major, minor = map(int, card["capability"].split("."))
+    offered = [dtype for dtype in options.dtypes if dtype.missing((major, minor)) is None]
+    size = fitting(offered, options.size, own.whole_bytes())
     parameters: dict[str, Any] = {
         "dtypes": [dtype.short for dtype in options.dtypes],
         "seconds": options.seconds,
-        "size": options.size,
+        "size": size,
         "table": list(options.table),
         "inputs": INPUTS,
         **card,
@@ -95,16 +103,16 @@ def run(options: argparse.Namespace, output: Output) -> None:
     if options.inject is not None:
         parameters["inject"] = options.inject
     output.hello(NAME, parameters)
+    if size != options.size:
+        output.note(f"{size} is judged, not {options.size}: the GPU's memory is too small for one format of that size")
     from acceptance.loads.gpu_gemm_verification import Trial
     from acceptance.loads.gpu_product import normal, settings
 
     settings()
-    major, minor = map(int, card["capability"].split("."))
-    offered = absent(output, options.dtypes, (major, minor))
-    order = Order(offered, options.seconds, options.size, options.table, options.inject)
+    order = Order(absent(output, options.dtypes, (major, minor)), options.seconds, size, options.table, options.inject)
     Worker(
         order,
-        CudaCard(),
+        own,
         output,
         lambda dtype, size: Trial(dtype, size, "cuda"),
         lambda dtype, size: normal(dtype, size, "cuda").multiply,

@@ -10,7 +10,7 @@ from acceptance.loads.gpu_card import Card, take, times_for
 from acceptance.loads.gpu_dtypes import Dtype
 
 COLUMNS = ("n", "TFLOP/s")
-SIZES = tuple(2**power for power in range(7, 16))
+SIZES = tuple(2**power for power in range(7, 16))  # as builders publish them, a row each
 LARGEST = 32768
 _ROW_S = 0.05
 _TOO_LONG_S = 3.0  # a size whose warm-up and one timed product take longer is left out

@@ -4,6 +4,9 @@ One row at random of each of 64 equal bands of rows is computed again on the pro
 back: whatever spoils a band of 128 rows (of 8192) in any column is seen, and single wrong elements outside the sampled rows are not.
 Elements that are no number or infinite are looked for in the whole result. Later products are compared with the first whole, bit for bit,
 by the GPU. How much a sampled element may differ is derived in `gpu_dtypes`.
+
+Between its turns a format holds no memory. Of its first product the digest is kept; in its next turn the operands are made again from the
+same seed, the product is made again, and its digest must be that of the first. Then it stands for the first in comparisons bit for bit.
 """
 
 from __future__ import annotations
@@ -78,12 +81,13 @@ def judged(product: Product, kind: str) -> tuple[dict[str, Any] | None, str]:
 
 
 class Trial:
-    """One format under test: its judged product, what is known of it, and the comparison of every later one."""
+    """One format under test: its judged product while it has its turn, what is known of it, and the comparison of every later one."""
 
     def __init__(self, dtype: Dtype, size: int, device: str) -> None:
         self._dtype, self._size, self._device = dtype, size, device
-        self._product = normal(dtype, size, device)
+        self._product: Any = normal(dtype, size, device)  # None between turns, as the first is
         self._first: Tensor = None
+        self._digest = ""
 
     def multiply(self) -> None:
         """Give the device one product to make."""
@@ -91,12 +95,11 @@ class Trial:
 
     def verify(self) -> Verified:
         """Make the first product, keep it, and check it; then one of whole numbers, unless the first was of such (int8)."""
-        spoil(self._product.result)
-        self._product.multiply()
-        self._first = self._product.result.clone()
+        self._keep()
+        self._digest = digest(self._first)
         found, told = judged(self._product, "normal")
         findings = [found]
-        notes = [f"normal-random operands: {told}; digest of the result {digest(self._first)}"]
+        notes = [f"normal-random operands: {told}; digest of the result {self._digest}"]
         if not self._dtype.exact:
             second = whole(self._dtype, self._size, self._device)
             spoil(second.result)
@@ -105,6 +108,23 @@ class Trial:
             findings.append(found)
             notes.append(f"whole numbers up to {self._dtype.largest(self._size)}: {told}")
         return Verified(tuple(one for one in findings if one is not None), tuple(notes))
+
+    def release(self) -> None:
+        """Give the memory back; `again` comes before the next product."""
+        self._product = self._first = None
+
+    def again(self) -> dict[str, Any] | None:
+        """Make operands and first product again, after `release`; how its digest differs from that of the first, None when it does not."""
+        self._product = normal(self._dtype, self._size, self._device)
+        self._keep()
+        got = digest(self._first)
+        return None if got == self._digest else {"expected": self._digest, "got": got, **odd(self._first)}
+
+    def _keep(self) -> None:
+        """Make a product over a spoiled buffer, and keep it as the first."""
+        spoil(self._product.result)
+        self._product.multiply()
+        self._first = self._product.result.clone()
 
     def spoil(self) -> None:
         """Overwrite the result, so that the next comparison is of a product made after this."""

@@ -14,6 +14,8 @@ from acceptance.loads.gpu_pace import settled, sustain
 from acceptance.loads.protocol import Output
 
 COMPONENT = "gpu0"
+SMALLER = 4096  # the size that is judged on a GPU too small for the one asked for
+ROOM = 0.75  # of all of the GPU's memory at most: the driver, the library and a display have the rest
 GEMM_NAMES = ("gemm_{}_short", "gemm_{}", "gemm_{}_miscompares")
 COOL_S = 0.5
 SHORT_S = 0.1
@@ -40,6 +42,12 @@ class Trial(Protocol):
 
     def verify(self) -> Checked:
         """Make and check the first products."""
+
+    def release(self) -> None:
+        """Give the memory back."""
+
+    def again(self) -> dict[str, Any] | None:
+        """Make the first product again, and say how it differs from what it was; None when it does not."""
 
     def spoil(self) -> None:
         """Overwrite the result."""
@@ -71,6 +79,19 @@ class _Course:
     spent_s: dict[str, float] = field(default_factory=dict)
 
 
+def needs(dtypes: Sequence[Dtype], size: int) -> int:
+    """Bytes that the hungriest of the formats takes while it is verified: two products and the first result."""
+    return max((2 * dtype.bytes_needed(size) + dtype.result_bytes * size**2 for dtype in dtypes), default=0)
+
+
+def fitting(dtypes: Sequence[Dtype], size: int, whole_bytes: int) -> int:
+    """The size that is judged on a GPU with so much memory: the one asked for, or 4096 where a single format of that would not fit.
+
+    What others hold of the memory does not count: a GPU that is in use is to be freed, not measured with less.
+    """
+    return size if needs(dtypes, size) <= ROOM * whole_bytes else min(size, SMALLER)
+
+
 class Worker:
     """Runs an order on a card and says what it finds as soon as it is found."""
 
@@ -90,23 +111,25 @@ class Worker:
         self._said_s = 0.0
 
     def run(self) -> None:
-        """Every format cool, one after the other; then the tables; then every format until it settles. Raises CardError."""
-        needed = sum(
-            dtype.bytes_needed(self._order.size) + dtype.result_bytes * self._order.size**2
-            for dtype in self._order.dtypes
-        )
-        needed += max((dtype.bytes_needed(self._order.size) for dtype in self._order.dtypes), default=0)
-        free = self._card.free_bytes()
+        """Every format cool, one after the other; then the tables; then every format until it settles. Raises CardError.
+
+        One format has the memory at a time.
+        """
+        needed, free = needs(self._order.dtypes, self._order.size), self._card.free_bytes()
         if needed > free:
             raise CardError(
                 f"the matrices need {needed / 2**30:.1f} GiB of the GPU's memory and {free / 2**30:.1f} GiB are free:"
-                " end what uses the GPU, or ask for fewer formats"
+                " end what uses the GPU"
             )
-        courses = [self._begin(dtype) for dtype in self._order.dtypes]
+        courses = []
+        for dtype in self._order.dtypes:
+            courses.append(self._begin(dtype))
+            courses[-1].trial.release()
         for course in courses:
             self._table(course)
         for turn, course in enumerate(courses):
             self._sustain(course, turn * self._order.seconds)
+            course.trial.release()
 
     def _work(self, multiply: Callable[[], None]) -> Callable[[], None]:
         """One product, as it counts: made twice where slowness is injected."""
@@ -168,6 +191,14 @@ class Worker:
                 self._said_s = now_s
                 self._output.progress(round(now_s, 1), whole_s)
 
+        began = self._clock()
+        found = course.trial.again()
+        if found is not None:
+            self._miscompare(course, {"check": "again", **found})
+            course.right = False
+        elif not course.right:
+            course.wrong += 1
+        course.spent_s["made again"] = self._clock() - began
         began = self._clock()
         course.trial.spoil()
         marks = sustain(self._card, self._work(course.trial.multiply), order.seconds, course.one_s, tick)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from acceptance.observe import sysfs
@@ -35,7 +35,8 @@ class Board:
     """The board and the system. What is not given is None.
 
     `serial` is for root only. `nvidia_driver` is the version of the loaded kernel module, None when it is not loaded. `secure_boot` is
-    None on a machine that was not started through UEFI.
+    None on a machine that was not started through UEFI. `gpu_nodes` is each GPU's device node by its PCI address, as the driver numbers
+    them; empty where it does not show that.
     """
 
     vendor: str | None
@@ -54,6 +55,7 @@ class Board:
     nouveau_loaded: bool
     nvidia_driver: str | None
     device_nodes: tuple[DeviceNode, ...]
+    gpu_nodes: dict[str, str] = field(default_factory=dict)
 
 
 def read(root: Path = Path("/")) -> Board:
@@ -79,7 +81,18 @@ def read(root: Path = Path("/")) -> Board:
         nouveau_loaded=_loaded(root, "nouveau"),
         nvidia_driver=_nvidia_driver(root),
         device_nodes=_device_nodes(root),
+        gpu_nodes=nodes_by_address(root),
     )
+
+
+def nodes_by_address(root: Path = Path("/")) -> dict[str, str]:
+    """Each GPU's device node by its PCI address, as the driver numbers them."""
+    found = {}
+    for folder in sysfs.entries(root / "proc/driver/nvidia/gpus"):
+        match = re.search(r"^Device Minor:\s*(\d+)\s*$", sysfs.text(folder / "information") or "", re.MULTILINE)
+        if match:
+            found[folder.name.lower()] = f"/dev/nvidia{match[1]}"
+    return found
 
 
 def _filled_in(path: Path) -> str | None:

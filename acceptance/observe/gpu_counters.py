@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from acceptance.observe import nvlink
-from acceptance.observe.nvml_call import Field, ask, field, fields
+from acceptance.observe.nvml_call import Field, field, told, told_fields
 
 # nvml.h: nvmlMemoryErrorType_t and nvmlEccCounterType_t; nvmlPageRetirementCause_t.
 _CORRECTED, _UNCORRECTED = 0, 1
@@ -34,7 +34,7 @@ _Function = Callable[[Any, Any], int | None]
 
 @dataclass(frozen=True, slots=True)
 class GpuCounters:
-    """Counters and states of health. None: NVML does not offer it.
+    """Counters and states of health. None: NVML does not offer it, or refuses it.
 
     `ecc_*` count memory errors of the whole device since the driver was loaded, `ecc_*_total` over its life. `remapped_*` are rows,
     `retired_*` pages. `nvlink_*` are sums over the active links; None where one of them does not tell, or none is active.
@@ -66,9 +66,9 @@ def wanted(nvml: Any, links: Sequence[int]) -> list[Field]:
 def read(nvml: Any, handle: Any, links: Sequence[int]) -> GpuCounters:
     """The counters of one GPU, in one call where its driver has them as fields; `links` are its active NVLinks.
 
-    Raises the binding's NVMLError when it does not answer.
+    Raises the binding's NVMLError when it is lost.
     """
-    return found_in(nvml, handle, links, fields(nvml, handle, wanted(nvml, links)))
+    return found_in(nvml, handle, links, told_fields(nvml, handle, wanted(nvml, links)))
 
 
 def found_in(nvml: Any, handle: Any, links: Sequence[int], values: dict[Field, float]) -> GpuCounters:
@@ -88,12 +88,12 @@ def found_in(nvml: Any, handle: Any, links: Sequence[int], values: dict[Field, f
 
 
 def _ecc(kind: int, counter: int) -> _Function:
-    return lambda nvml, handle: ask(nvml, "nvmlDeviceGetTotalEccErrors", handle, kind, counter)
+    return lambda nvml, handle: told(nvml, "nvmlDeviceGetTotalEccErrors", handle, kind, counter)
 
 
 def _remapped(place: int) -> _Function:
     def asked(nvml: Any, handle: Any) -> int | None:
-        rows = ask(nvml, "nvmlDeviceGetRemappedRows", handle)
+        rows = told(nvml, "nvmlDeviceGetRemappedRows", handle)
         return None if rows is None else rows[place]
 
     return asked
@@ -101,7 +101,7 @@ def _remapped(place: int) -> _Function:
 
 def _retired(cause: int) -> _Function:
     def asked(nvml: Any, handle: Any) -> int | None:
-        pages = ask(nvml, "nvmlDeviceGetRetiredPages", handle, cause)
+        pages = told(nvml, "nvmlDeviceGetRetiredPages", handle, cause)
         return None if pages is None else len(pages)
 
     return asked
@@ -118,6 +118,6 @@ _FUNCTIONS: dict[str, _Function] = {
     "remap_failed": _remapped(3),
     "retired_single": _retired(_SINGLE),
     "retired_double": _retired(_DOUBLE),
-    "retired_pending": lambda nvml, handle: ask(nvml, "nvmlDeviceGetRetiredPagesPendingStatus", handle),
-    "pcie_replays": lambda nvml, handle: ask(nvml, "nvmlDeviceGetPcieReplayCounter", handle),
+    "retired_pending": lambda nvml, handle: told(nvml, "nvmlDeviceGetRetiredPagesPendingStatus", handle),
+    "pcie_replays": lambda nvml, handle: told(nvml, "nvmlDeviceGetPcieReplayCounter", handle),
 }

@@ -16,26 +16,34 @@ _XID = 8  # nvml.h, nvmlEventTypeXidCriticalError
 
 
 class XidListener:
-    """Listens to GPUs, named by their PCI addresses. `deaf` says why it hears nothing more, None while it does."""
+    """Listens to GPUs, named by their PCI addresses. `deaf` says by address why it hears nothing of a GPU; the others are heard."""
 
     def __init__(self, nvml: Any) -> None:
-        self.deaf: str | None = None
+        self.deaf: dict[str, str] = {}
         self._nvml = nvml
         self._set: Any = None
         self._addresses: dict[object, str] = {}
+        self._heard: list[str] = []
 
     def listen(self, handles: Mapping[str, Any]) -> None:
         """Listen to these GPUs and no others: a set of events that holds a lost one tells of no other."""
         self.close()
         self._addresses |= {_key(handle): address for address, handle in handles.items()}
-        try:
-            for handle in handles.values():
-                if (ask(self._nvml, "nvmlDeviceGetSupportedEventTypes", handle) or 0) & _XID:
-                    if self._set is None:
-                        self._set = self._nvml.nvmlEventSetCreate()
-                    self._nvml.nvmlDeviceRegisterEvents(handle, _XID, self._set)
-        except self._nvml.NVMLError as refusal:
-            self._give_up(refusal)
+        for address, handle in handles.items():
+            try:
+                self._register(address, handle)
+            except self._nvml.NVMLError as refusal:
+                if refusal.value not in LOST:  # that it is lost, its readings say
+                    self.deaf[address] = str(refusal)
+
+    def _register(self, address: str, handle: Any) -> None:
+        if not (ask(self._nvml, "nvmlDeviceGetSupportedEventTypes", handle) or 0) & _XID:
+            self.deaf[address] = "it offers none"
+            return
+        if self._set is None:
+            self._set = self._nvml.nvmlEventSetCreate()
+        self._nvml.nvmlDeviceRegisterEvents(handle, _XID, self._set)
+        self._heard.append(address)
 
     def hear(self) -> list[tuple[int, str | None]]:
         """What was told since the last time, at most AT_ONCE events: each Xid's number, and the address of its GPU where it is known."""
@@ -56,10 +64,10 @@ class XidListener:
         if self._set is not None:
             with contextlib.suppress(self._nvml.NVMLError):
                 self._nvml.nvmlEventSetFree(self._set)
-            self._set = None
+        self._set, self._heard = None, []
 
     def _give_up(self, refusal: Exception) -> None:
-        self.deaf = f"NVML tells no Xid events ({refusal})"
+        self.deaf |= dict.fromkeys(self._heard, str(refusal))
         self.close()
 
 

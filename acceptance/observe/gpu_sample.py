@@ -138,11 +138,7 @@ class Sampler:
             yield "reason_unknown", float(bits & ~sum(REASONS.values()) != 0)
 
     def _counters(self, values: dict[Field, float]) -> Iterator[tuple[str, float]]:
-        try:
-            found = gpu_counters.found_in(self.nvml, self.handle, self.links, values)
-        except self.nvml.NVMLError as refusal:
-            self._keep(refusal)
-            return
+        found = gpu_counters.found_in(self.nvml, self.handle, self.links, values)
         yield from ((name, float(value)) for name, value in asdict(found).items() if value is not None)
 
     def _fields(self, wanted: list[Field]) -> dict[Field, float]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from acceptance.observe import sysfs
-from acceptance.observe.nvml_call import NOT_FOUND, ask, field, fields, text
+from acceptance.observe.nvml_call import field, fields, spared, text, told
 
 # nvml.h: nvmlClockType_t, nvmlTemperatureThresholds_t, nvmlAffinityScope_t.
 SM, MEMORY = 1, 2
@@ -36,7 +36,7 @@ class GpuProcess:
 
 @dataclass(frozen=True, slots=True)
 class GpuTraits:
-    """What a GPU is and how it is set up. None: NVML does not offer it.
+    """What a GPU is and how it is set up. None: NVML does not offer it, or refuses it.
 
     `compute_capability` is "9.0". Clocks are MHz, power limits W, temperatures degC (absolute; from Ada on often not offered).
     `max_link_gen` is what the GPU alone can do, `max_link_*_here` what GPU and slot can do together. `power_limit_w` is the limit that
@@ -69,50 +69,50 @@ class GpuTraits:
     fabric_state: str | None
     fabric_status: int | None
     virtualised: bool | None
-    compute_processes: tuple[GpuProcess, ...]
-    graphics_processes: tuple[GpuProcess, ...]
+    compute_processes: tuple[GpuProcess, ...] | None
+    graphics_processes: tuple[GpuProcess, ...] | None
     memory_thermometer: bool | None = None
 
 
 def read(nvml: Any, handle: Any, proc: Path = Path("/proc")) -> GpuTraits:
-    """The traits of one GPU. Raises the binding's NVMLError when it does not answer."""
-    capability = ask(nvml, "nvmlDeviceGetCudaComputeCapability", handle)
-    mig, ecc = ask(nvml, "nvmlDeviceGetMigMode", handle), ask(nvml, "nvmlDeviceGetEccMode", handle)
+    """The traits of one GPU. Raises the binding's NVMLError when it is lost."""
+    capability = told(nvml, "nvmlDeviceGetCudaComputeCapability", handle)
+    mig, ecc = told(nvml, "nvmlDeviceGetMigMode", handle), told(nvml, "nvmlDeviceGetEccMode", handle)
     state, status = _fabric(nvml, handle)
     return GpuTraits(
         compute_capability=f"{capability[0]}.{capability[1]}" if capability else None,
-        cuda_cores=ask(nvml, "nvmlDeviceGetNumGpuCores", handle),
-        max_sm_clock_mhz=_float(ask(nvml, "nvmlDeviceGetMaxClockInfo", handle, SM)),
-        max_memory_clock_mhz=_float(ask(nvml, "nvmlDeviceGetMaxClockInfo", handle, MEMORY)),
-        memory_bus_bits=ask(nvml, "nvmlDeviceGetMemoryBusWidth", handle),
-        max_link_gen=ask(nvml, "nvmlDeviceGetGpuMaxPcieLinkGeneration", handle),
-        max_link_gen_here=ask(nvml, "nvmlDeviceGetMaxPcieLinkGeneration", handle),
-        max_link_width_here=ask(nvml, "nvmlDeviceGetMaxPcieLinkWidth", handle),
-        power_limit_w=_thousandth(ask(nvml, "nvmlDeviceGetEnforcedPowerLimit", handle)),
-        power_limit_default_w=_thousandth(ask(nvml, "nvmlDeviceGetPowerManagementDefaultLimit", handle)),
+        cuda_cores=told(nvml, "nvmlDeviceGetNumGpuCores", handle),
+        max_sm_clock_mhz=_float(told(nvml, "nvmlDeviceGetMaxClockInfo", handle, SM)),
+        max_memory_clock_mhz=_float(told(nvml, "nvmlDeviceGetMaxClockInfo", handle, MEMORY)),
+        memory_bus_bits=told(nvml, "nvmlDeviceGetMemoryBusWidth", handle),
+        max_link_gen=told(nvml, "nvmlDeviceGetGpuMaxPcieLinkGeneration", handle),
+        max_link_gen_here=told(nvml, "nvmlDeviceGetMaxPcieLinkGeneration", handle),
+        max_link_width_here=told(nvml, "nvmlDeviceGetMaxPcieLinkWidth", handle),
+        power_limit_w=_thousandth(told(nvml, "nvmlDeviceGetEnforcedPowerLimit", handle)),
+        power_limit_default_w=_thousandth(told(nvml, "nvmlDeviceGetPowerManagementDefaultLimit", handle)),
         max_temperature_c=threshold(nvml, handle, GPU_MAX),
         slowdown_temperature_c=threshold(nvml, handle, SLOWDOWN),
         shutdown_temperature_c=threshold(nvml, handle, SHUTDOWN),
         memory_max_temperature_c=threshold(nvml, handle, MEMORY_MAX),
         mig_enabled=_flag(mig[0] if mig else None),
-        compute_mode=_COMPUTE_MODES.get(ask(nvml, "nvmlDeviceGetComputeMode", handle)),
-        display_active=_flag(ask(nvml, "nvmlDeviceGetDisplayActive", handle)),
-        persistence=_flag(ask(nvml, "nvmlDeviceGetPersistenceMode", handle)),
+        compute_mode=_COMPUTE_MODES.get(told(nvml, "nvmlDeviceGetComputeMode", handle)),
+        display_active=_flag(told(nvml, "nvmlDeviceGetDisplayActive", handle)),
+        persistence=_flag(told(nvml, "nvmlDeviceGetPersistenceMode", handle)),
         ecc_enabled=_flag(ecc[0] if ecc else None),
         numa_node=_node(nvml, handle),
-        cpu_affinity=_bits(ask(nvml, "nvmlDeviceGetCpuAffinity", handle, _CPU_WORDS)) or None,
+        cpu_affinity=_bits(told(nvml, "nvmlDeviceGetCpuAffinity", handle, _CPU_WORDS)) or None,
         fabric_state=state,
         fabric_status=status,
-        virtualised=_flag(ask(nvml, "nvmlDeviceGetVirtualizationMode", handle)),
+        virtualised=_flag(told(nvml, "nvmlDeviceGetVirtualizationMode", handle)),
         compute_processes=_processes(nvml, "nvmlDeviceGetComputeRunningProcesses", handle, proc),
         graphics_processes=_processes(nvml, "nvmlDeviceGetGraphicsRunningProcesses", handle, proc),
-        memory_thermometer=bool(fields(nvml, handle, field(nvml, "MEMORY_TEMP"))),
+        memory_thermometer=spared(nvml, lambda: bool(fields(nvml, handle, field(nvml, "MEMORY_TEMP")))),
     )
 
 
 def threshold(nvml: Any, handle: Any, kind: int) -> float | None:
     """One of the GPU's absolute temperature limits in degC."""
-    return _float(ask(nvml, "nvmlDeviceGetTemperatureThreshold", handle, kind))
+    return _float(told(nvml, "nvmlDeviceGetTemperatureThreshold", handle, kind))
 
 
 def _float(found: int | None) -> float | None:
@@ -134,7 +134,7 @@ def _bits(words: Iterable[int] | None) -> tuple[int, ...]:
 
 def _node(nvml: Any, handle: Any) -> int | None:
     """The NUMA node of the GPU's slot; None where NVML names several. (`nvmlDeviceGetNumaNodeId` is of memory that is a node itself.)"""
-    nodes = _bits(ask(nvml, "nvmlDeviceGetMemoryAffinity", handle, _NODE_WORDS, _SCOPE_NODE))
+    nodes = _bits(told(nvml, "nvmlDeviceGetMemoryAffinity", handle, _NODE_WORDS, _SCOPE_NODE))
     return nodes[0] if len(nodes) == 1 else None
 
 
@@ -142,27 +142,24 @@ def _fabric(nvml: Any, handle: Any) -> tuple[str | None, int | None]:
     """State and status of the GPU in its NVLink fabric, from the newer call or the one that it replaced."""
     for function, record in _FABRIC:
         if (kind := getattr(nvml, record, None)) is not None:
-            told = kind()
-            if ask(nvml, function, handle, ctypes.byref(told)) is not None:
-                return _FABRIC_STATES.get(told.state), told.status
+            found = kind()
+            if told(nvml, function, handle, ctypes.byref(found)) is not None:
+                return _FABRIC_STATES.get(found.state), found.status
     return None, None
 
 
-def _processes(nvml: Any, function: str, handle: Any, proc: Path) -> tuple[GpuProcess, ...]:
+def _processes(nvml: Any, function: str, handle: Any, proc: Path) -> tuple[GpuProcess, ...] | None:
     # By version: the binding's function without one raises what is no NVMLError where the driver is older than it.
-    found = ask(nvml, f"{function}_v3", handle)
+    found = told(nvml, f"{function}_v3", handle)
     if found is None:  # a driver from before 510
-        found = ask(nvml, f"{function}_v2", handle)
-    return tuple(GpuProcess(one.pid, _process_name(nvml, one.pid, proc), one.usedGpuMemory) for one in found or ())
+        found = told(nvml, f"{function}_v2", handle)
+    if found is None:
+        return None
+    return tuple(GpuProcess(one.pid, _process_name(nvml, one.pid, proc), one.usedGpuMemory) for one in found)
 
 
 def _process_name(nvml: Any, pid: int, proc: Path) -> str | None:
     """The kernel's short name of a process, else what NVML knows; None when it has ended, or is not to be seen from here."""
     if name := sysfs.text(proc / str(pid) / "comm"):
         return name
-    try:
-        return text(ask(nvml, "nvmlSystemGetProcessName", pid) or "") or None
-    except nvml.NVMLError as refusal:
-        if refusal.value != NOT_FOUND:
-            raise
-        return None
+    return text(told(nvml, "nvmlSystemGetProcessName", pid) or "") or None

@@ -12,7 +12,7 @@ from acceptance.deadline import Deadline
 from acceptance.observe import board, cpu, memory, network, nvml, pci, pci_place, storage
 from acceptance.observe.pci_place import PciPlace
 
-OBSERVE_S = 30.0
+OBSERVE_S = 90.0  # most of it for NVML, see nvml.PROBE_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def observe(
     run: Callable[..., Completed] = command.run,
     dmidecode: str | None = None,
 ) -> Inventory:
-    """Look at the machine; about a second.
+    """Look at the machine; about a second, and up to a minute where the driver has to bring many GPUs up first.
 
     DIMMs and the board's serial number need root and are absent without it; `memory.dimms_unread` says so. `run` and `dmidecode` (its
     path) are for tests. Raises SysfsError when the kernel shows no CPU, no memory size, or something unknown.

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from acceptance.observe.nvml_call import Field, address, ask, field, fields, first, text
+from acceptance.observe.nvml_call import Field, address, field, first, text, told, told_fields
 
 _MAX_LINKS = 18  # NVML_NVLINK_MAX_LINKS up to Hopper; the binding knows of more
 # nvml.h, NVML_NVLINK_VERSION_*.
@@ -22,7 +22,7 @@ _SPEED = ("NVLINK_GET_SPEED", "NVLINK_SPEED_MBPS_L{}")  # MB/s
 
 @dataclass(frozen=True, slots=True)
 class NvLink:
-    """One link of a GPU. None: NVML does not offer it, or the link is not active.
+    """One link of a GPU. None: NVML does not offer or refuses it, or the link is not active.
 
     `version` is "4.0", `speed_gbs` GB/s in one direction. `remote_address` is the PCI address of the other end, `remote_kind` "gpu",
     "switch" or "unknown". The counters are of this link.
@@ -49,17 +49,17 @@ class Errors:
 
 
 def read(nvml: Any, handle: Any) -> tuple[NvLink, ...]:
-    """The links that a GPU has, active or not. Raises the binding's NVMLError when it does not answer."""
+    """The links that a GPU has, active or not. Raises the binding's NVMLError when it is lost."""
     states = {}
     for link in range(getattr(nvml, "NVML_NVLINK_MAX_LINKS", _MAX_LINKS)):
-        state = ask(nvml, "nvmlDeviceGetNvLinkState", handle, link)
+        state = told(nvml, "nvmlDeviceGetNvLinkState", handle, link)
         if state is not None:
             states[link] = state == 1
     active = [link for link, is_active in states.items() if is_active]
     speeds = {link: _candidates(nvml, _SPEED, link) for link in active}
     counters = {link: _counters(nvml, link) for link in active}
     wanted = [name for link in active for group in (speeds[link], *counters[link]) for name in group]
-    values = fields(nvml, handle, wanted)
+    values = told_fields(nvml, handle, wanted)
     return tuple(
         _active(nvml, handle, link, first(values, speeds[link]), _errors(values, counters[link]))
         if is_active
@@ -106,12 +106,12 @@ def _errors(values: dict[Field, float], counters: tuple[tuple[Field, ...], ...])
 
 
 def _active(nvml: Any, handle: Any, link: int, speed_mbs: float | None, errors: Errors) -> NvLink:
-    remote = ask(nvml, "nvmlDeviceGetNvLinkRemotePciInfo", handle, link)
-    kind = ask(nvml, "nvmlDeviceGetNvLinkRemoteDeviceType", handle, link)
+    remote = told(nvml, "nvmlDeviceGetNvLinkRemotePciInfo", handle, link)
+    kind = told(nvml, "nvmlDeviceGetNvLinkRemoteDeviceType", handle, link)
     return NvLink(
         link=link,
         active=True,
-        version=_VERSIONS.get(ask(nvml, "nvmlDeviceGetNvLinkVersion", handle, link)),
+        version=_VERSIONS.get(told(nvml, "nvmlDeviceGetNvLinkVersion", handle, link)),
         speed_gbs=None if speed_mbs is None else speed_mbs / 1000.0,
         remote_address=None if remote is None or _nowhere(remote) else address(remote),
         remote_kind=None if kind is None else _KINDS.get(kind, "unknown"),

@@ -34,10 +34,13 @@ from acceptance.observe.nvml_call import (
     ask,
     normalised,
     text,
+    told,
 )
 from acceptance.observe.nvml_pair import NvmlPair
 
-PROBE_S = 10.0
+# Without persistence mode the driver brings every GPU up first, one after the other: some seconds each.
+PROBE_S = 60.0
+HANGS = "the driver hangs"
 LIBRARY_MISSING = "the NVIDIA driver library libnvidia-ml.so.1 is not installed"
 
 # What others know by this module's name.
@@ -45,6 +48,7 @@ __all__ = [
     "DRIVER_NOT_LOADED",
     "FUNCTION_NOT_FOUND",
     "GPU_IS_LOST",
+    "HANGS",
     "LIBRARY_MISSING",
     "LIBRARY_NOT_FOUND",
     "NOT_SUPPORTED",
@@ -59,12 +63,15 @@ __all__ = [
     "read",
 ]
 
-# What tells a GPU from others: the field, the function, and what to make of its answer.
-_IDENTITY: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
+_Asked = tuple[tuple[str, str, Callable[[Any], Any]], ...]
+# What tells a GPU from others: the field, the function, and what to make of its answer. A GPU that refuses one of these is sick.
+_IDENTITY: _Asked = (
     ("pci_address", "nvmlDeviceGetPciInfo", address),
     ("uuid", "nvmlDeviceGetUUID", text),
     ("name", "nvmlDeviceGetName", text),
     ("memory_bytes", "nvmlDeviceGetMemoryInfo", lambda info: int(info.total)),
+)
+_OPTIONAL: _Asked = (
     ("serial", "nvmlDeviceGetSerial", lambda serial: text(serial) or None),
     ("vbios", "nvmlDeviceGetVbiosVersion", lambda version: text(version) or None),
 )
@@ -74,6 +81,7 @@ _IDENTITY: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
 class NvmlDevice:
     """One GPU as the driver knows it. `error` is set when it stopped answering; what was read before that is kept.
 
+    It has stopped when it refuses its identity (address, UUID, name, memory), or is lost. Whatever else is refused is None, by itself.
     `traits`, `counters` and `links` are None and empty when it stopped answering before they were read.
     """
 
@@ -116,7 +124,7 @@ def probe(run: Callable[..., Completed] = command.run, *, deadline: Deadline) ->
     except CommandError as error:
         return failed(f"NVML could not be asked: {error}")
     if done.timed_out:
-        return failed(f"NVML {done.describe()}: the driver hangs")
+        return failed(f"NVML {done.describe()}: {HANGS}")
     last = done.last_lines(1) or "it printed nothing"
     if done.returncode != 0 or done.truncated:
         return failed(f"asking NVML {done.describe()}: {last}")
@@ -182,6 +190,9 @@ def _device(nvml: Any, index: int) -> tuple[Any, NvmlDevice]:
         handle = nvml.nvmlDeviceGetHandleByIndex(index)
         for name, function, reader in _IDENTITY:
             found = ask(nvml, function, handle)
+            known[name] = None if found is None else reader(found)
+        for name, function, reader in _OPTIONAL:
+            found = told(nvml, function, handle)
             known[name] = None if found is None else reader(found)
         parts["traits"] = gpu_traits.read(nvml, handle)
         parts["links"] = nvlink.read(nvml, handle)

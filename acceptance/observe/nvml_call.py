@@ -1,13 +1,14 @@
 """How NVML is asked: which of its answers mean "not offered", and what a field value holds.
 
-What NVML does not offer here is None, or absent. Every other error of the binding is raised: it may be a fault of the GPU.
+What NVML does not offer here is None, or absent. Every other error of the binding may be a fault of the GPU: `ask` raises it, `told` only
+where it says that the GPU is lost.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 # nvml.h, nvmlReturn_t.
 INVALID_ARGUMENT = 2
@@ -35,6 +36,7 @@ LOST = frozenset({GPU_IS_LOST, RESET_REQUIRED, GPU_NOT_FOUND})
 
 _BUS_ID = re.compile(r"([0-9A-Fa-f]{4,8}):([0-9A-Fa-f]{2}):([0-9A-Fa-f]{2})\.([0-7])")
 
+_Told = TypeVar("_Told")
 Field = tuple[int, int]  # a field's number, and its scope (the link, say), 0 where it has none
 # nvml.h, nvmlValueType_t: where in the record the value stands.
 _MEMBERS = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")
@@ -54,6 +56,26 @@ def ask(nvml: Any, function: str, *arguments: Any) -> Any:
         if refusal.value not in NOT_OFFERED:
             raise
         return None
+
+
+def spared(nvml: Any, asking: Callable[[], _Told]) -> _Told | None:
+    """What is asked for; None where NVML refuses it, for whatever reason. Raises the binding's NVMLError when the GPU is lost."""
+    try:
+        return asking()
+    except nvml.NVMLError as refusal:
+        if refusal.value in LOST:
+            raise
+        return None
+
+
+def told(nvml: Any, function: str, *arguments: Any) -> Any:
+    """What a function of the binding answers, None where NVML refuses it. Raises the binding's NVMLError when the GPU is lost."""
+    return spared(nvml, lambda: ask(nvml, function, *arguments))
+
+
+def told_fields(nvml: Any, handle: Any, wanted: Iterable[Field]) -> dict[Field, float]:
+    """The values of fields; one that NVML refuses is absent. Raises the binding's NVMLError when the GPU is lost."""
+    return spared(nvml, lambda: fields(nvml, handle, wanted, raising=LOST)) or {}
 
 
 def field(nvml: Any, *names: str, scope: int = 0) -> tuple[Field, ...]:

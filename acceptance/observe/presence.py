@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from acceptance.observe import nvml
-from acceptance.observe.board import Board
+from acceptance.observe.absence import paravirtualised, withheld
 from acceptance.observe.inventory import Gpu, Inventory, gpus
 
 NOT_ON_THE_BUS = (
@@ -38,6 +38,16 @@ HUNG = "look for Xid and NVRM lines in `dmesg`, then power-cycle the machine"
 LIBRARY = "install the library that belongs to the driver (`libnvidia-ml1`, or NVIDIA's driver package)"
 
 
+PARTLY = (
+    "the job was given only some of the GPUs: name them with --gpus, or ask for all; where it should have all, "
+    "`sudo nvidia-modprobe -c=0 -u` makes the nodes that are missing"
+)
+PARAVIRTUALISED = (
+    "this is a layer that shares GPUs out (WSL, say), and the cards themselves cannot be tested through it: run on the machine "
+    "itself"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Looked:
     """One place that was looked at, what was found there, and the cure; None where nothing needs doing."""
@@ -53,7 +63,7 @@ def presence(inventory: Inventory) -> tuple[Looked, ...]:
     return (
         _bus(inventory, due),
         _driver(inventory, due),
-        _nodes(inventory.board, due),
+        _nodes(inventory, due),
         _nvml(inventory, due),
     )
 
@@ -64,6 +74,10 @@ def _named(found: list[Gpu]) -> str:
 
 def _bus(inventory: Inventory, due: tuple[Gpu, ...]) -> Looked:
     what = "PCI bus"
+    if paravirtualised(inventory):
+        count = len(inventory.nvml.devices)
+        found = f"no NVIDIA device, and NVML lists {count} GPU{'s' if count > 1 else ''}"
+        return Looked(what, found, PARAVIRTUALISED)
     if not due:
         others = ", ".join(f"{function.address} class {function.class_code[:4]}" for function in inventory.pci)
         found = f"no GPU, only other NVIDIA functions: {others}" if others else "no NVIDIA device"
@@ -103,8 +117,8 @@ def _driver(inventory: Inventory, due: tuple[Gpu, ...]) -> Looked:
     return Looked(what, f"version {board.nvidia_driver} is loaded", None if due else BUS_FIRST)
 
 
-def _nodes(board: Board, due: tuple[Gpu, ...]) -> Looked:
-    what = "device nodes"
+def _nodes(inventory: Inventory, due: tuple[Gpu, ...]) -> Looked:
+    what, board = "device nodes", inventory.board
     paths = [node.path for node in board.device_nodes]
     cards = [path for path in paths if re.fullmatch(r"/dev/nvidia\d+", path)]
     found = ", ".join(paths) or "none"
@@ -112,6 +126,9 @@ def _nodes(board: Board, due: tuple[Gpu, ...]) -> Looked:
         return Looked(what, found, BUS_FIRST)
     if board.nvidia_driver is None:
         return Looked(what, found, DRIVER_FIRST)
+    kept = [gpu for gpu in due if withheld(inventory, gpu)]
+    if kept:
+        return Looked(what, f"{found}; this user may not open those of {_named(kept)}", PARTLY)
     if len(cards) < len(due) or "/dev/nvidiactl" not in paths:
         return Looked(what, f"{found}; {len(due)} GPUs need as many /dev/nvidiaN, and /dev/nvidiactl", NODES)
     closed = [node.path for node in board.device_nodes if not node.openable]
@@ -127,19 +144,23 @@ def _nvml(inventory: Inventory, due: tuple[Gpu, ...]) -> Looked:
         return Looked(what, answer.error, _nvml_cure(inventory, due))
     sick = [f"GPU {device.index}: {device.error}" for device in answer.devices if device.error is not None]
     if sick:
-        return Looked(what, "; ".join(sick), FALLEN_OFF if any(map(_is_lost, answer.devices)) else HUNG)
+        return Looked(what, "; ".join(sick), _sick_cure(answer))
     unknown = [gpu for gpu in due if gpu.nvml_index is None]
     if unknown:
-        cure = "`sudo dmesg | grep NVRM` says why the driver does not take it"
+        partly = all(withheld(inventory, gpu) for gpu in unknown)
+        cure = PARTLY if partly else "`sudo dmesg | grep NVRM` says why the driver does not take it"
         return Looked(what, f"driver {answer.driver_version} does not know {_named(unknown)}", cure)
     count = len(answer.devices)
-    return Looked(
-        what, f"driver {answer.driver_version}, {count} GPU{'s' if count != 1 else ''}", None if due else BUS_FIRST
-    )
+    missing = PARAVIRTUALISED if paravirtualised(inventory) else BUS_FIRST
+    found = f"driver {answer.driver_version}, {count} GPU{'s' if count != 1 else ''}"
+    return Looked(what, found, None if due else missing)
 
 
-def _is_lost(device: nvml.NvmlDevice) -> bool:
-    return device.error_code == nvml.GPU_IS_LOST
+def _sick_cure(answer: nvml.NvmlAnswer) -> str:
+    codes = {device.error_code for device in answer.devices if device.error is not None}
+    if nvml.GPU_IS_LOST in codes:
+        return FALLEN_OFF
+    return NODES_CLOSED if codes == {nvml.NO_PERMISSION} else HUNG
 
 
 def _nvml_cure(inventory: Inventory, due: tuple[Gpu, ...]) -> str:

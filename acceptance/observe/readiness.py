@@ -46,12 +46,20 @@ def remarks(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[str, ...]:
     found = []
     for gpu, traits in _known(inventory, due):
         if traits.display_active:
-            drawing = ", ".join(_named(one) for one in traits.graphics_processes)
+            drawing = ", ".join(_named(one) for one in traits.graphics_processes or ())
             told = f" ({drawing})" if drawing else ""
             found.append(
                 f"{gpu.name} drives the display{told}: a part of its memory and some of its rate go there; for the last per cent test it "
                 "without one (`sudo systemctl isolate multi-user.target`)"
             )
+        limit_w, default_w = traits.power_limit_w, traits.power_limit_default_w
+        if limit_w is not None and default_w is not None and limit_w < default_w:
+            found.append(
+                f"{gpu.name} may take {limit_w:g} W, less than its usual {default_w:g} W, so it may miss the floors of its model: "
+                f"`sudo nvidia-smi -i {_target(gpu)} -pl {default_w:g}`"
+            )
+        if traits.compute_processes is None:
+            found.append(f"{gpu.name}: the driver does not tell which processes compute on it; there may be some")
         if traits.virtualised:
             found.append(
                 f"{gpu.name} is passed through to a virtual machine, which may withhold what its slot can do and what the host does beside"
@@ -68,7 +76,7 @@ def _known(inventory: Inventory, due: tuple[Gpu, ...]) -> Iterator[tuple[Gpu, Gp
 
 
 def _mode(gpu: Gpu, traits: GpuTraits) -> Iterator[Obstacle]:
-    target = gpu.uuid or gpu.pci_address
+    target = _target(gpu)
     if traits.mig_enabled:
         cure = f"end what runs in its instances, then `sudo nvidia-smi -i {target} -mig 0` (it may ask for a reset of the card)"
         yield Obstacle(gpu.name, "MIG is on, and a part of a GPU is not the GPU", cure)
@@ -104,9 +112,18 @@ def _driver(inventory: Inventory, gpu: Gpu, traits: GpuTraits) -> Iterator[Obsta
 
 
 def _processes(gpu: Gpu, traits: GpuTraits) -> Iterator[Obstacle]:
-    for one in traits.compute_processes:
+    # A compositor both computes and draws ("C+G"): it is there as long as the display is.
+    drawing = {one.pid for one in traits.graphics_processes or ()} if traits.display_active else set()
+    for one in traits.compute_processes or ():
+        if one.pid in drawing:
+            continue
         what = f"{_named(one)} computes on it, which would disturb every figure and be disturbed"
         yield Obstacle(gpu.name, what, f"end it (`ps -p {one.pid}` says whose it is), or come back when it is done")
+
+
+def _target(gpu: Gpu) -> str:
+    """How nvidia-smi is told which GPU is meant."""
+    return gpu.uuid or gpu.pci_address
 
 
 def _named(process: GpuProcess) -> str:

@@ -7,10 +7,13 @@ from itertools import groupby
 
 from acceptance.judge.advice import parts
 from acceptance.judge.judgement import Finding, Judged
+from acceptance.judge.limits import NO_ARCHITECTURE, NO_SHEET
 from acceptance.judge.measurement import quantity
 from acceptance.judge.record import Outcome
 from acceptance.judge.verdict import Verdict
-from acceptance.reports.text import one_line
+from acceptance.reports.text import counted, one_line
+
+MOST_NAMES = 3
 
 
 def closing_line(verdict: Verdict) -> str:
@@ -20,6 +23,8 @@ def closing_line(verdict: Verdict) -> str:
         about.append("partial: no acceptance of the machine")
     if not verdict.inventory_declared:
         about.append("inventory not declared")
+    if verdict.verdict == "PASS" and (missing := not_judged(verdict)):
+        about.append(missing)
     errors = verdict.count("error")
     words: dict[Outcome, str] = {
         "pass": "passed",
@@ -33,6 +38,21 @@ def closing_line(verdict: Verdict) -> str:
     counts += f", {waived} waived" if waived else ""
     told = f" ({'; '.join(about)})" if about else ""
     return f"{verdict.verdict}{told}: {counts}"
+
+
+def not_judged(verdict: Verdict) -> str | None:
+    """How many figures of which GPUs were recorded and held against nothing because nothing is known of the model; None for none."""
+    found = [
+        judged.due
+        for check in verdict.checks
+        for judged in check.judged
+        if judged.due.limit is None and judged.value is not None and judged.due.origin in (NO_SHEET, NO_ARCHITECTURE)
+    ]
+    if not found:
+        return None
+    names = list(dict.fromkeys(name for due in found for name in due.component.split("->")))
+    where = ", ".join(names) if len(names) <= MOST_NAMES else f"{len(names)} GPUs"
+    return f"{counted(len(found), 'figure')} of {where} not judged: no sheet of the model tells a limit"
 
 
 def notes(finding: Finding) -> tuple[str, ...]:

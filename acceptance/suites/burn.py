@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Mapping
 
 import pytest
 
 from acceptance.check import Check
+from acceptance.judge.siblings import ratios
 from acceptance.observe.inventory import Gpu
 from acceptance.tools.gpu_burn import Mode
 from acceptance.tools.reading import ToolOutput
 
 MODES: tuple[Mode, ...] = ("float", "tensor", "double")
-
-
-def ratios(values: Mapping[str, float]) -> dict[str, float]:
-    """Each value by the median of the others; empty for fewer than two."""
-    return {
-        name: value / statistics.median(other for key, other in values.items() if key != name)
-        for name, value in values.items()
-        if len(values) > 1
-    }
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -57,9 +48,6 @@ def test_gpu_burn(
     check(f"gpu_burn_errors_{mode}", errors, notes=told, serials=serials)
     unread = {gpu.name: "a run with a fault need not show it" for gpu in due_gpus} if failed else {}
     rates = found.get("gpu_burn_rate", {})
-    ratio: dict[str, float] = {}
-    for names in siblings.values():
-        ratio |= ratios({name: rates[name] for name in names if name in rates})
     check(f"gpu_burn_compares_{mode}", found.get("gpu_burn_compares", {}), skipped=unread, serials=serials)
     check(f"gpu_burn_{mode}", rates, skipped=unread, serials=serials)
-    check(f"gpu_burn_ratio_{mode}", ratio, skipped=unread, serials=serials)
+    check(f"gpu_burn_ratio_{mode}", ratios(rates, siblings), skipped=unread, serials=serials)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 from acceptance.check import Check
 from acceptance.gpu_loads import GpuLoads
 from acceptance.judge.dtype import DTYPES
+from acceptance.judge.siblings import ratios
 from acceptance.tools.load_output import LoadTable
 
 Mark = Callable[[Any], Any]
@@ -30,17 +30,6 @@ def of_each_format(*figures: tuple[str, str, str, bool]) -> Mark:
     return mark
 
 
-def ratios(values: Mapping[str, float], siblings: Mapping[str, tuple[str, ...]]) -> dict[str, float]:
-    """Each value by the median of the other GPUs of its model; absent where there are none."""
-    found = {}
-    for names in siblings.values():
-        for name in names:
-            others = [values[other] for other in names if other != name and other in values]
-            if name in values and others:
-                found[name] = values[name] / statistics.median(others)
-    return found
-
-
 def with_mfu(table: LoadTable, peak: float | None) -> tuple[tuple[str, ...], tuple[tuple[float | str, ...], ...]]:
     """A table of (n, TFLOP/s) with a third column, the share of the sheet's peak; as it is where no peak is known."""
     if peak is None:
@@ -49,7 +38,8 @@ def with_mfu(table: LoadTable, peak: float | None) -> tuple[tuple[str, ...], tup
 
 
 @pytest.mark.session("load")
-@pytest.mark.costs(1.0, load="gpu_gemm_short", per_gpu=25.0, slack=60.0)
+# The slack is for formats that a GPU has in name only: a float64 product takes a T4 4.5 s, and six are made.
+@pytest.mark.costs(1.0, load="gpu_gemm_short", per_gpu=25.0, slack=600.0)
 @of_each_format(
     ("gemm_{d}_short", "TFLOP/s", "gpu-{d}", True),
     ("gemm_{d}_short_ratio", "ratio", "gpu-{d}-with-peers", True),
@@ -82,7 +72,7 @@ def test_gemm_alone(
 
 
 @pytest.mark.session("load")
-@pytest.mark.costs(15.0, load="gpu_gemm", slack=60.0)
+@pytest.mark.costs(15.0, load="gpu_gemm", slack=240.0)
 @of_each_format(
     ("gemm_{d}", "TFLOP/s", "gpu-{d}", True),
     ("gemm_{d}_ratio", "ratio", "gpu-{d}-with-peers", True),
@@ -115,11 +105,14 @@ def test_gemm_together(
 @pytest.mark.measures("copy_own_h2d_pageable", unit="GB/s", per="gpu")
 @pytest.mark.measures("copy_own_d2h_pageable", unit="GB/s", per="gpu")
 @pytest.mark.measures("copy_own_d2d", unit="GB/s", per="gpu")
+@pytest.mark.measures("copy_own_d2d_ratio", unit="ratio", per="gpu-with-peers")
 @pytest.mark.measures("copy_own_p2p", unit="GB/s", per="gpu-peers")
 @pytest.mark.measures("copy_own_miscompares", unit="count", per="gpu", waivable=False)
 @pytest.mark.measures("copy_own_p2p_miscompares", unit="count", per="gpu-peers", waivable=False)
 @pytest.mark.measures("elementwise_miscompares", unit="count", per="gpu", waivable=False)
-def test_copies(gpu_copies: Callable[[], GpuLoads], table: WriteTable, check: Check) -> None:
+def test_copies(
+    gpu_copies: Callable[[], GpuLoads], siblings: Mapping[str, tuple[str, ...]], table: WriteTable, check: Check
+) -> None:
     """Copies between host and GPU, inside each GPU and to every peer, all bytes of every copy compared; and the elementwise product.
 
     Measured: the median of single copies of 512 MiB (4 GiB inside the GPU), host memory on the GPU's own NUMA node; pageable memory and
@@ -128,10 +121,10 @@ def test_copies(gpu_copies: Callable[[], GpuLoads], table: WriteTable, check: Ch
     loads = gpu_copies()
     for path in ("h2d", "d2h", "h2d_bidirectional", "d2h_bidirectional", "h2d_pageable", "d2h_pageable", "d2d", "p2p"):
         check(f"copy_own_{path}", loads.values(f"copy_own_{path}"))
-    counts, notes = loads.miscompares("copy_own_miscompares")
-    check("copy_own_miscompares", counts, notes=notes)
-    check("copy_own_p2p_miscompares", loads.values("copy_own_p2p_miscompares"))
-    check("elementwise_miscompares", loads.values("elementwise_miscompares"))
+    check("copy_own_d2d_ratio", ratios(loads.values("copy_own_d2d"), siblings))
+    for name in ("copy_own_miscompares", "copy_own_p2p_miscompares", "elementwise_miscompares"):
+        counts, notes = loads.miscompares(name)
+        check(name, counts, notes=notes)
     for gpu, output in loads.outputs.items():
         for one in output.tables:
             table(gpu, one.name, one.columns, one.rows)

@@ -6,12 +6,15 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
+from acceptance import gpu_links
 from acceptance.check import Check
-from acceptance.components import TOGETHER, pair_name
+from acceptance.components import TOGETHER, link_siblings, pair_name
 from acceptance.judge.machine import Machine
+from acceptance.judge.siblings import ratios
 from acceptance.observe import topology
 from acceptance.observe.inventory import Gpu, Inventory
 from acceptance.tools import p2p_bandwidth
+from acceptance.tools.proof import ToolTrouble
 from acceptance.tools.reading import ToolOutput
 
 # The testcases of nvbandwidth, by measurement.
@@ -26,6 +29,7 @@ PEER_COPIES = {
     "copy_d2d_read": "device_to_device_memcpy_read_ce",
     "copy_d2d_write": "device_to_device_memcpy_write_ce",
 }
+UNTOLD = "NVML does not say whether these two have peer access: see `nvidia-smi topo -p2p r`, and update a driver that does not tell it"
 
 
 @pytest.mark.session("host-before")
@@ -45,18 +49,19 @@ def test_paths(inventory: Inventory, due_gpus: tuple[Gpu, ...], machine: Machine
     for first in due_gpus:
         for second in due_gpus:
             a, b = index[first.name], index[second.name]
-            if first == second or a is None or b is None:
+            if first == second:
                 continue
             name = pair_name(first.name, second.name)
             cell = cells.get((first.name, second.name))
-            pair = offered.get((a, b))
+            pair = offered.get((a, b)) if a is not None and b is not None else None
             if pair is not None and pair.p2p_read is not None and pair.p2p_write is not None:
                 supported[name] = float(pair.p2p_read == pair.p2p_write == "ok")
                 offers[name] = f"path {cell}; read {pair.p2p_read}, write {pair.p2p_write}"
             if name in wanted and cell is not None:
                 differs[name] = float(cell != wanted[name])
                 ways[name] = f"found {cell}"
-    check("p2p_supported", supported, notes=offers)
+    untold = {one.component: UNTOLD for one in check.due("p2p_supported")}
+    check("p2p_supported", supported, notes=offers, skipped=untold)
     check("gpu_path_differs", differs, notes=ways)
 
 
@@ -79,23 +84,7 @@ def test_nvlinks(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) 
 
     Measured: what NVML tells of each link. A bridge of which no link is up looks like no bridge, unless the machine file declares it.
     """
-    devices = {device.pci_address: device for device in inventory.nvml.devices}
-    due = {one.component for one in check.due("nvlink_active")}
-    active, speed, notes = {}, {}, {}
-    for gpu in due_gpus:
-        device = devices.get(gpu.pci_address)
-        if gpu.name not in due or device is None:
-            continue
-        up = [link for link in device.links if link.active]
-        down = [str(link.link) for link in device.links if not link.active]
-        active[gpu.name] = float(len(up))
-        notes[gpu.name] = f"{len(device.links)} links, down: {', '.join(down)}" if down else None
-        speeds = [link.speed_gbs for link in up]
-        if up and all(value is not None for value in speeds):
-            speed[gpu.name] = min(value for value in speeds if value is not None)
-    serials = {gpu.name: gpu.uuid for gpu in due_gpus}
-    check("nvlink_active", active, notes=notes, serials=serials)
-    check("nvlink_speed", speed, serials=serials)
+    gpu_links.measure(inventory.nvml.devices, due_gpus, check)
 
 
 def _take(
@@ -116,8 +105,13 @@ def _take(
 
 
 def _readings(output: ToolOutput, names: Mapping[str, str]) -> dict[str, Mapping[str, float]]:
-    """The tool's own readings by measurement. Raises KeyError for one that a healthy run does not give."""
-    return {name: {} if output.outcome == "fail" else output.reading(reading) for name, reading in names.items()}
+    """The tool's own readings by measurement. Raises ToolTrouble for one that it did not give, as for a testcase that it waived."""
+    if output.outcome == "fail":
+        return {name: {} for name in names}
+    given = {reading.name: reading.values for reading in output.readings}
+    if lacking := [reading for reading in names.values() if reading not in given]:
+        raise ToolTrouble(f"{output.tool} did not give {', '.join(lacking)}: {output.reason}")
+    return {name: given[reading] for name, reading in names.items()}
 
 
 @pytest.mark.session("load")
@@ -127,14 +121,26 @@ def _readings(output: ToolOutput, names: Mapping[str, str]) -> dict[str, Mapping
 @pytest.mark.measures("copy_d2h", unit="GB/s", per="gpu")
 @pytest.mark.measures("copy_h2d_bidirectional", unit="GB/s", per="gpu")
 @pytest.mark.measures("copy_d2h_bidirectional", unit="GB/s", per="gpu")
-def test_host_copies(nvbandwidth: Callable[..., ToolOutput], check: Check) -> None:
+@pytest.mark.measures("copy_h2d_ratio", unit="ratio", per="gpu-with-link-peers")
+@pytest.mark.measures("copy_d2h_ratio", unit="ratio", per="gpu-with-link-peers")
+def test_host_copies(
+    nvbandwidth: Callable[..., ToolOutput],
+    inventory: Inventory,
+    due_gpus: tuple[Gpu, ...],
+    machine: Machine | None,
+    check: Check,
+) -> None:
     """Copies between pinned host memory and each GPU, each GPU by itself, in both directions and in both at once (nvbandwidth).
 
     Measured: the median of three samples of sixteen copies by the copy engine, 1 GB = 1e9 bytes; the last copy of each sample is
-    compared with its pattern. Not measured: pageable memory, and all GPUs at once.
+    compared with its pattern. Each way is also held against the other GPUs of that model on such a link. Not measured: pageable
+    memory, and all GPUs at once.
     """
     output = nvbandwidth(*HOST_COPIES.values())
-    _take(output, check, _readings(output, HOST_COPIES))
+    found = _readings(output, HOST_COPIES)
+    siblings = link_siblings(machine, inventory, [gpu.name for gpu in due_gpus])
+    held = {f"{name}_ratio": ratios(found[name], siblings) for name in ("copy_h2d", "copy_d2h")}
+    _take(output, check, {**found, **held})
 
 
 @pytest.mark.session("load")

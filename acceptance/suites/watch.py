@@ -6,15 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
+from acceptance import gpu_links
 from acceptance.check import Check
 from acceptance.judge.gpu_history import GpuHistory, running_at
+from acceptance.observe import nvml
 from acceptance.observe.inventory import Gpu
+from acceptance.program import Programs
 
 Spans = Sequence[tuple[str, float, float]]
 
 LONGEST_GAP_S = 2.0  # ten samples in a row that were not taken
 SLOWEST_S = 0.2  # five samples a second
 JITTER = 1.1
+SLOWEST_STEP_S = 0.4  # of 95 in 100: one sample missed, now and then
 # NVML's clock event reasons (nvml.h, nvmlClocksEventReasons) as they are sampled, with the driver's own sum of the time where it keeps one.
 REASONS = {
     "gpu_hw_slowdown": ("reason_hw_slowdown", None),
@@ -92,8 +96,8 @@ def _serials(watched: Mapping[Gpu, GpuHistory]) -> dict[str, str | None]:
 def test_sampled(watched: Mapping[Gpu, GpuHistory], load_spans: Spans, check: Check) -> None:
     """Every GPU was watched through every load, five times a second.
 
-    Measured: the usual time between two samples, and the longest time without one while loads ran. A gap is the watch's own trouble and
-    not the card's: it is an error.
+    Measured: the usual time between two samples, and the longest time without one while loads ran; one step in twenty may be longer than
+    0.4 s. A gap is the watch's own trouble and not the card's: it is an error.
     """
     if not load_spans:
         raise WatchLost("no check of the load session came to its end, so nothing was watched under load")
@@ -110,9 +114,12 @@ def test_sampled(watched: Mapping[Gpu, GpuHistory], load_spans: Spans, check: Ch
     check("gpu_sample_gap", gaps, serials=_serials(watched))
     lost = [f"{name} for {gap:.1f} s" for name, gap in gaps.items() if gap > LONGEST_GAP_S]
     slow = [f"{name} every {period:.2f} s" for name, period in periods.items() if period > SLOWEST_S * JITTER]
+    steps = {gpu.name: history.slow_step(begin, end) for gpu, history in watched.items()}
+    lame = [f"{name} {step:.2f} s" for name, step in steps.items() if step is not None and step > SLOWEST_STEP_S]
     told = [
         *([f"not sampled: {', '.join(lost)}"] if lost else []),
         *([f"sampled only: {', '.join(slow)}"] if slow else []),
+        *([f"more than one step in twenty too long: {', '.join(lame)}"] if lame and not slow else []),
     ]
     if told:
         cure = "the driver answered too slowly; look for NVRM lines in `dmesg` and run again"
@@ -162,14 +169,14 @@ def test_heat(watched: Mapping[Gpu, GpuHistory], check: Check) -> None:
     hottest sample of GPU and memory; the highest power sample. Not measured: how the temperature would go on in a longer run.
     """
     troubles: list[str] = []
-    for measurement, name, extreme in (
-        ("gpu_temperature_margin", "temperature_margin_c", GpuHistory.minimum),
-        ("gpu_temperature", "temperature_c", GpuHistory.maximum),
-        ("gpu_memory_temperature", "memory_temperature_c", GpuHistory.maximum),
-        ("gpu_power", "power_w", GpuHistory.maximum),
+    for measurement, name, words, extreme in (
+        ("gpu_temperature_margin", "temperature_margin_c", "how near it is to its thermal limit", GpuHistory.minimum),
+        ("gpu_temperature", "temperature_c", "the temperature", GpuHistory.maximum),
+        ("gpu_memory_temperature", "memory_temperature_c", "the memory's temperature", GpuHistory.maximum),
+        ("gpu_power", "power_w", "the power", GpuHistory.maximum),
     ):
         found = _each(watched, check, measurement, name, extreme, troubles)
-        unread = _unread(watched, name, f"the driver does not tell the {name}: update it")
+        unread = _unread(watched, name, f"the driver does not tell {words}: update it")
         check(measurement, found, skipped=unread, serials=_serials(watched))
     _conclude(troubles)
 
@@ -187,7 +194,7 @@ def test_pcie_link(watched: Mapping[Gpu, GpuHistory], check: Check) -> None:
     troubles: list[str] = []
     for measurement, name in (("gpu_link_gen", "link_gen"), ("gpu_link_width", "link_width")):
         found = _each(watched, check, measurement, name, GpuHistory.under_load, troubles)
-        unread = _unread(watched, name, "the driver does not tell the link's state")
+        unread = _unread(watched, name, "the driver does not tell the link's state: update it")
         check(measurement, found, skipped=unread, serials=_serials(watched))
     _conclude(troubles)
 
@@ -217,3 +224,24 @@ def test_counters(watched: Mapping[Gpu, GpuHistory], check: Check) -> None:
         found = _each(watched, check, measurement, names[0], grown, troubles)
         check(measurement, found, serials=_serials(watched))
     _conclude(troubles)
+
+
+@pytest.mark.session("host-after")
+@pytest.mark.costs(0.5)
+@pytest.mark.measures("nvlink_active", unit="count", per="gpu-nvlink")
+@pytest.mark.measures("nvlink_speed", unit="GB/s", per="gpu-nvlink-up")
+def test_nvlinks(due_gpus: tuple[Gpu, ...], programs: Programs, check: Check) -> None:
+    """How many NVLinks of each GPU are up after the load, and the speed of the slowest of them in one direction.
+
+    Measured: what NVML tells of each link when it is asked again. A link that went down under load and came back is in the counters.
+    """
+    now = nvml.probe(deadline=programs.deadline)
+    gpu_links.measure(now.devices, due_gpus, check)
+    known = {device.pci_address: device.error for device in now.devices}
+    due = {one.component for one in check.due("nvlink_active")}
+    lost = [
+        f"{gpu.name}: {known.get(gpu.pci_address, 'NVML does not list it any more')}"
+        for gpu in due_gpus
+        if gpu.name in due and known.get(gpu.pci_address, "") is not None
+    ]
+    _conclude([f"{now.error or '; '.join(lost)}: look for NVRM lines in `dmesg`, and run again"] if lost else [])

@@ -1,6 +1,7 @@
 """What CUDA, NVML and the shell say in words when a tool could not do its work, and what to do about it.
 
-nvbandwidth and p2pBandwidthLatencyTest print the driver's names and sentences; programs that print numbers are `cuda_trouble`'s.
+nvbandwidth and p2pBandwidthLatencyTest print the driver's names and sentences; programs that print numbers are `cuda_trouble`'s, which
+has the causes that both know.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from acceptance.tools.cuda_trouble import CAUSES, DRIVER_TOO_OLD, NO_DEVICE, NOT_READY, OUT_OF_MEMORY, UNAVAILABLE
 from acceptance.tools.reading import quote
 
 # The sentence of the driver or of the shell that a finished run never prints.
@@ -30,15 +32,15 @@ _FAULT = re.compile(
 _CURES = (
     (
         re.compile(r"no CUDA-capable device|NO_DEVICE|NoDevice|GPUs? not found", re.IGNORECASE),
-        "no GPU is visible to it: look at `nvidia-smi -L` and, in a container, at the GPU grant",
+        CAUSES[NO_DEVICE].clause,
     ),
     (
         re.compile(r"not yet initialized|SYSTEM_NOT_READY|SystemNotReady", re.IGNORECASE),
-        "the NVSwitch fabric is not up: start nvidia-fabricmanager of exactly the driver's version",
+        CAUSES[NOT_READY].clause,
     ),
     (
         re.compile(r"driver version is insufficient|unsupported toolchain|INSUFFICIENT_DRIVER", re.IGNORECASE),
-        "the driver is older than the CUDA that the tool was built with: update the driver",
+        CAUSES[DRIVER_TOO_OLD].clause,
     ),
     (
         re.compile(r"library version mismatch", re.IGNORECASE),
@@ -50,11 +52,11 @@ _CURES = (
     ),
     (
         re.compile(r"out of memory|OUT_OF_MEMORY|MemoryAllocation", re.IGNORECASE),
-        "another process holds the GPU's memory: find it with `nvidia-smi` and stop it",
+        CAUSES[OUT_OF_MEMORY].clause,
     ),
     (
         re.compile(r"busy or unavailable|DEVICE_UNAVAILABLE|DevicesUnavailable", re.IGNORECASE),
-        "another process holds the GPU, or its compute mode is not Default: look at `nvidia-smi`",
+        CAUSES[UNAVAILABLE].clause,
     ),
     (
         re.compile(r"launch failure|illegal memory access|LAUNCH_FAILED|ILLEGAL_ADDRESS|timed out", re.IGNORECASE),

@@ -1,4 +1,4 @@
-"""CUDA's error codes as programs print them: what each means for a machine under test, and the cure.
+"""CUDA's error codes as programs print them: what each means for a machine under test, and the cure, for every reader of such words.
 
 Nearly all say that the program could not work (driver, permissions, fabric, another process) and nothing about the hardware; the few
 that prove a fault are marked. Numbers are those of `cudaError_t`; below 100 some are of CUDA 10.0 and older, whose numbers were not
@@ -14,9 +14,11 @@ from dataclasses import dataclass
 
 from acceptance.tools import reading
 
-_NO_DEVICE = 100
-_DRIVER_TOO_OLD = 35
-_UNAVAILABLE = 46
+OUT_OF_MEMORY = 2
+DRIVER_TOO_OLD = 35
+UNAVAILABLE = 46
+NO_DEVICE = 100
+NOT_READY = 802
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +29,15 @@ class Cause:
     cure: str
     hardware: bool = False
 
+    @property
+    def clause(self) -> str:
+        """Both, for a reason."""
+        return f"{self.what}; {self.cure}"
+
 
 _NO_DEVICE_CAUSE = Cause(
     "CUDA sees no GPU, because of permissions, missing device nodes, a driver that is not loaded or CUDA_VISIBLE_DEVICES",
-    "run nvidia-smi, look at the access rights of /dev/nvidia* (try as root) and unset CUDA_VISIBLE_DEVICES",
+    "run nvidia-smi, look at the access rights of /dev/nvidia* (try as root), in a container at the GPU grant, unset CUDA_VISIBLE_DEVICES",
 )
 _UNKNOWN_CAUSE = Cause(
     "the driver gives no reason",
@@ -47,7 +54,7 @@ _ADDRESS_CAUSE = Cause(
 _MPS_CAUSE = Cause("the multi-process service (MPS) does not serve it", "look at its server's log, or stop MPS")
 
 CAUSES: Mapping[int, Cause] = {
-    2: Cause("the GPU's memory is taken", "end the processes that nvidia-smi lists"),
+    OUT_OF_MEMORY: Cause("another process holds the GPU's memory", "end the processes that nvidia-smi lists"),
     3: Cause(
         "the driver could not be initialised",
         "look for the modules nvidia and nvidia_uvm, for /dev/nvidia-uvm, and in MIG mode for an instance",
@@ -55,19 +62,19 @@ CAUSES: Mapping[int, Cause] = {
     10: _ORDINAL_CAUSE,
     30: _UNKNOWN_CAUSE,
     34: Cause("the toolkit's stub libcuda was loaded instead of the driver's", "take stubs out of LD_LIBRARY_PATH"),
-    _DRIVER_TOO_OLD: Cause(
+    DRIVER_TOO_OLD: Cause(
         "the driver is too old for this program's CUDA runtime",
         "install a newer driver, or a program that was built with an older CUDA",
     ),
     36: Cause("the program asks for what this driver does not know yet", "install a newer driver"),
     38: _NO_DEVICE_CAUSE,
     39: _ECC_CAUSE,
-    _UNAVAILABLE: Cause(
+    UNAVAILABLE: Cause(
         "the GPU is busy or its compute mode is exclusive or prohibited",
         "end foreign processes and look at nvidia-smi --query-gpu=compute_mode",
     ),
     77: _ADDRESS_CAUSE,
-    _NO_DEVICE: _NO_DEVICE_CAUSE,
+    NO_DEVICE: _NO_DEVICE_CAUSE,
     101: _ORDINAL_CAUSE,
     209: Cause("the program was not built for this GPU", "build it for the GPU's compute capability"),
     214: _ECC_CAUSE,
@@ -82,7 +89,7 @@ CAUSES: Mapping[int, Cause] = {
     719: _ADDRESS_CAUSE,
     800: Cause("the operation is not permitted", "run it as root, or leave the restricting mode"),
     801: Cause("this system does not support the operation", "look at what the program asked for"),
-    802: Cause(
+    NOT_READY: Cause(
         "the NVSwitch fabric is not initialised: the fabric manager is not started or this VM's partition is not active",
         "start nvidia-fabricmanager in the driver's own version and read its log, or activate the partition on the host",
     ),
@@ -111,11 +118,11 @@ _FORMS = (
 _ARROW = re.compile(r"^\s*->\s*(?P<text>\S.*)$")
 # What the samples say in words alone.
 _PHRASES = {
-    "There are no available device(s) that support CUDA": _NO_DEVICE,
-    "There is no device supporting CUDA": _NO_DEVICE,
-    "!!!!!No devices found!!!!!": _NO_DEVICE,
-    "cudaGetDeviceCount FAILED": _DRIVER_TOO_OLD,
-    "device is running in <Compute Mode Prohibited>": _UNAVAILABLE,
+    "There are no available device(s) that support CUDA": NO_DEVICE,
+    "There is no device supporting CUDA": NO_DEVICE,
+    "!!!!!No devices found!!!!!": NO_DEVICE,
+    "cudaGetDeviceCount FAILED": DRIVER_TOO_OLD,
+    "device is running in <Compute Mode Prohibited>": UNAVAILABLE,
 }
 
 
@@ -137,7 +144,7 @@ class CudaError:
         cause = CAUSES.get(self.code)
         if cause is None:
             return f"CUDA error {self.code}{words}: look the number up under cudaError_t of the CUDA Runtime API"
-        return f"CUDA error {self.code}{words}: {cause.what}; {cause.cure}"
+        return f"CUDA error {self.code}{words}: {cause.clause}"
 
 
 def find(lines: Sequence[str]) -> CudaError | None:

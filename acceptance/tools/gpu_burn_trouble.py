@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from acceptance.tools.cuda_trouble import CAUSES, DRIVER_TOO_OLD, NO_DEVICE, NOT_READY, OUT_OF_MEMORY, UNAVAILABLE
+
 # The driver's own words for a lost device and for memory or links that could not be corrected.
 _HARDWARE = re.compile(
     r"uncorrectable (?:ECC|NVLink)|ECC_UNCORRECTABLE|NVLINK_UNCORRECTABLE|GPU is lost|fallen off the bus"
@@ -20,17 +22,17 @@ _SETUP = tuple(
     for pattern, cure in (
         (
             r"system not yet initialized|SYSTEM_NOT_READY",
-            "the NVSwitches are not set up (CUDA error 802): start nvidia-fabricmanager, of the driver's very version",
+            CAUSES[NOT_READY].clause,
         ),
         (
             r"No CUDA devices|No CUDA capable GPUs|no CUDA-capable device|Couldn't init CUDA|NVIDIA-SMI has failed|cuInit returned [1-9]",
-            "CUDA finds no GPU: see that the driver is loaded, CUDA_VISIBLE_DEVICES is not empty, and a container was given the GPUs",
+            CAUSES[NO_DEVICE].clause,
         ),
         (
             r"Low mem for result",
             "there was no room for three results: end what else holds GPU memory, or allow more with -m",
         ),
-        (r"out of memory|OUT_OF_MEMORY", "GPU memory ran out: end what else holds it, or allow less with -m"),
+        (r"out of memory|OUT_OF_MEMORY", f"{CAUSES[OUT_OF_MEMORY].clause}, or allow less with -m"),
         (
             r"couldn't find (?:compare kernel|file)|CUDA_ERROR_FILE_NOT_FOUND",
             "the compare kernel was not found: name compare.ptx with -c, or start gpu-burn where it lies",
@@ -43,8 +45,10 @@ _SETUP = tuple(
             r"ARCH_MISMATCH|STATUS_NOT_SUPPORTED",
             "cuBLAS cannot do this on this GPU: leave -tc out on cards without tensor cores",
         ),
+        (r"driver version is insufficient|INSUFFICIENT_DRIVER", CAUSES[DRIVER_TOO_OLD].clause),
+        (r"busy or unavailable|DEVICE_UNAVAILABLE", CAUSES[UNAVAILABLE].clause),
         (
-            r"driver version is insufficient|unsupported display driver|STATUS_NOT_INITIALIZED|initialization error|ERROR_NOT_INITIALIZED",
+            r"unsupported display driver|STATUS_NOT_INITIALIZED|initialization error|ERROR_NOT_INITIALIZED",
             "CUDA or cuBLAS could not start: match the libraries to the driver, and see that GPU memory is free",
         ),
         (

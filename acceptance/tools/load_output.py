@@ -29,9 +29,10 @@ class LoadFailed(Exception):
 def read(completed: Completed, load: str, asked: Mapping[str, Any], *, least_s: float | None = None) -> LoadOutput:
     """What the load named `load` printed, if it ran whole and with the parameters that were `asked`, `seconds` among them.
 
-    It must have taken `least_s`, which is its `seconds` where nothing else is said. Raises LoadFailed when it ran out of time, printed
-    more than is kept, ended with anything but 0 or before its time, is another load or ran with other parameters, had a fault injected,
-    or its output cannot be read to its end line.
+    A `uuid` among them names the GPU that it must have run on, with or without the driver's `GPU-` before it. It must have taken
+    `least_s`, which is its `seconds` where nothing else is said. Raises LoadFailed when it ran out of time, printed more than is kept,
+    ended with anything but 0 or before its time, is another load or ran with other parameters, had a fault injected, or its output
+    cannot be read to its end line.
     """
     due_s = asked["seconds"] if least_s is None else least_s
     trouble: str | None = None
@@ -63,9 +64,18 @@ def _other(output: LoadOutput, load: str, asked: Mapping[str, Any]) -> str | Non
     if output.injected is not None:
         return f"had a fault injected on purpose ({output.injected}): such a run never passes"
     for name, value in asked.items():
-        if output.parameters.get(name) != value:
-            return f"ran with {name} = {output.parameters.get(name)!r}, and {value!r} was asked for"
+        told = output.parameters.get(name)
+        if not (_same_gpu(told, value) if name == "uuid" else told == value):
+            return f"ran with {name} = {told!r}, and {value!r} was asked for"
     return None
+
+
+def _same_gpu(told: object, wanted: object) -> bool:
+    """Whether both name one GPU: NVML puts `GPU-` before the digits, torch does not. What is no name names none."""
+    if not isinstance(told, str) or not isinstance(wanted, str):
+        return False
+    one, other = (name.lower().removeprefix("gpu-") for name in (told, wanted))
+    return one == other != ""
 
 
 def cores_argument(groups: Groups) -> str:

@@ -71,8 +71,9 @@ def test_a_dead_nvlink_fails_by_its_gpu(rig: Rig, library: Path) -> None:
     run = GpuBox(rig, library, "8xh200-one-dead-link").accept()
     run.assert_agrees()
     assert run.verdict["verdict"] == "FAIL"
-    (line,) = run.texts("violations").splitlines()
-    assert line.startswith("link.nvlinks: nvlink_active on gpu5: measured 17 (18 links, down: 11), limit = 18")
+    before, after = run.texts("violations").splitlines()
+    for name, line in (("link.nvlinks", before), ("watch.nvlinks", after)):
+        assert line.startswith(f"{name}: nvlink_active on gpu5: measured 17 (18 links, down: 11), limit = 18")
     assert run.texts("unjudged") == ""
 
 

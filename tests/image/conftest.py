@@ -10,7 +10,14 @@ from engine_stub import Build, install
 
 from acceptance import image
 from acceptance.deadline import Deadline
+from acceptance.image import progress
 from acceptance.image.record import ImageRef
+
+
+@pytest.fixture(autouse=True)
+def short_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scripts end at once, so nothing is gained by a tenth of a second between two looks."""
+    monkeypatch.setattr(progress, "LOOK_S", 0.005)
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ Build = Callable[..., ImageRef]
 
 DOCKER = r"""#!/bin/sh
 # $0's folder holds what it answers: images/NAME (labels as JSON), and switches by file name.
-here=$(dirname "$0")
-name() { echo "$1" | tr '/:' '__'; }
+here=${0%/*}
+name() { (IFS=/:; set -f; set -- $1; IFS=_; echo "$*"); }
 echo "$*" >>"$here/calls"
 case "$1 $2" in
 "version "*)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 Figures = Mapping[str, float | tuple[float, ...]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Box:
     """`file` is the machine file that ships for it, `sheet` the name of its GPUs' sheet. `slot` is what the slot offers: PCI Express
     generation and lanes; None where a VM hides it. `nvlinks` are those of each GPU. `p2p` and `path` are NVML's words for each pair.
@@ -27,7 +27,7 @@ class Box:
     figures: Figures = field(default_factory=dict)
 
 
-# Box A: torch 1.13, CUDA 11.7; pairs in the order gpu0->gpu1, gpu1->gpu0.
+# 2 x RTX 3090 Ti with a bridge: torch 1.13, CUDA 11.7; pairs in the order gpu0->gpu1, gpu1->gpu0.
 TI = {
     "gpu_burn_tensor": 55.35,
     "gemm_f16_short": 81.314,
@@ -39,7 +39,7 @@ TI = {
     "p2p_write": (52.77, 52.89),
     "p2p_gain": (52.77 / 6.23, 52.89 / 6.23),
 }
-# Box B: torch 2.0, CUDA 11.8, matrices of 8192.
+# 2 x RTX 4090: torch 2.0, CUDA 11.8, matrices of 8192.
 RTX_4090 = {
     "gpu_burn_tensor": (145.963, 146.466),
     "gpu_temperature": 46.0,
@@ -53,7 +53,7 @@ RTX_4090 = {
     "p2p_gain": (22.43 / 21.89, 22.50 / 22.46),
     "p2p_latency": (18.50, 12.55),
 }
-# Box E, and its own model elsewhere.
+# 1 x H200 in a VM, and its own model elsewhere.
 H200 = {
     "gpu_burn_float": 51.1,
     "gpu_burn_tensor": 347.0,
@@ -97,7 +97,7 @@ H100 = {
     "gemm_bf16": 730.0,
     "gemm_f8": 1290.0,
 }
-# Box C, and A100 PCIe 40GB elsewhere.
+# 2 x A100-40GB, and A100 PCIe 40GB elsewhere.
 A100 = {
     "gpu_burn_tensor": (118.649, 122.261),
     "copy_h2d": 25.9,

@@ -19,6 +19,15 @@ def slow(gpu: str, share: float = 0.85) -> Change:
     return change
 
 
+def wrong_result(measurement: str, gpu: str) -> Change:
+    """A GPU one of whose results is not what it should be."""
+
+    def change(_check: str, due: Due, value: float) -> float:
+        return 1.0 if (due.measurement, due.component) == (measurement, gpu) else value
+
+    return change
+
+
 def few_lanes(gpu: str, lanes: int, of: int) -> Change:
     """A GPU whose link trained with fewer lanes than card and slot have."""
 

@@ -49,26 +49,26 @@ MORE: tuple[tuple[str, str, float], ...] = (
     ("A100 SXM4 80GB", "bf16", 261.0),
     ("A100 SXM4 80GB", "f16", 253.7),  # Azure, 8192 x 8192, random
     ("A100 SXM4 80GB", "i8", 466.6),
-    ("GeForce RTX 3090 Ti", "f16", 81.314),  # box A
+    ("GeForce RTX 3090 Ti", "f16", 81.314),  # 2 x RTX 3090 Ti with a bridge
     ("GeForce RTX 3090 Ti", "tf32", 42.056),
-    ("GeForce RTX 4090", "f16", 156.083),  # box B, 8192 x 8192
+    ("GeForce RTX 4090", "f16", 156.083),  # 2 x RTX 4090, 8192 x 8192
     ("GeForce RTX 4090", "bf16", 160.0),
-    ("GeForce RTX 4090", "f32", 49.005),  # box B, the least of 2048 to 16384
+    ("GeForce RTX 4090", "f32", 49.005),  # 2 x RTX 4090, the least of 2048 to 16384
     ("GeForce RTX 5090", "f16", 221.0),
     ("GeForce RTX 5090", "bf16", 222.0),
     ("GeForce RTX 5090", "f32", 64.0),
     ("H100 SXM5 80GB", "f8", 1290.0),  # Azure
-    ("H200 SXM 141GB", "bf16", 814.0),  # box E
+    ("H200 SXM 141GB", "bf16", 814.0),  # 1 x H200 in a VM
     ("H200 SXM 141GB", "f8", 1301.0),  # Azure
-    ("H200 SXM 141GB", "copy", 4299.0),  # box E
-    ("GeForce RTX 3090 Ti", "copy", 883.27),  # box A
-    ("GeForce RTX 4090", "copy", 911.08),  # box B
+    ("H200 SXM 141GB", "copy", 4299.0),  # 1 x H200 in a VM
+    ("GeForce RTX 3090 Ti", "copy", 883.27),  # 2 x RTX 3090 Ti with a bridge
+    ("GeForce RTX 4090", "copy", 911.08),  # 2 x RTX 4090
     ("T4", "f32", 4.2),
     ("T4", "f16", 42.0),
 )
 # Hot, at the power cap, in squares of 8192.
 SUSTAINED: tuple[tuple[str, str, float], ...] = (
-    ("H200 SXM 141GB", "f64", 53.6),  # box E
+    ("H200 SXM 141GB", "f64", 53.6),  # 1 x H200 in a VM
     ("H200 SXM 141GB", "f32", 51.2),
     ("H200 SXM 141GB", "tf32", 344.0),
     ("H200 SXM 141GB", "f16", 637.0),

@@ -1,7 +1,7 @@
 """Whole runs of machines that were never here: the shipped machine file, what such a machine shows, the real plan, and a journal of it.
 
 The journals are synthetic: the published figures of `boxes`, and a value that just passes for all that nobody published. A check that
-is added is in the plan by itself, and `boxes` may hold its figures before it is there.
+is added is in the plan by itself.
 """
 
 from __future__ import annotations
@@ -20,9 +20,7 @@ from journals import entries, good_value
 
 from acceptance import components, fixtures, gpu_limits, preparation, profile, selection
 from acceptance.judge import machine, plan, sheet
-from acceptance.judge.compute_expectation import compute_limits
 from acceptance.judge.judgement import covers
-from acceptance.judge.limits import LimitBook
 from acceptance.judge.plan import SESSIONS, Collected, Due, Plan, PlannedCheck
 from acceptance.judge.record import (
     Body,
@@ -64,6 +62,7 @@ def device(box: Box, one: Sheet, index: int) -> NvmlDevice:
         max_link_gen_here=min(one.pcie_gen or 0, box.slot[0]) if box.slot else one.pcie_gen,
         max_link_width_here=box.slot[1] if box.slot else one.pcie_width,
         virtualised=box.slot is None,
+        ecc_enabled=one.ecc,
     )
     peers = [other for other in range(box.count) if other != index]
     return gpu_machine.device(
@@ -80,11 +79,11 @@ def device(box: Box, one: Sheet, index: int) -> NvmlDevice:
     )
 
 
-def inventory(box: Box, root: Path) -> Inventory:
+@functools.cache
+def inventory(box: Box) -> Inventory:
     """The machine as it shows itself."""
     one = SHEETS[box.sheet]
     seen = gpu_machine.machine(
-        root,
         *(device(box, one, index) for index in range(box.count)),
         found=gpu_machine.pairs(box.count, box.p2p, box.p2p, box.path),
     )
@@ -101,18 +100,6 @@ def inventory(box: Box, root: Path) -> Inventory:
     return replace(seen, pci=pci, cpu=replace(seen.cpu, virtualised=box.slot is None))
 
 
-def book(declared: machine.Machine, file: str, seen: Inventory, names: tuple[str, ...]) -> LimitBook:
-    """The limits of this machine; floors of computing as far as they are measured and not in it already."""
-    made = preparation.book(declared, file, seen, names)
-    measured = {one.name for check in collected() for one in check.measures}
-    known = {(entry.measurement, entry.component) for entry in made.entries}
-    due = tuple(gpu for gpu in gpus(seen) if gpu.name in names)
-    floors = compute_limits(gpu_limits.cards(seen, due), gpu_limits.sheets(), gpu_limits.architectures())
-    return made.after(
-        entry for entry in floors if entry.measurement in measured and (entry.measurement, entry.component) not in known
-    )
-
-
 def planned(box: Box, seen: Inventory) -> Plan:
     """The accept profile's plan for the shipped machine file on this machine."""
     path = fixtures.locate("machines") / box.file
@@ -127,12 +114,13 @@ def planned(box: Box, seen: Inventory) -> Plan:
         cannot_detect=chosen.cannot_detect,
         components=components.resolve(declared, seen, frozenset(), names),
         not_offered=(),
-        book=book(declared, path.name, seen, names),
+        book=preparation.book(declared, path.name, seen, names),
         advice={},
         waivers=declared.waiver,
         declared_in=path.name,
         only=(),
         digest="synthetic",
+        gaps=tuple(gpu_limits.gaps(seen, names)),
     )
 
 

@@ -51,7 +51,7 @@ def unheld(found: LimitBook, measurement: str, component: str = "gpu0") -> str:
 
 
 def test_a_card_with_a_sheet_is_held_to_it() -> None:
-    """The H200 of box E, as measured."""
+    """The H200 in a VM, as measured."""
     found = book(H200)
     hot = {"f64": 53.6, "f32": 51.2, "tf32": 344, "f16": 637, "bf16": 664, "f8": 1213, "i8": 869}
     assert tuple(hot) == DTYPES

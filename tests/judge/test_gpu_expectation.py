@@ -81,7 +81,7 @@ def unheld(found: LimitBook, measurement: str, component: str = "gpu0") -> str:
         ("T4", 3, 8, (6.3, 6.6)),  # a cloud's T4, wired with eight lanes
         ("A100 SXM4 40GB", 4, 16, (25.9, 26.0, 25.92, 26.03, 26.1, 25.6)),
         ("H100 SXM5 80GB", 5, 16, (51.0, 52.0, 55.3, 55.6)),
-        ("H200 SXM 141GB", 5, 16, (52.0, 55.50, 55.41, 55.3, 55.0, 55.4)),  # box E
+        ("H200 SXM 141GB", 5, 16, (52.0, 55.50, 55.41, 55.3, 55.0, 55.4)),  # 1 x H200 in a VM
     ],
 )
 def test_published_copies_pass_and_no_lesser_link_reaches_the_floor(

@@ -312,6 +312,22 @@ def test_a_period_needs_two_samples(points: list[Point]) -> None:
         history(*points).period()
 
 
+@pytest.mark.parametrize(
+    ("points", "step"),
+    [
+        ([], None),
+        (raw(1.0), None),
+        (raw(*[1.0] * 21), 1.0),
+        ([*raw(*[1.0] * 20), *raw(1.0, begin=124.0)], 1.0),  # one step of twenty is long
+        ([*raw(*[1.0] * 19), *raw(1.0, begin=123.0)], 5.0),  # one of nineteen
+        ([*raw(*[1.0] * 20), *raw(1.0, 1.0, begin=160.0)], 1.0),  # beyond the load
+        ([*raw(1.0, 1.0), span(112.0, 1.0, 1.0, 1.0), span(122.0, 1.0, 1.0, 1.0)], 1.0),
+    ],
+)
+def test_the_step_that_nearly_all_keep_to(points: list[Point], step: float | None) -> None:
+    assert history(*points).slow_step(100.0, 150.0) == step
+
+
 # --- from the journal ---
 
 

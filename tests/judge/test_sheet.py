@@ -114,6 +114,14 @@ def test_every_figure_follows_from_others(one: Sheet) -> None:
     assert list(lint(one)) == []
 
 
+def test_ecc_is_on_from_the_factory_on_boards_of_data_centres() -> None:
+    """All with HBM; of those with GDDR the ones that are sold for data centres. Workstation cards have it off, GeForce cards none."""
+    for one in SHEETS:
+        assert one.ecc == (
+            one.memory.type.startswith("HBM") or one.name in {"A10", "A40", "L4", "L40", "L40S", "T4"}
+        ), one.name
+
+
 @pytest.mark.parametrize("one", SHEETS, ids=lambda one: one.name)
 def test_a_slip_of_a_thousand_is_caught(one: Sheet) -> None:
     """Each figure that is no identity, a thousand times too large and too small."""

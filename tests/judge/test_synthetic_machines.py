@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from boxes import BOXES, Box
-from faults import false_claim, few_lanes, missing, slow, without_bridge
-from synthetic_machines import Run, failed, inventory, planned
+from faults import false_claim, few_lanes, missing, slow, without_bridge, wrong_result
+from gpu_machine import NO_COUNTERS
+from synthetic_machines import SHEETS, Run, failed, inventory, planned
 
 NAMES = sorted(BOXES)
 SEVERAL = [name for name in NAMES if BOXES[name].count > 1]
 
 
-def run(box: Box, root: Path) -> Run:
-    return Run(box, planned(box, inventory(box, root)))
+def run(box: Box) -> Run:
+    return Run(box, planned(box, inventory(box)))
 
 
 @pytest.fixture(params=NAMES)
-def healthy(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
-    return run(BOXES[request.param], tmp_path)
+def healthy(request: pytest.FixtureRequest) -> Run:
+    return run(BOXES[request.param])
 
 
 def test_a_healthy_machine_passes(healthy: Run) -> None:
@@ -29,6 +29,18 @@ def test_a_healthy_machine_passes(healthy: Run) -> None:
     assert [(one.kind, one.text) for one in found.of_kind("fail", "error", "skip")] == []
     assert found.verdict == "PASS"
     assert found.provenance["synthetic"] == "yes"
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if SHEETS[BOXES[name].sheet].ecc])
+def test_a_machine_whose_memory_errors_nobody_counts_never_passes(name: str) -> None:
+    box = BOXES[name]
+    seen = inventory(box)
+    first, *others = seen.nvml.devices
+    assert first.traits is not None
+    off = replace(first, traits=replace(first.traits, ecc_enabled=False), counters=NO_COUNTERS)
+    blind = Run(box, planned(box, replace(seen, nvml=replace(seen.nvml, devices=(off, *others)))))
+    assert blind.verdict().verdict == "UNJUDGED"
+    assert blind.made.gaps[0].startswith("gpu0: ECC is off, and an ")
 
 
 def test_a_healthy_machine_passes_with_what_a_plain_user_can_read(healthy: Run) -> None:
@@ -41,8 +53,13 @@ def test_a_healthy_machine_passes_with_what_a_plain_user_can_read(healthy: Run) 
 def test_the_published_figures_are_judged(healthy: Run) -> None:
     """What was published is what the plan holds against a limit, wherever a check measures it."""
     due = {one.measurement: one for check in healthy.made.checks for one in check.due}
+    ours = [measurement for measurement in healthy.box.figures if measurement.startswith(("gemm_", "copy_own_"))]
+    assert ours
+    assert [measurement for measurement in ours if measurement not in due] == []
+    assert [measurement for measurement in ours if due[measurement].limit is None] == []
     for measurement, given in healthy.box.figures.items():
-        if measurement not in due:  # of a check that another machine has, or that is not there yet
+        if measurement not in due:  # between GPUs, and this machine has one
+            assert healthy.box.count == 1
             continue
         one = due[measurement]
         for value in given if isinstance(given, tuple) else (given,):
@@ -50,42 +67,46 @@ def test_the_published_figures_are_judged(healthy: Run) -> None:
 
 
 @pytest.mark.parametrize("name", SEVERAL)
-def test_a_gpu_15_percent_slower_than_its_twin_fails(name: str, tmp_path: Path) -> None:
-    made = run(BOXES[name], tmp_path)
+def test_a_gpu_15_percent_slower_than_its_twin_fails(name: str) -> None:
+    made = run(BOXES[name])
     made.change = slow("gpu1")
     found = made.verdict()
     assert found.verdict == "FAIL"
     named = failed(found)
-    assert ("gpu_burn_ratio_tensor", "gpu1") in named
+    formats = {due.measurement for check in made.made.checks for due in check.due if due.unit == "ratio"}
+    formats = {name for name in formats if name.startswith(("gemm_", "gpu_burn_"))}
+    assert {"gemm_bf16_ratio", "gemm_bf16_short_ratio", "gpu_burn_ratio_tensor"} <= formats
+    assert {(name, "gpu1") for name in formats} <= named
     assert {component for _, component in named} == {"gpu1"}
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_link_of_four_lanes_fails(name: str, tmp_path: Path) -> None:
+def test_a_link_of_four_lanes_fails(name: str) -> None:
     box = BOXES[name]
-    made = run(box, tmp_path)
+    made = run(box)
     made.change = few_lanes("gpu0", 4, box.slot[1] if box.slot else 16)
     found = made.verdict()
     assert found.verdict == "FAIL"
-    assert {("gpu_link_width", "gpu0"), ("copy_h2d", "gpu0"), ("copy_d2h", "gpu0")} <= failed(found)
+    named = {"gpu_link_width", "copy_h2d", "copy_d2h", "copy_own_h2d", "copy_own_d2h"}
+    assert {(name, "gpu0") for name in named} <= failed(found)
     assert {component for _, component in failed(found)} == {"gpu0"}
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "1xh200-vm.toml"])
-def test_a_slot_of_four_lanes_fails_by_what_is_declared(name: str, tmp_path: Path) -> None:
+def test_a_slot_of_four_lanes_fails_by_what_is_declared(name: str) -> None:
     """The link is then all that the slot offers, so only the machine file can tell."""
     box = BOXES[name]
     assert box.slot is not None
     small = replace(box, slot=(box.slot[0], 4))
-    made = run(replace(small, figures={}), tmp_path)
+    made = run(replace(small, figures={}))
     made.change = lambda _check, due, value: 4.0 if due.measurement == "gpu_link_width_max" else value
     assert failed(made.verdict()) == {("gpu_link_width_max", f"gpu{index}") for index in range(box.count)}
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_gpu_that_is_not_there_fails(name: str, tmp_path: Path) -> None:
+def test_a_gpu_that_is_not_there_fails(name: str) -> None:
     box = BOXES[name]
-    seen = inventory(box, tmp_path)
+    seen = inventory(box)
     lost = f"gpu{box.count - 1}"
     gone = seen.nvml.devices[-1].pci_address
     left = replace(
@@ -107,10 +128,10 @@ def test_a_gpu_that_is_not_there_fails(name: str, tmp_path: Path) -> None:
     assert any(one.kind == "error" for check in found.checks for one in check.findings), "what it owes is not excused"
 
 
-def test_a_bridge_that_is_not_there_fails(tmp_path: Path) -> None:
+def test_a_bridge_that_is_not_there_fails() -> None:
     box = BOXES["2x3090ti-bridge.toml"]
     bare = replace(box, nvlinks=0, p2p="not-supported")
-    made = Run(box, planned(box, inventory(bare, tmp_path)), without_bridge)
+    made = Run(box, planned(box, inventory(bare)), without_bridge)
     found = made.verdict()
     assert found.verdict == "FAIL"
     assert failed(found) == {
@@ -120,9 +141,20 @@ def test_a_bridge_that_is_not_there_fails(tmp_path: Path) -> None:
     assert all("2x3090ti-bridge.toml declares" in one.text for one in found.of_kind("fail"))
 
 
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("measurement", ["gemm_f16_miscompares", "copy_own_miscompares", "elementwise_miscompares"])
+def test_a_result_that_is_wrong_fails(name: str, measurement: str) -> None:
+    last = f"gpu{BOXES[name].count - 1}"
+    made = run(BOXES[name])
+    made.change = wrong_result(measurement, last)
+    found = made.verdict()
+    assert found.verdict == "FAIL"
+    assert failed(found) == {(measurement, last)}
+
+
 @pytest.mark.parametrize("name", ["8xh100.toml", "8xh200.toml"])
-def test_a_link_of_a_board_that_is_down_fails(name: str, tmp_path: Path) -> None:
-    made = run(BOXES[name], tmp_path)
+def test_a_link_of_a_board_that_is_down_fails(name: str) -> None:
+    made = run(BOXES[name])
 
     def change(_check: str, due: object, value: float) -> float:
         measurement, component = getattr(due, "measurement", ""), getattr(due, "component", "")
@@ -132,15 +164,16 @@ def test_a_link_of_a_board_that_is_down_fails(name: str, tmp_path: Path) -> None
     assert failed(made.verdict()) == {("nvlink_active", "gpu5")}
 
 
-def test_peer_access_that_a_4090_claims_with_data_that_arrives_changed_fails(tmp_path: Path) -> None:
+def test_peer_access_that_a_4090_claims_with_data_that_arrives_changed_fails() -> None:
     box = replace(BOXES["2x4090.toml"], p2p="ok")
-    made = run(box, tmp_path)
+    made = run(box)
     made.change = false_claim(made.made.checks)
     found = made.verdict()
     assert found.verdict == "FAIL"
     assert {("p2p_supported", way) for way in ("gpu0->gpu1", "gpu1->gpu0")} <= failed(found)
+    assert {("copy_own_p2p_miscompares", way) for way in ("gpu0->gpu1", "gpu1->gpu0")} <= failed(found)
     assert ("copy_faults", "gpus") in failed(found)
     assert all("p2p" in name or name == "copy_faults" or name.endswith("miscompares") for name, _ in failed(found))
-    claimed = run(box, tmp_path / "again")
+    claimed = run(box)
     claimed.change = lambda _check, due, value: 1.0 if due.measurement == "p2p_supported" else value
     assert {name for name, _ in failed(claimed.verdict())} == {"p2p_supported"}, "the claim alone is enough"

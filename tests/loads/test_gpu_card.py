@@ -75,3 +75,4 @@ def test_time_is_that_of_events(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Event, "at", 2510.0)
     assert card.seconds(begin, card.mark()) == 2.5
     assert card.free_bytes() == 950
+    assert card.whole_bytes() == 2000

@@ -67,7 +67,15 @@ def values(output: LoadOutput) -> dict[tuple[str, str], float]:
 
 def test_a_clean_run(load: Load) -> None:
     output = load()
-    assert (output.load, output.parameters) == ("gpu_copy", {"seconds": 0.01, "mib": 1})
+    assert output.load == "gpu_copy"
+    assert output.parameters == {
+        "seconds": 0.01,
+        "mib": 1,
+        "gpu": "Fake GPU",
+        "uuid": "GPU-00000000-0000-4000-8000-000000000000",
+        "capability": "9.0",
+        "library": "torch 0.fake, CUDA 13.0",
+    }
     assert output.miscompares == ()
     counts = ("copy_own_miscompares", "elementwise_miscompares")
     found = values(output)
@@ -218,7 +226,10 @@ def test_too_little_host_memory_is_no_fault_of_the_gpu(
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"gpus": "0"}, "gpu_copy: torch sees no GPU that it can use\n"),
+        (
+            {"gpus": "0"},
+            "gpu_copy: torch sees no GPU: see that `nvidia-smi` lists one here and that CUDA_VISIBLE_DEVICES names it\n",
+        ),
         ({"fail": "3"}, "gpu_copy: CUDA error: an illegal memory access was encountered\n"),
     ],
 )

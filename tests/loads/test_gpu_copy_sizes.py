@@ -10,6 +10,7 @@ import pytest
 from load_program import run
 
 from acceptance.loads import elementwise, gpu_copy
+from acceptance.loads.gpu_card import CardError
 from acceptance.loads.gpu_copy import CopyError, beside, local_words, require_host_memory
 from acceptance.loads.memory_bandwidth import ArraysError
 from acceptance.loads.protocol import Output
@@ -73,5 +74,5 @@ def test_it_is_a_program_and_asks_for_its_arguments() -> None:
 
 def test_without_torch_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(CopyError, match=re.escape("torch cannot be loaded (")):
+    with pytest.raises(CardError, match=re.escape("torch cannot be imported (")):
         gpu_copy.run(gpu_copy.arguments().parse_args(["--seconds", "1"]), Output(StringIO()))

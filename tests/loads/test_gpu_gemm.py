@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import io
 import os
+from types import SimpleNamespace
 
 import pytest
+from card_of_tests import FakeCard
 from load_program import run
 
-from acceptance.loads import gpu_gemm
+from acceptance.loads import gpu_gemm, gpu_product
 from acceptance.loads.gpu_gemm import arguments
+from acceptance.loads.gpu_gemm_worker import Order
+from acceptance.loads.protocol import Output, parse
 
 LOAD = ("--dtypes", "f64,bf16", "--seconds", "1")
 
@@ -57,6 +62,31 @@ def test_what_cuda_says_is_told_in_one_sentence(
     monkeypatch.setattr(gpu_gemm, "run", fails)
     assert gpu_gemm.main(LOAD) == 1
     assert capsys.readouterr().err == "gpu_gemm: CUDA error: uncorrectable ECC error encountered\n"
+
+
+@pytest.mark.parametrize(("gib", "size", "notes"), [(140, 8192, 0), (4, 4096, 1)])
+def test_the_size_that_is_judged_is_told(monkeypatch: pytest.MonkeyPatch, gib: int, size: int, notes: int) -> None:
+    orders: list[Order] = []
+
+    class Small(FakeCard):
+        def whole_bytes(self) -> int:
+            return gib << 30
+
+    def worker(order: Order, *_: object) -> SimpleNamespace:
+        orders.append(order)
+        return SimpleNamespace(run=lambda: None)
+
+    monkeypatch.setattr(gpu_gemm, "found", lambda: {"gpu": "a GPU", "capability": "8.9"})
+    monkeypatch.setattr(gpu_gemm, "CudaCard", Small)
+    monkeypatch.setattr(gpu_gemm, "Worker", worker)
+    monkeypatch.setattr(gpu_product, "settings", lambda: None)
+    stream = io.StringIO()
+    gpu_gemm.run(arguments().parse_args(LOAD), Output(stream))
+    output = parse(stream.getvalue())
+    assert output.parameters["size"] == size
+    assert [order.size for order in orders] == [size]
+    told = ("4096 is judged, not 8192: the GPU's memory is too small for one format of that size",)
+    assert output.notes == told[:notes]
 
 
 def test_neither_the_command_line_nor_the_reader_loads_torch_or_numpy() -> None:

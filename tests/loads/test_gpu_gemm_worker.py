@@ -10,7 +10,7 @@ from card_of_tests import FakeCard
 
 from acceptance.loads.gpu_card import CardError
 from acceptance.loads.gpu_dtypes import DTYPES, Dtype
-from acceptance.loads.gpu_gemm_worker import Order, Worker, absent
+from acceptance.loads.gpu_gemm_worker import Order, Worker, absent, fitting, needs
 from acceptance.loads.protocol import LoadOutput, Output, parse
 
 ONE_S = 2 * 1024**3 / 10e12  # a product of 1024 at 10 TFLOP/s
@@ -24,7 +24,7 @@ class Found:
 
 @dataclass
 class FakeTrial:
-    """Products that cost the card time, and comparisons that a test can make fail: "short", "sustained"."""
+    """Products that cost the card time, and comparisons that a test can make fail: "short", "again", "sustained"."""
 
     dtype: Dtype
     card: FakeCard
@@ -38,6 +38,14 @@ class FakeTrial:
     def verify(self) -> Found:
         self.told.append("verify")
         return self.found
+
+    def release(self) -> None:
+        self.told.append("release")
+
+    def again(self) -> dict[str, Any] | None:
+        assert self.told[-1] == "release"
+        self.told.append("again")
+        return {"expected": "1", "got": "2"} if "again" in self.differs else None
 
     def spoil(self) -> None:
         self.told.append("spoil")
@@ -60,6 +68,7 @@ class Bench:
 
     def trial(self, dtype: Dtype, size: int) -> FakeTrial:
         assert size == 1024
+        assert all(trial.told[-1] == "release" for trial in self.trials), "one format has the memory at a time"
         self.trials.append(FakeTrial(dtype, self.card, self.found, self.differs))
         return self.trials[-1]
 
@@ -113,7 +122,8 @@ def test_all_are_taken_cool_before_any_is_taken_hot() -> None:
     bench.run("f64", "bf16")
     warm = 1  # the one product that says how long one takes; a tenth of a second is 466 of them
     assert bench.slept == [(0.5, warm), (0.5, 2 * warm + 466)]
-    assert [trial.told for trial in bench.trials] == [["verify", "spoil", "compare", "spoil", "compare"]] * 2
+    first, second = ["verify", "spoil", "compare", "release"], ["again", "spoil", "compare", "release"]
+    assert [trial.told for trial in bench.trials] == [first + second] * 2
 
 
 def test_progress_is_told_over_all_formats() -> None:
@@ -140,7 +150,15 @@ def test_after_a_wrong_first_product_no_product_counts_as_right() -> None:
     )
     output = bench.run("f32", seconds=0.5)
     assert [found["check"] for found in output.miscompares] == ["normal", "whole", "repeat"]
-    assert values(output)["gemm_f32_miscompares"][2] == 4
+    assert values(output)["gemm_f32_miscompares"][2] == 5
+
+
+def test_a_first_product_that_cannot_be_made_again_is_a_miscompare_and_so_is_what_is_held_against_it() -> None:
+    output = Bench(differs=("again",)).run("bf16", seconds=0.5)
+    assert output.miscompares == (
+        {"component": "gpu0", "dtype": "bf16", "check": "again", "expected": "1", "got": "2"},
+    )
+    assert values(output)["gemm_bf16_miscompares"][2] == 2
 
 
 def test_an_injected_wrong_element_is_found_in_every_format() -> None:
@@ -181,11 +199,25 @@ def test_a_table_without_a_size_that_fits_is_none() -> None:
 def test_too_little_memory_is_said_before_anything_is_heated() -> None:
     bench = Bench()
     bench.card.free = 10 << 20
-    with pytest.raises(
-        CardError, match=r"the matrices need 0\.1 GiB .* end what uses the GPU, or ask for fewer formats"
-    ):
+    with pytest.raises(CardError, match=r"the matrices need 0\.1 GiB .* 0\.0 GiB are free: end what uses the GPU$"):
         bench.run("f64")
     assert bench.card.done == 0
+
+
+def test_formats_need_the_memory_of_the_hungriest_of_them_and_not_of_all() -> None:
+    every = tuple(DTYPES.values())
+    assert needs(every, 8192) == needs((DTYPES["f64"],), 8192) == (2 * 24 + 8) * 8192**2
+    assert needs((), 8192) == 0
+    bench = Bench()
+    bench.card.free = needs(every, 1024)
+    bench.run(*DTYPES, seconds=0.5)
+
+
+@pytest.mark.parametrize(
+    ("gib", "asked", "judged"), [(140, 8192, 8192), (6, 8192, 8192), (4, 8192, 4096), (4, 4096, 4096), (0.01, 64, 64)]
+)
+def test_a_gpu_too_small_for_one_format_is_judged_by_smaller_matrices(gib: float, asked: int, judged: int) -> None:
+    assert fitting(tuple(DTYPES.values()), asked, int(gib * 2**30)) == judged
 
 
 def test_nothing_to_do_is_done() -> None:

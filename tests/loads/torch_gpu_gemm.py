@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 
+from acceptance.loads import gpu_gemm_verification
 from acceptance.loads.gpu_dtypes import DTYPES, Dtype
 from acceptance.loads.gpu_gemm_verification import BANDS, Trial, judged, reference, sampled
 from acceptance.loads.gpu_gemm_worker import GEMM_NAMES, Order, Worker
@@ -68,6 +69,34 @@ def test_a_changed_bit_and_an_old_result_differ_from_the_first(dtype: Dtype) -> 
     assert found is not None
     assert found["elements"] > SIZE * SIZE * 0.9
     assert len(found["first"]) == 4
+
+
+@every
+def test_the_first_product_is_the_same_when_it_is_made_again(dtype: Dtype) -> None:
+    trial = Trial(dtype, SIZE, "cpu")
+    trial.verify()
+    trial.release()
+    assert trial.again() is None
+    trial.spoil()
+    trial.multiply()
+    assert trial.compare() is None
+
+
+def test_another_first_product_than_before_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    trial = Trial(DTYPES["f32"], SIZE, "cpu")
+    trial.verify()
+    trial.release()
+
+    def changed(dtype: Dtype, size: int, device: str) -> Any:
+        product = normal(dtype, size, device)
+        product.a[7, 8] += 1
+        return product
+
+    monkeypatch.setattr(gpu_gemm_verification, "normal", changed)
+    found = trial.again()
+    assert found is not None
+    assert found["expected"] != found["got"]
+    assert (found["nan"], found["infinite"]) == (0, 0)
 
 
 @every

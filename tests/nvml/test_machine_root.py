@@ -11,7 +11,6 @@ import pytest
 from machine_root import SPEEDS, sysfs_tree
 from questions import write
 
-from acceptance import driver_files
 from acceptance.observe import board, pci, pci_place
 
 NAMES = sorted(path.stem for path in fake_driver.DESCRIPTIONS.glob("*.json"))
@@ -76,7 +75,7 @@ def test_the_driver_and_the_other_functions(tmp_path: Path) -> None:
     ]
     (tmp_path / "sys/module/nvidia/version").unlink()
     assert board.read(tmp_path).nvidia_driver == "570.133.20"
-    assert driver_files.nodes_by_address(tmp_path)["0000:43:00.0"] == "/dev/nvidia1"
+    assert board.nodes_by_address(tmp_path)["0000:43:00.0"] == "/dev/nvidia1"
 
 
 def test_a_card_for_screens_has_sound(tmp_path: Path) -> None:

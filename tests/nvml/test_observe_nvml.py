@@ -96,8 +96,8 @@ def _traits(gpu: Gpu) -> GpuTraits:
     )
 
 
-def _processes(said: list[dict[str, Any]] | None) -> tuple[GpuProcess, ...]:
-    return tuple(GpuProcess(one["pid"], one["name"], one["memory_bytes"]) for one in said or ())
+def _processes(said: list[dict[str, Any]] | None) -> tuple[GpuProcess, ...] | None:
+    return None if said is None else tuple(GpuProcess(one["pid"], one["name"], one["memory_bytes"]) for one in said)
 
 
 def _counters(gpu: Gpu) -> GpuCounters:

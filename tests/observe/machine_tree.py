@@ -17,10 +17,13 @@ class Tree:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self._made: set[Path] = set()
 
     def write(self, path: str, content: str | bytes) -> None:
         file = self.root / path
-        file.parent.mkdir(parents=True, exist_ok=True)
+        if file.parent not in self._made:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            self._made.add(file.parent)
         file.write_bytes(content if isinstance(content, bytes) else content.encode())
 
     def files(self, folder: str, **contents: str | int) -> None:

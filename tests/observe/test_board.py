@@ -99,6 +99,12 @@ def test_a_driver_that_names_no_version_is_refused(tree: Tree) -> None:
         board.read(tree.root)
 
 
+def test_whose_node_is_whose(tree: Tree) -> None:
+    tree.write("proc/driver/nvidia/gpus/0000:01:00.0/information", "Model: \t RTX\nDevice Minor: \t 3\n")
+    tree.write("proc/driver/nvidia/gpus/0000:02:00.0/information", "Model: \t Unknown\n")
+    assert board.read(tree.root).gpu_nodes == {"0000:01:00.0": "/dev/nvidia3"}
+
+
 def test_device_nodes_and_whether_they_open(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     tree.driver(nodes=("nvidia0", "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-caps", "null"))
     # Asked of the function, because root may open everything.

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ctypes
 
+import pytest
 from fake_nvml import LOST, UNKNOWN, FakeNvml, Refusal
 
 from acceptance.observe import gpu_events
@@ -25,7 +26,7 @@ def test_xids_and_nothing_else_are_heard() -> None:
     nvml.tell_xid(7, 31)
     assert listener.hear() == [(79, "0000:02:00.0"), (31, None)]
     assert listener.hear() == []
-    assert listener.deaf is None
+    assert listener.deaf == {}
 
 
 def test_a_storm_is_taken_in_pieces() -> None:
@@ -45,20 +46,28 @@ def test_a_lost_gpu_makes_nobody_deaf_and_its_last_word_keeps_its_name() -> None
     assert listener.hear() == [(79, "0000:01:00.0")]
 
 
-def test_gpus_that_tell_no_xids() -> None:
-    nvml, listener = listening(nvmlDeviceGetSupportedEventTypes=Refusal(3))
+@pytest.mark.parametrize("supported", [Refusal(3), 0x17])
+def test_gpus_that_tell_no_xids(supported: object) -> None:
+    nvml, listener = listening(nvmlDeviceGetSupportedEventTypes=supported)
     assert nvml.registered == []
     assert listener.hear() == []
-    assert listener.deaf is None
+    assert listener.deaf == dict.fromkeys(BOTH, "it offers none")
 
 
-def test_a_driver_that_will_not_tell() -> None:
-    nvml = FakeNvml(2, {"nvmlDeviceGetSupportedEventTypes": 8, ("register", 1): Refusal(UNKNOWN, "Unknown Error")})
+def test_one_gpu_that_will_not_tell_leaves_the_others_heard() -> None:
+    nvml = FakeNvml(2, {"nvmlDeviceGetSupportedEventTypes": 8, ("register", 0): Refusal(UNKNOWN, "Unknown Error")})
     listener = XidListener(nvml)
     listener.listen(BOTH)
-    assert listener.deaf == "NVML tells no Xid events (Unknown Error)"
-    nvml.tell_xid(0, 79)
-    assert listener.hear() == []
+    assert listener.deaf == {"0000:01:00.0": "Unknown Error"}
+    nvml.tell_xid(1, 79)
+    assert listener.hear() == [(79, "0000:02:00.0")]
+
+
+def test_a_gpu_that_is_lost_by_then_is_told_by_its_readings() -> None:
+    nvml = FakeNvml(2, {"nvmlDeviceGetSupportedEventTypes": 8, ("register", 1): Refusal(LOST)})
+    listener = XidListener(nvml)
+    listener.listen(BOTH)
+    assert (listener.deaf, nvml.registered) == ({}, [0])
 
 
 def test_a_driver_that_stops_telling() -> None:
@@ -66,7 +75,7 @@ def test_a_driver_that_stops_telling() -> None:
     nvml.tell_xid(0, 79)
     nvml.events.append(Refusal(UNKNOWN, "Unknown Error"))
     assert listener.hear() == [(79, "0000:01:00.0")]
-    assert listener.deaf == "NVML tells no Xid events (Unknown Error)"
+    assert listener.deaf == dict.fromkeys(BOTH, "Unknown Error")
     listener.close()
 
 

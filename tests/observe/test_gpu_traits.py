@@ -83,7 +83,7 @@ def test_a_gpu_that_offers_nothing(tmp_path: Path) -> None:
     assert set(GpuTraits.__slots__) == set(GpuTraits.__dataclass_fields__)
     traits = read({}, tmp_path)
     offered = set(GpuTraits.__slots__) - {"memory_thermometer"}
-    assert {getattr(traits, name) for name in offered} == {None, ()}
+    assert {getattr(traits, name) for name in offered} == {None}
     assert traits.memory_thermometer is False
 
 
@@ -140,10 +140,26 @@ def test_processes_of_an_older_driver_and_names_that_nobody_tells(tmp_path: Path
     )
 
 
-def test_a_sick_driver_is_no_process_without_a_name(tmp_path: Path) -> None:
+def test_a_process_whose_name_is_refused_is_still_there(tmp_path: Path) -> None:
     answers = {"nvmlDeviceGetComputeRunningProcesses_v3": [process(11)], "nvmlSystemGetProcessName": Refusal(UNKNOWN)}
-    with pytest.raises(Refusal):
-        read(answers, tmp_path)
+    assert read(answers, tmp_path).compute_processes == (GpuProcess(11, None, 1),)
+
+
+@pytest.mark.parametrize("function", sorted(H200))
+def test_one_thing_that_is_refused_for_no_known_reason_hides_no_other(function: str, tmp_path: Path) -> None:
+    less, whole = read({**H200, function: Refusal(UNKNOWN)}, tmp_path), read(H200, tmp_path)
+    changed = [name for name in GpuTraits.__slots__ if getattr(less, name) != getattr(whole, name)]
+    assert 1 <= len(changed) <= 4
+    assert all(getattr(less, name) is None for name in changed)
+
+
+def test_a_fabric_and_a_thermometer_that_are_refused_are_not_known(tmp_path: Path) -> None:
+    answers = {**H200, "nvmlDeviceGetGpuFabricInfoV": Refusal(UNKNOWN), "nvmlDeviceGetGpuFabricInfo": Refusal(UNKNOWN)}
+    nvml = FakeNvml(1, answers, {82: Refusal(UNKNOWN)})
+    nvml.c_nvmlGpuFabricInfo_v2_t = nvml.c_nvmlGpuFabricInfo_t = FabricInfo
+    traits = gpu_traits.read(nvml, 0, tmp_path)
+    assert (traits.fabric_state, traits.fabric_status, traits.memory_thermometer) == (None, None, None)
+    assert traits.cuda_cores == 16896
 
 
 def test_numbers_are_the_binding_s() -> None:

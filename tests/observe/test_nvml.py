@@ -13,7 +13,7 @@ from machine_tree import Programs, completed
 
 from acceptance.command import CommandError, Completed
 from acceptance.deadline import Deadline
-from acceptance.observe import gpu_counters, gpu_traits, nvml
+from acceptance.observe import gpu_counters, gpu_traits, nvml, nvml_call
 from acceptance.observe.nvml import NvmlAnswer, NvmlDevice
 from acceptance.observe.nvml_pair import NvmlPair
 
@@ -78,6 +78,34 @@ def test_a_gpu_that_is_lost_between_its_traits_and_its_counters_keeps_the_traits
     assert healthy.error is None
     assert lost.traits is not None
     assert (lost.traits.memory_bus_bits, lost.counters, lost.error_code) == (384, None, nvml.GPU_IS_LOST)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        *("nvmlDeviceGetSerial", "nvmlDeviceGetCpuAffinity", "nvmlDeviceGetComputeRunningProcesses_v3"),
+        *("nvmlDeviceGetNvLinkState", "nvmlDeviceGetTotalEccErrors", "nvmlDeviceGetP2PStatus"),
+    ],
+)
+def test_what_is_refused_for_no_known_reason_makes_no_gpu_sick(function: str) -> None:
+    answer = nvml.read(FakeNvml(2, {function: Refusal(999, "Unknown Error")}))
+    assert answer.devices == (device(0), device(1))
+    assert answer.error is None
+
+
+@pytest.mark.parametrize(
+    "function",
+    ["HandleByIndex", "PciInfo", "UUID", "Name", "MemoryInfo"],
+)
+def test_a_gpu_that_refuses_its_identity_is_sick(function: str) -> None:
+    healthy, sick = nvml.read(FakeNvml(2, {(f"nvmlDeviceGet{function}", 1): Refusal(999, "Unknown Error")})).devices
+    assert (healthy.error, sick.error, sick.error_code) == (None, "NVML says: Unknown Error", 999)
+
+
+@pytest.mark.parametrize("code", sorted(nvml_call.LOST))
+def test_a_gpu_that_is_lost_at_anything_is_sick(code: int) -> None:
+    answers = {("nvmlDeviceGetVbiosVersion", 0): Refusal(code), ("nvmlDeviceGetNvLinkState", 1): Refusal(code)}
+    assert [one.error_code for one in nvml.read(FakeNvml(2, answers)).devices] == [code, code]
 
 
 def test_pairs_are_of_gpus_that_answer() -> None:

@@ -6,7 +6,7 @@ import pytest
 from fake_nvml import LOST, NOT_SUPPORTED, UNKNOWN, FakeNvml, Refusal
 
 from acceptance.observe import nvml_call
-from acceptance.observe.nvml_call import ask, field, fields
+from acceptance.observe.nvml_call import ask, field, fields, told, told_fields
 
 
 def test_an_answer_and_what_is_not_offered() -> None:
@@ -25,6 +25,25 @@ def test_what_counts_as_not_offered(code: int) -> None:
 def test_every_other_refusal_is_raised(code: int) -> None:
     with pytest.raises(Refusal):
         ask(FakeNvml(1, {"nvmlDeviceGetFanSpeed": Refusal(code)}), "nvmlDeviceGetFanSpeed", 0)
+
+
+@pytest.mark.parametrize("code", [UNKNOWN, NOT_SUPPORTED, 14])
+def test_what_must_not_be_known_may_be_refused(code: int) -> None:
+    refusing = FakeNvml(1, {"nvmlDeviceGetFanSpeed": Refusal(code)}, {"call": Refusal(code)})
+    assert told(refusing, "nvmlDeviceGetFanSpeed", 0) is None
+    assert told_fields(refusing, 0, [(82, 0)]) == {}
+    assert told_fields(FakeNvml(fields={82: Refusal(code), 3: 1}), 0, [(82, 0), (3, 0)]) == {(3, 0): 1}
+
+
+@pytest.mark.parametrize("code", sorted(nvml_call.LOST))
+def test_a_lost_gpu_is_never_passed_over(code: int) -> None:
+    lost = FakeNvml(1, {"nvmlDeviceGetFanSpeed": Refusal(code)}, {"call": Refusal(code)})
+    with pytest.raises(Refusal):
+        told(lost, "nvmlDeviceGetFanSpeed", 0)
+    with pytest.raises(Refusal):
+        told_fields(lost, 0, [(82, 0)])
+    with pytest.raises(Refusal):
+        told_fields(FakeNvml(fields={82: Refusal(code)}), 0, [(82, 0)])
 
 
 def test_the_codes_are_the_binding_s() -> None:

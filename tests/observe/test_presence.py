@@ -150,6 +150,7 @@ def test_nodes_that_this_user_may_not_open(tree: Tree, monkeypatch: pytest.Monke
         (LIBRARY, presence.LIBRARY),
         (nvml.failed("NVML did not end within its time: the driver hangs"), presence.HUNG),
         (known("0000:01:00.0", error="NVML says: Unknown Error", code=999), presence.HUNG),
+        (known("0000:01:00.0", error="NVML says: no", code=nvml.NO_PERMISSION), presence.NODES_CLOSED),
     ],
 )
 def test_what_nvml_answers(tree: Tree, answer: NvmlAnswer, cure: str) -> None:

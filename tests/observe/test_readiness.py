@@ -22,11 +22,11 @@ def told(inventory: Inventory) -> list[str]:
 
 def changed(tmp_path: Path, **traits: Any) -> Inventory:
     """A machine of two GPUs of which the second is set up another way."""
-    return machine(tmp_path, device(0), device(1, traits=replace(TRAITS, **traits)))
+    return machine(device(0), device(1, traits=replace(TRAITS, **traits)))
 
 
-def test_a_machine_that_is_ready(tmp_path: Path) -> None:
-    seen = machine(tmp_path, device(0), device(1))
+def test_a_machine_that_is_ready() -> None:
+    seen = machine(device(0), device(1))
     assert obstacles(seen, gpus(seen)) == ()
     assert remarks(seen, gpus(seen)) == ()
 
@@ -54,6 +54,16 @@ def test_a_machine_that_is_ready(tmp_path: Path) -> None:
             "end it (`ps -p 4711`",
         ),
         (
+            {"compute_processes": (SOMEBODY,), "graphics_processes": (SOMEBODY,)},
+            "python3 (process 4711, 1.5 GiB) computes on it",
+            "end it (`ps -p 4711`",
+        ),
+        (
+            {"display_active": True, "compute_processes": (SOMEBODY,), "graphics_processes": None},
+            "python3 (process 4711, 1.5 GiB) computes on it",
+            "end it (`ps -p 4711`",
+        ),
+        (
             {"compute_processes": (GpuProcess(9, None, None),)},
             "a process (process 9) computes on it",
             "end it (`ps -p 9`",
@@ -77,6 +87,11 @@ def test_one_thing_in_the_way(tmp_path: Path, traits: dict[str, Any], what: str,
         {"fabric_state": "completed", "fabric_status": None},
         {"fabric_state": "not-supported", "fabric_status": 3},
         {"graphics_processes": (SOMEBODY,)},
+        {"graphics_processes": None},
+        {"compute_processes": None},
+        {"display_active": True, "compute_processes": (SOMEBODY,), "graphics_processes": (SOMEBODY,)},
+        {"power_limit_w": 300.0},
+        {"persistence": False},
     ],
 )
 def test_what_is_in_nobodys_way(tmp_path: Path, traits: dict[str, Any]) -> None:
@@ -134,9 +149,9 @@ def test_only_the_gpus_that_are_due_are_looked_at(tmp_path: Path) -> None:
     assert obstacles(seen, gpus(seen)[:1]) == remarks(seen, gpus(seen)[:1]) == ()
 
 
-def test_a_gpu_without_a_uuid_is_named_by_its_address(tmp_path: Path) -> None:
+def test_a_gpu_without_a_uuid_is_named_by_its_address() -> None:
     nameless = device(0, uuid=None, traits=replace(TRAITS, compute_mode="prohibited"))
-    assert told(machine(tmp_path, nameless)) == [
+    assert told(machine(nameless)) == [
         f"gpu0: compute mode is prohibited: `{MODE} {address(0)} -c DEFAULT`",
     ]
     assert str(Obstacle("gpu7", "it is so", "do that")) == "gpu7: it is so: do that"
@@ -151,3 +166,29 @@ def test_what_the_reader_should_know(tmp_path: Path) -> None:
     passed = changed(tmp_path / "passed", virtualised=True)
     (one,) = remarks(passed, gpus(passed))
     assert one.startswith("gpu1 is passed through to a virtual machine")
+
+
+@pytest.mark.parametrize(
+    ("limit_w", "default_w", "told"),
+    [(300.0, 450.0, True), (450.0, 450.0, False), (480.0, 450.0, False), (None, 450.0, False), (300.0, None, False)],
+)
+def test_a_lowered_power_limit_is_told(
+    tmp_path: Path, limit_w: float | None, default_w: float | None, told: bool
+) -> None:
+    lowered = changed(tmp_path / "limit", power_limit_w=limit_w, power_limit_default_w=default_w)
+    said = (
+        "gpu1 may take 300 W, less than its usual 450 W, so it may miss the floors of its model: "
+        f"`sudo nvidia-smi -i {uuid(1)} -pl 450`"
+    )
+    assert remarks(lowered, gpus(lowered)) == ((said,) if told else ())
+
+
+def test_a_compositor_is_a_remark_and_so_is_what_nobody_tells(tmp_path: Path) -> None:
+    both = (GpuProcess(7, "gnome-shell", 1 << 30),)
+    drawn = changed(tmp_path / "drawn", display_active=True, compute_processes=both, graphics_processes=both)
+    (one,) = remarks(drawn, gpus(drawn))
+    assert one.startswith("gpu1 drives the display (gnome-shell (process 7, 1.0 GiB)): ")
+    untold = changed(tmp_path / "untold", compute_processes=None, graphics_processes=None, persistence=False)
+    assert remarks(untold, gpus(untold)) == (
+        "gpu1: the driver does not tell which processes compute on it; there may be some",
+    )

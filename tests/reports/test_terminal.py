@@ -17,9 +17,10 @@ from msgspec.structs import replace
 from rich.console import Console
 from test_junit import HOSTILE
 
+from acceptance.judge.limits import NO_ARCHITECTURE, NO_SHEET
 from acceptance.judge.record import Body, CheckEnded, CheckStarted, Event, Measured, Skipped
-from acceptance.judge.verdict import Verdict
-from acceptance.reports import summary
+from acceptance.judge.verdict import Verdict, fold
+from acceptance.reports import html, summary
 from acceptance.reports.screen import Screen
 from acceptance.reports.terminal import Terminal
 
@@ -258,3 +259,40 @@ def test_a_stream_that_fails_at_once() -> None:
         assert isinstance(screen.failure, BrokenPipeError)
         assert screen.write("b\n") == 2
         screen.flush()
+
+
+@pytest.mark.parametrize(
+    ("unjudged", "told"),
+    [
+        ((), None),
+        ((("gpu_power", "gpu0", "class default"),), None),
+        ((("nvlink_active", "gpu0", "sheet of GeForce RTX 3090"),), None),
+        ((("gpu_sm_count", "gpu0", NO_SHEET),), "1 figure of gpu0 not judged: no sheet of the model tells a limit"),
+        (
+            (("gpu_sm_count", "gpu0", NO_SHEET), ("gemm_f16", "gpu1", NO_ARCHITECTURE), ("copy_local", "gpu2", "x")),
+            "2 figures of gpu0, gpu1 not judged: no sheet of the model tells a limit",
+        ),
+        ((("p2p_supported", "gpu0->gpu1", NO_SHEET),), "1 figure of gpu0, gpu1 not judged: no sheet of the model"),
+        (tuple(("gpu_sm_count", f"gpu{n}", NO_SHEET) for n in range(4)), "4 figures of 4 GPUs not judged: no sheet"),
+    ],
+)
+def test_a_pass_says_what_could_not_be_judged(unjudged: tuple[tuple[str, str, str], ...], told: str | None) -> None:
+    dues = [replace(journals.due(name, component, limit=None), origin=origin) for name, component, origin in unjudged]
+    verdict, found = samples.passing(journals.check("gpu.figures", journals.due(), *dues))
+    assert verdict.verdict == "PASS"
+    line = summary.closing_line(verdict)
+    assert line.startswith(f"PASS ({told}" if told else "PASS: 1 passed")
+    page = html.render(verdict, found, {})
+    assert line in page.partition("<main>")[0].replace("&gt;", ">")
+
+
+def test_a_figure_that_was_not_taken_is_not_called_unjudged_and_only_a_pass_says_so() -> None:
+    due = replace(journals.due("gpu_sm_count", limit=None), origin=NO_SHEET)
+    made = journals.plan(journals.check("gpu.figures", journals.due(), due))
+    records = journals.bodies(made, {("copy", "gpu0"): 1.0})
+    failed = fold(journals.entries(records))
+    assert failed.verdict == "FAIL"
+    assert summary.not_judged(failed) is not None
+    assert "not judged" not in summary.closing_line(failed)
+    kept = [body for body in records if not isinstance(body, Measured)]
+    assert summary.not_judged(fold(journals.entries(kept))) is None

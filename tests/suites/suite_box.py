@@ -21,6 +21,7 @@ from acceptance.observe.inventory import Inventory
 
 OWN = session.SUITES
 LOADS_S = {"nvbandwidth": 1.0, "bandwidth_test": 1.0, "p2p_bandwidth": 1.0, "gpu_burn_float": 1.0}
+LOADS_S |= {"gpu_gemm_short": 1.0, "gpu_gemm": 7.0, "gpu_copy": 1.0}
 
 
 @functools.cache
@@ -58,7 +59,7 @@ class Box:
         self.bin.mkdir()
         monkeypatch.setenv("PATH", f"{self.bin}:/usr/bin:/bin")
         self.tool("nvidia-smi", "")  # gpu-burn needs it beside it
-        self.inventory = inventory or machine(folder / "tree", device(0), device(1))
+        self.inventory = inventory or machine(device(0), device(1))
         self.product = Product(folder, monkeypatch)
         for file in OWN.glob("*.py"):
             shutil.copy(file, self.product.suites)

@@ -1,5 +1,4 @@
-"""gpu.granted in real sessions: the GPUs that the session sees are those that are due, or the run is unjudged.
-The driver's answer is a fake."""
+"""gpu.granted: the GPUs that the session sees are those that are due, or the run is unjudged. The driver's answer is a fake."""
 
 from __future__ import annotations
 
@@ -7,6 +6,7 @@ import dataclasses
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import journals
 import msgspec
@@ -14,14 +14,16 @@ import pytest
 from machine_tree import NO_DMI, Tree, completed
 from machine_tree import Programs as Answers
 from product_session import Product
+from suite_box import ask
 
 from acceptance import session
 from acceptance.deadline import Deadline
 from acceptance.judge.measurement import Limit
 from acceptance.judge.record import CheckEnded, Measured
 from acceptance.observe import nvml
-from acceptance.observe.inventory import Inventory, observe
+from acceptance.observe.inventory import Inventory, gpus, observe
 from acceptance.observe.nvml import NvmlAnswer, NvmlDevice
+from acceptance.suites import gpu
 
 # Stands before the package's own suites: what NVML answers inside this session.
 FAKE = """\
@@ -110,9 +112,18 @@ def test_every_gpu_is_there(granted: Granted, product: Product) -> None:
     ],
 )
 def test_other_gpus_than_those_due_are_an_error_and_no_fault_of_a_card(
-    granted: Granted, inside: NvmlAnswer, told: str
+    inventory: Inventory, monkeypatch: pytest.MonkeyPatch, inside: NvmlAnswer, told: str
 ) -> None:
-    end = granted(inside)
+    monkeypatch.setattr(nvml, "probe", lambda **_: inside)
+    given = {"inventory": inventory, "due_gpus": gpus(inventory), "programs": SimpleNamespace(deadline=None)}
+    said = ask(journals.plan(GRANTED), "gpu.granted", gpu.test_granted, **given)
+    assert said.outcome == "error"
+    assert told in said.message
+    assert "nvidia-ctk cdi generate" in said.message
+    assert "where they run on the host itself" in said.message
+
+
+def test_the_session_ends_with_that_error(granted: Granted) -> None:
+    end = granted(answer(device(1)))
     assert end.outcome == "error"
-    assert told in end.message
-    assert "nvidia-ctk cdi generate" in end.message
+    assert "cannot be seen from where the loads run: gpu0 (GPU-0): " in end.message

@@ -9,16 +9,18 @@ from types import SimpleNamespace
 
 import msgspec
 import pytest
-from gpu_machine import COUNTERS, SOMEBODY, TRAITS, device, link, look, machine, pairs, tree_of
+from gpu_machine import COUNTERS, SOMEBODY, TRAITS, answer, device, link, look, machine, pairs, tree_of
 from suite_box import Box, Said, ask, collected, planned
 
 from acceptance import components, preparation
 from acceptance.judge import plan
 from acceptance.judge.machine import Machine
+from acceptance.judge.record import Skipped
 from acceptance.observe import nvml
 from acceptance.observe.inventory import Inventory, gpus
-from acceptance.observe.nvml import NvmlDevice
-from acceptance.suites import gpu
+from acceptance.observe.nvml import NvmlAnswer, NvmlDevice
+from acceptance.observe.nvml_pair import NvmlPair
+from acceptance.suites import gpu, watch
 from acceptance.suites import link as link_suite
 
 BEFORE = ("gpu.ready", "gpu.memory_health", "link.paths")
@@ -26,7 +28,7 @@ BEFORE = ("gpu.ready", "gpu.memory_health", "link.paths")
 
 def before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *devices: NvmlDevice) -> Box:
     apart = pairs(len(devices), "not-supported", "not-supported")
-    return Box(tmp_path, monkeypatch, machine(tmp_path / "seen", *devices, found=apart))
+    return Box(tmp_path, monkeypatch, machine(*devices, found=apart))
 
 
 def test_a_machine_that_is_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,9 +55,9 @@ def test_a_gpu_that_is_not_ready_stops_the_session_with_its_cure(
 
 @pytest.mark.parametrize(("lost", "outcome"), [(None, "pass"), (0, "pass"), (1, "error")])
 def test_where_the_loads_run_in_place_the_other_gpus_are_seen_as_well(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: int | None, outcome: str
+    monkeypatch: pytest.MonkeyPatch, lost: int | None, outcome: str
 ) -> None:
-    seen = machine(tmp_path, *(device(index) for index in range(3)))
+    seen = machine(*(device(index) for index in range(3)))
     inside = replace(seen.nvml, devices=tuple(one for one in seen.nvml.devices if one.index != lost))
     monkeypatch.setattr(nvml, "probe", lambda **_: inside)
     made = planned(seen, ("gpu1",), ("gpu.granted",), "d")
@@ -83,16 +85,16 @@ def asked(seen: Inventory, name: str, function: Callable[..., None], **given: ob
         ({"retired_single": 40, "retired_double": 20}, "gpu_retired_pages on gpu1: measured 60, limit <= 59"),
     ],
 )
-def test_a_memory_that_was_through_something(tmp_path: Path, counters: dict[str, int], told: str) -> None:
-    seen = machine(tmp_path, device(0), device(1, counters=replace(COUNTERS, **counters)))
+def test_a_memory_that_was_through_something(counters: dict[str, int], told: str) -> None:
+    seen = machine(device(0), device(1, counters=replace(COUNTERS, **counters)))
     said = asked(seen, "gpu.memory_health", gpu.test_memory_health)
     assert said.outcome == "fail"
     assert said.message.startswith(told)
     assert len(said.message.splitlines()) == 1
 
 
-def test_counters_that_are_gone_when_they_are_due_are_an_error(tmp_path: Path) -> None:
-    seen = machine(tmp_path, device(0), device(1))
+def test_counters_that_are_gone_when_they_are_due_are_an_error() -> None:
+    seen = machine(device(0), device(1))
     made = planned(seen, ("gpu0", "gpu1"), ("gpu.memory_health",), "d")
     gone = replace(seen, nvml=replace(seen.nvml, devices=(device(0), device(1, counters=None))))
     pages = replace(
@@ -107,21 +109,32 @@ def test_counters_that_are_gone_when_they_are_due_are_an_error(tmp_path: Path) -
         assert said.message.startswith(told)
 
 
-def test_peer_access_that_this_model_does_not_have(tmp_path: Path) -> None:
-    said = asked(machine(tmp_path, device(0), device(1)), "link.paths", link_suite.test_paths, machine=None)
+def test_peer_access_that_this_model_does_not_have() -> None:
+    said = asked(machine(device(0), device(1)), "link.paths", link_suite.test_paths, machine=None)
     assert said.outcome == "fail"
     assert "p2p_supported on gpu0->gpu1: measured 1 (path PHB; read ok, write ok), limit = 0" in said.message
 
 
-def test_pairs_of_which_nvml_does_not_speak_are_an_error(tmp_path: Path) -> None:
-    seen = machine(tmp_path, device(0), device(1), found=pairs(2, None, None))
-    said = asked(seen, "link.paths", link_suite.test_paths, machine=None)
-    assert (said.outcome, said.measured("p2p_supported")) == ("error", {})
-    assert "p2p_supported on gpu0->gpu1 was not measured" in said.message
+@pytest.mark.parametrize("told", [pairs(2, None, None), pairs(2, "ok", None), ()])
+def test_pairs_of_which_nvml_does_not_speak_are_skipped_with_the_reason(told: tuple[NvmlPair, ...]) -> None:
+    said = asked(machine(device(0), device(1), found=told), "link.paths", link_suite.test_paths, machine=None)
+    assert said.measured("p2p_supported") == {}
+    assert said.skipped() == {("p2p_supported", "gpu0->gpu1"), ("p2p_supported", "gpu1->gpu0")}
+    reasons = {body.reason for body in said.written if isinstance(body, Skipped)}
+    assert reasons == {link_suite.UNTOLD}
+    assert said.outcome == "pass", "the fold calls what was skipped unjudged"
 
 
-def test_a_path_that_is_another_than_the_declared_one(tmp_path: Path) -> None:
-    seen = machine(tmp_path, device(0), device(1), found=pairs(2, "not-supported", "not-supported"))
+def test_pairs_of_a_gpu_that_nvml_does_not_know_are_skipped_too() -> None:
+    seen = machine(device(0), device(1))
+    due = tuple(replace(gpu, nvml_index=None) if gpu.name == "gpu1" else gpu for gpu in gpus(seen))
+    made = planned(seen, ("gpu0", "gpu1"), ("link.paths",), "d")
+    said = ask(made, "link.paths", link_suite.test_paths, inventory=seen, due_gpus=due, machine=None)
+    assert said.skipped() == {("p2p_supported", "gpu0->gpu1"), ("p2p_supported", "gpu1->gpu0")}
+
+
+def test_a_path_that_is_another_than_the_declared_one() -> None:
+    seen = machine(device(0), device(1), found=pairs(2, "not-supported", "not-supported"))
     pair = {"between": [0, 1], "path": "NV4"}
     declared = msgspec.convert({"schema": 1, "name": "m", "gpus": 2, "gpu_pair": [pair]}, Machine)
     names = ("gpu0", "gpu1")
@@ -177,3 +190,65 @@ def test_nvlinks_whose_speed_nobody_tells_are_an_error(tmp_path: Path) -> None:
     untold = device(1, name="NVIDIA GeForce RTX 3090", links=tuple(link(n, to=0, speed_gbs=None) for n in range(4)))
     said = asked(look(tree, [bridged(0), untold], pairs(2)), "link.nvlinks", link_suite.test_nvlinks)
     assert (said.outcome, said.message) == ("error", "nvlink_speed on gpu1 was not measured")
+
+
+def again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, now: NvmlAnswer) -> Said:
+    """The links looked at after the load, when NVML says this."""
+    tree = tree_of(tmp_path, 0)
+    for bus in (1, 2):
+        tree.gpu(bus, device="0x2204")
+    seen = look(tree, [bridged(0), bridged(1)], pairs(2))
+    monkeypatch.setattr(nvml, "probe", lambda **_: now)
+    made = planned(seen, ("gpu0", "gpu1"), ("watch.nvlinks",), "d")
+    given = {"due_gpus": gpus(seen), "programs": SimpleNamespace(deadline=None)}
+    return ask(made, "watch.nvlinks", watch.test_nvlinks, **given)
+
+
+@pytest.mark.parametrize(
+    ("second", "told"),
+    [
+        ({}, None),
+        ({"up": 3}, "nvlink_active on gpu1: measured 3 (4 links, down: 3), limit = 4"),
+        ({"up": 0}, "nvlink_active on gpu1: measured 0 (4 links, down: 0, 1, 2, 3), limit = 4"),
+        ({"speed_gbs": 7.0}, "nvlink_speed on gpu1: measured 7 GB/s, limit >= "),
+    ],
+)
+def test_nvlinks_after_the_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, second: dict[str, float], told: str | None
+) -> None:
+    said = again(tmp_path, monkeypatch, answer([bridged(0), bridged(1, **second)]))  # type: ignore[arg-type]
+    assert said.outcome == ("fail" if told else "pass")
+    assert said.message.startswith(told or "")
+    assert said.measured("nvlink_active")["gpu0"] == 4.0
+
+
+@pytest.mark.parametrize(
+    ("now", "told"),
+    [
+        (
+            answer([bridged(0), replace(bridged(1), error="NVML says: GPU is lost")]),
+            "gpu1: NVML says: GPU is lost: look for NVRM lines in `dmesg`, and run again",
+        ),
+        (answer([bridged(0)]), "gpu1: NVML does not list it any more: look for NVRM"),
+        (nvml.failed("NVML ran past its time: the driver hangs"), "NVML ran past its time: the driver hangs: look for"),
+    ],
+)
+def test_a_gpu_that_nvml_lost_under_load_has_no_figure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, now: NvmlAnswer, told: str
+) -> None:
+    said = again(tmp_path, monkeypatch, now)
+    assert said.outcome == "error"
+    assert said.message.startswith(told)
+    assert said.measured("nvlink_active") == ({"gpu0": 4.0} if now.devices else {})
+
+
+def test_a_link_that_came_up_under_load_is_no_stray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = tree_of(tmp_path, 0)
+    for bus in (1, 2):
+        tree.gpu(bus, device="0x2204")
+    seen = look(tree, [bridged(0), bridged(1, up=0)], pairs(2))
+    monkeypatch.setattr(nvml, "probe", lambda **_: answer([bridged(0), bridged(1)]))
+    made = planned(seen, ("gpu0", "gpu1"), ("watch.nvlinks",), "d")
+    given = {"due_gpus": gpus(seen), "programs": SimpleNamespace(deadline=None)}
+    said = ask(made, "watch.nvlinks", watch.test_nvlinks, **given)
+    assert (said.outcome, said.measured("nvlink_speed")) == ("pass", {"gpu0": 14.0625})

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import gpu_texts
 import pytest
+from gpu_machine import address as gpu_address
 from gpu_machine import device, link, look, machine, pairs, tree_of, uuid
 from suite_box import Box, planned
+
+pytestmark = (
+    pytest.mark.e2e
+)  # whole sessions with programs that sleep; what a check makes of its figures is also asked without one
 
 HOST = {
     "host_to_device_memcpy_ce": [25.1, 25.2],
@@ -30,7 +37,7 @@ def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Box:
 def test_a_healthy_machine(box: Box) -> None:
     box.tool("deviceQuery", gpu_texts.device_query([1, 2]))
     box.tool("nvbandwidth", *(gpu_texts.nvbandwidth(2, figures) for figures in (HOST, ALONE, PEER)))
-    box.tool("bandwidthTest", gpu_texts.bandwidth_test(0), gpu_texts.bandwidth_test(1, h2d=26.3))
+    box.tool("bandwidthTest", gpu_texts.bandwidth_test(0), gpu_texts.bandwidth_test(0, h2d=26.3))
     box.tool("p2pBandwidthLatencyTest", gpu_texts.p2p(2))
     box.tool("gpu-burn", gpu_texts.gpu_burn([52.0, 51.0]), seconds="1")
     outcomes = box.run("gpu.device_query", "link", "burn")
@@ -46,8 +53,9 @@ def test_a_healthy_machine(box: Box) -> None:
         ],
         "pass",
     )
-    for tool in ("deviceQuery", "nvbandwidth", "bandwidthTest", "p2pBandwidthLatencyTest", "gpu-burn"):
+    for tool in ("deviceQuery", "nvbandwidth", "p2pBandwidthLatencyTest", "gpu-burn"):
         assert set(box.saw(tool)) == {f"{uuid(0)},{uuid(1)}"}
+    assert box.saw("bandwidthTest") == [uuid(0), uuid(1)]
     assert box.measured("gpu_seen_by_cuda") == {"gpu0": 1.0, "gpu1": 1.0}
     assert box.measured("gpu_sm_count") == {"gpu0": 128.0, "gpu1": 128.0}
     assert box.measured("gpu_memory_total") == {"gpu0": 24216 / 1024, "gpu1": 24216 / 1024}
@@ -67,11 +75,11 @@ def test_a_healthy_machine(box: Box) -> None:
     assert burn[1:] == ("-m", burn[2], "1")
     queried = next(words for words in box.commands() if words[0] == "nvbandwidth")
     assert queried[1:6] == ("-t", *HOST)
-    assert [words[1] for words in box.commands() if words[0] == "bandwidthTest"] == ["--device=0", "--device=1"]
+    assert [words[1] for words in box.commands() if words[0] == "bandwidthTest"] == ["--device=0", "--device=0"]
 
 
 def test_the_gpus_that_are_tested_are_the_ones_that_tools_see(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    box = Box(tmp_path, monkeypatch, machine(tmp_path / "three", *(device(index) for index in range(3))))
+    box = Box(tmp_path, monkeypatch, machine(*(device(index) for index in range(3))))
     box.tool("deviceQuery", gpu_texts.device_query([2, 3]))
     box.tool("p2pBandwidthLatencyTest", gpu_texts.p2p(2, pairs={(0, 1): 30.0}))
     outcomes = box.run("gpu.device_query", "link.p2p", names=("gpu1", "gpu2"))
@@ -81,8 +89,8 @@ def test_the_gpus_that_are_tested_are_the_ones_that_tools_see(tmp_path: Path, mo
     assert box.measured("p2p_write") == {"gpu1->gpu2": 30.0, "gpu2->gpu1": 25.0}
 
 
-def test_one_gpu_has_no_pairs(tmp_path: Path) -> None:
-    alone = machine(tmp_path, device(0))
+def test_one_gpu_has_no_pairs() -> None:
+    alone = machine(device(0))
     made = planned(alone, ("gpu0",), ("link", "burn"), "d")
     ids = [check.id for check in made.checks]
     assert {"link.host_copies", "link.bandwidth_test", "burn.gpu_burn[float]"} <= set(ids)
@@ -90,8 +98,8 @@ def test_one_gpu_has_no_pairs(tmp_path: Path) -> None:
     assert not [due for check in made.checks for due in check.due if due.measurement.startswith("gpu_burn_ratio")]
 
 
-def test_gpus_that_do_not_reach_each_other_owe_no_copies_between_them(tmp_path: Path) -> None:
-    apart = machine(tmp_path, device(0), device(1), found=pairs(2, "chipset-not-supported", "chipset-not-supported"))
+def test_gpus_that_do_not_reach_each_other_owe_no_copies_between_them() -> None:
+    apart = machine(device(0), device(1), found=pairs(2, "chipset-not-supported", "chipset-not-supported"))
     ids = [check.id for check in planned(apart, ("gpu0", "gpu1"), ("link",), "d").checks]
     assert "link.peer_copies" not in ids
     assert "link.p2p" in ids
@@ -176,6 +184,17 @@ def test_a_burn_that_died_of_the_hardware_names_every_gpu_that_it_does_not_tell_
     assert box.skipped() == {(name, gpu) for name in names for gpu in ("gpu0", "gpu1")}
 
 
+def test_a_burn_that_died_and_says_nothing_of_hardware_proves_nothing(box: Box) -> None:
+    """Whether the hardware did it, the kernel log of the run tells."""
+    lines = gpu_texts.gpu_burn([52.0, 51.0]).partition("Killing")[0]
+    died = "100.0%  proc'd: -1 (0 Gflop/s) - 72 (51000 Gflop/s)   errors: -1  (DIED!)- 0   temps: 60 C - 60 C \n"
+    box.tool("gpu-burn", f"{lines}\n{died}free(): invalid pointer\n", code=123)
+    assert box.run("burn") == {"burn.gpu_burn[float]": "error"}
+    assert "gpu-burn died on GPU 0: see the kernel log for an Xid of that time" in box.message()
+    assert box.message().endswith("free(): invalid pointer")
+    assert box.measured("gpu_burn_errors_float") == {}
+
+
 def test_too_few_compares_are_tried_again_and_longer(box: Box) -> None:
     few, enough = gpu_texts.gpu_burn([52.0, 51.0], compares=2), gpu_texts.gpu_burn([52.0, 51.0], compares=6)
     box.tool("gpu-burn", few, enough, seconds="$last")
@@ -194,7 +213,7 @@ def test_too_few_compares_twice_are_an_error(box: Box) -> None:
 
 
 def test_a_gpu_that_is_slower_than_its_siblings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    box = Box(tmp_path, monkeypatch, machine(tmp_path / "three", *(device(index) for index in range(3))))
+    box = Box(tmp_path, monkeypatch, machine(*(device(index) for index in range(3))))
     box.tool("gpu-burn", gpu_texts.gpu_burn([52.0, 51.0, 41.2]), seconds="1")
     assert box.run("burn", names=("gpu0", "gpu1", "gpu2")) == {"burn.gpu_burn[float]": "fail"}
     assert box.message().startswith("gpu_burn_ratio_float on gpu2: measured 0.8, limit >= 0.9; basis: ")
@@ -225,9 +244,28 @@ def test_a_copy_below_its_limit(box: Box) -> None:
     slow = {"host_to_device_memcpy_ce": [12.7, 25.2], "device_to_host_memcpy_ce": [26.1, 12.9]}
     box.tool("nvbandwidth", gpu_texts.nvbandwidth(2, {**HOST, **slow}))
     assert box.run("link.host_copies") == {"link.host_copies": "fail"}
-    first, second = box.message().splitlines()
+    first, second, *of_siblings = box.message().splitlines()
     assert first.startswith("copy_h2d on gpu0: measured 12.7 GB/s, limit >= 23.6")
     assert second.startswith("copy_d2h on gpu1: measured 12.9 GB/s, limit >= 23.6")
+    assert [line.split(":")[0] for line in of_siblings] == ["copy_h2d_ratio on gpu0", "copy_d2h_ratio on gpu1"]
+
+
+def test_a_copy_that_is_slower_than_its_siblings_on_equal_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figures = {**{name: [25.0, 25.2, 25.1] for name in HOST}, "host_to_device_memcpy_ce": [28.0, 24.0, 28.0]}
+    three = machine(*(device(number) for number in range(3)))
+    narrow = tuple(replace(one, slot_max_link_width=8) if one.address == gpu_address(2) else one for one in three.pci)
+    for folder, seen, told in (("equal", three, 28.0), ("narrow", replace(three, pci=narrow), 28.0)):
+        (tmp_path / folder).mkdir()
+        box = Box(tmp_path / folder, monkeypatch, seen)
+        box.tool("nvbandwidth", gpu_texts.nvbandwidth(3, figures))
+        assert box.run("link.host_copies", names=("gpu0", "gpu1", "gpu2")) == {"link.host_copies": "fail"}
+        assert box.message().startswith("copy_h2d_ratio on gpu1: measured 0.8571, limit >= 0.9; basis: GPUs of one")
+        assert len(box.message().splitlines()) == 1
+        of = ("gpu0", "gpu1", "gpu2") if folder == "equal" else ("gpu0", "gpu1")
+        assert tuple(box.measured("copy_h2d_ratio")) == of
+        assert box.measured("copy_h2d_ratio")["gpu1"] == pytest.approx(24.0 / told)
 
 
 @pytest.mark.parametrize("check", ["link.host_copies", "link.device_alone", "link.peer_copies"])
@@ -238,13 +276,22 @@ def test_wrong_data_is_a_fault_and_no_trouble_of_the_tool(box: Box, check: str) 
     told = "(wrong data arrived: 'Invalid value when checking the pattern at 0x7f1c40000000'), limit <= 0; basis: data must"
     assert box.message().startswith(f"copy_faults on gpus: measured 1 {told}")
     assert len(box.message().splitlines()) == 1
-    assert len(box.skipped()) == {"link.host_copies": 8, "link.device_alone": 4, "link.peer_copies": 4}[check]
+    assert len(box.skipped()) == {"link.host_copies": 12, "link.device_alone": 4, "link.peer_copies": 4}[check]
 
 
 def test_a_testcase_that_is_missing_is_an_error(box: Box) -> None:
     box.tool("nvbandwidth", gpu_texts.nvbandwidth(2, {"host_to_device_memcpy_ce": [25.1, 25.2]}))
     assert box.run("link.host_copies") == {"link.host_copies": "error"}
     assert "device_to_host_memcpy_ce" in box.message()
+
+
+def test_a_testcase_that_the_tool_waived_is_an_error_in_its_words(box: Box) -> None:
+    told = json.loads(gpu_texts.nvbandwidth(2, {"host_to_device_memcpy_ce": [25.1, 25.2]}))
+    told["nvbandwidth"]["testcases"].append({"name": "device_to_host_memcpy_ce", "status": "Waived"})
+    box.tool("nvbandwidth", json.dumps(told))
+    assert box.run("link.host_copies") == {"link.host_copies": "error"}
+    assert "nvbandwidth did not give device_to_host_memcpy_ce, host_to_device_bidirectional" in box.message()
+    assert "measured 1 matrix; waived: device_to_host_memcpy_ce" in box.message()
 
 
 def test_a_gpu_without_a_figure_is_an_error(box: Box) -> None:
@@ -254,7 +301,7 @@ def test_a_gpu_without_a_figure_is_an_error(box: Box) -> None:
 
 
 def test_the_sample_that_builders_run(box: Box) -> None:
-    box.tool("bandwidthTest", gpu_texts.bandwidth_test(0, d2h=12.4), gpu_texts.bandwidth_test(1, h2d=12.5))
+    box.tool("bandwidthTest", gpu_texts.bandwidth_test(0, d2h=12.4), gpu_texts.bandwidth_test(0, h2d=12.5))
     assert box.run("link.bandwidth_test") == {"link.bandwidth_test": "fail"}
     first, second = box.message().splitlines()
     assert first.startswith("bandwidth_test_h2d on gpu1: measured 12.5 GB/s, limit >= 23.6")

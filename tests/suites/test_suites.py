@@ -246,10 +246,11 @@ def test_gpus_that_are_sick(tree: Tree, check: Any) -> None:
     tree.gpu(0x01, dead=True)
     tree.gpu(0x41, driver="nouveau")
     seen = look(tree)
-    gpu.test_present(seen, gpus(seen), check)
+    with pytest.raises(gpu.NotReady, match="gpu1: not to be tested as the machine is set up now\nPCI bus: "):
+        gpu.test_present(seen, gpus(seen), check)
     assert check.readings["gpu_answers"] == {"gpu0": 0.0, "gpu1": 1.0}
-    assert check.readings["gpu_driver_bound"] == {"gpu0": 1.0, "gpu1": 0.0}
-    assert check.readings["gpu_in_nvml"] == {"gpu0": 0.0, "gpu1": 0.0}
+    assert check.readings["gpu_driver_bound"] == {"gpu0": 1.0}, "what is not set up is no fault of the card"
+    assert check.readings["gpu_in_nvml"] == {"gpu0": 0.0}
     told = check.notes["gpu_count"]["machine"].split("\n")
     assert [line.split(":")[0] for line in told] == ["PCI bus", "kernel driver", "device nodes", "NVML"]
     assert " -> " in told[0]
@@ -269,6 +270,13 @@ def test_a_gpu_that_nvml_has_lost_is_not_present(tree: Tree, check: Any) -> None
     assert check.readings["gpu_in_nvml"] == {"gpu0": 0.0, "gpu1": 1.0}
     assert "GPU is lost" in check.notes["gpu_in_nvml"]["gpu0"]
     assert "gpu1" not in check.notes["gpu_in_nvml"]
+
+
+def test_gpus_that_a_layer_shares_out_are_not_missing(tree: Tree, check: Any) -> None:
+    seen = look(tree, known(0, "0000:01:00.0"))
+    with pytest.raises(gpu.NotReady, match="run on the machine itself"):
+        gpu.test_present(seen, (), check)
+    assert check.readings == {}
 
 
 def test_only_the_gpus_that_are_tested_are_looked_at(tree: Tree, check: Any) -> None:

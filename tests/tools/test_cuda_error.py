@@ -9,11 +9,19 @@ from acceptance.tools import cuda_error
     ("line", "cure", "hardware"),
     [
         ("[CUDA_ERROR_NO_DEVICE] no CUDA-capable device is detected in expression cuInit(0)", "GPU grant", False),
-        ("Cuda failure a.cu:7: 'CUDA driver version is insufficient for CUDA runtime version'", "update the", False),
+        (
+            "Cuda failure a.cu:7: 'CUDA driver version is insufficient for CUDA runtime version'",
+            "install a newer driver",
+            False,
+        ),
         ("[CUDA_ERROR_SYSTEM_NOT_READY] system not yet initialized", "fabricmanager", False),
         ("NVML_ERROR: [Driver/library version mismatch] in expression nvmlInit()", "reboot", False),
         ("  Cuda failure a.cu:7: 'no kernel image is available for execution on the device'", "architecture", False),
-        ('CUDA error at a.cu:7 code=2(cudaErrorMemoryAllocation) "cudaMalloc()"', "stop it", False),
+        (
+            'CUDA error at a.cu:7 code=2(cudaErrorMemoryAllocation) "cudaMalloc()"',
+            "end the processes that nvidia-smi lists",
+            False,
+        ),
         ("Cuda failure a.cu:7: 'all CUDA-capable devices are busy or unavailable'", "compute mode", False),
         ("[cudaErrorLaunchFailure] unspecified launch failure in expression x", "xid", False),
         ("[CUDA_ERROR_ECC_UNCORRECTABLE] uncorrectable ECC error encountered in expression x", "", True),

@@ -173,15 +173,18 @@ def test_a_dead_process_leaves_no_error_count() -> None:
         ("terminate called after throwing an instance of 'std::bad_alloc'", "error", "could not do its work"),
         ("Segmentation fault (core dumped)", "error", "could not do its work"),
         ("  what():  Error (gpu_burn-drv.cpp:298): system not yet initialized", "error", "nvidia-fabricmanager"),
-        ("No CUDA devices", "error", "CUDA finds no GPU"),
-        ("Couldn't init CUDA: Error (gpu_burn-drv.cpp:301): unknown error", "error", "CUDA finds no GPU"),
+        ("No CUDA devices", "error", "CUDA sees no GPU"),
+        ("Couldn't init CUDA: Error (gpu_burn-drv.cpp:301): unknown error", "error", "CUDA sees no GPU"),
         ("Couldn't init a GPU test: Low mem for result. aborting.", "error", "no room for three results"),
-        ("Couldn't init a GPU test: Error in C alloc (x:1): out of memory", "error", "GPU memory ran out"),
+        ("Couldn't init a GPU test: Error in C alloc (x:1): out of memory", "error", "allow less with -m"),
+        ("Couldn't init a GPU test: CUDA driver version is insufficient", "error", "the driver is too old"),
+        ("Couldn't init a GPU test: all CUDA-capable devices are busy or unavailable", "error", "compute mode"),
         ("Couldn't init a GPU test: Error in couldn't find compare kernel: compare.ptx (x:1)", "error", "with -c"),
         ('Couldn\'t init a GPU test: Error in "load module": ', "error", "does not suit this GPU"),
         ('Failure during compute: Error in "SGEMM": CUBLAS_STATUS_ARCH_MISMATCH', "error", "leave -tc out"),
         ('Couldn\'t init a GPU test: Error in "init": CUBLAS_STATUS_NOT_INITIALIZED', "error", "could not start"),
         ("./gpu_burn: error while loading shared libraries: libcublas.so.12", "error", "a library is missing"),
+        ("libcublas.so.13: cannot open shared object file: No such file", "error", "a library is missing"),
         ("bash: gpu-burn: command not found", "error", "install it"),
         ("GPU Burn\nUsage: gpu-burn [OPTIONS] [TIME]", "error", "see gpu-burn -h"),
         ("Run length not specified in the command line.  Burning for 10 secs", "error", "without the table"),
@@ -212,6 +215,24 @@ def test_a_missing_nvidia_smi_spoils_only_the_temperatures() -> None:
     output = gpu_burn.parse(f"sh: 1: nvidia-smi: not found\nCould not invoke nvidia-smi, no temps available\n{text}")
     assert output.outcome == "pass", output.reason
     assert "gpu_burn_temperature" not in [reading.name for reading in output.readings]
+
+
+@pytest.mark.parametrize(
+    ("text", "died"),
+    [
+        (DIED, {"gpu0": 1.0}),
+        (f"No clients are alive!  Aborting\n{DIED}", {"gpu0": 1.0}),
+        ("No clients are alive!  Aborting", {"gpu0": 1.0}),
+        (f"{TENSOR}No clients are alive!  Aborting", {"gpu0": 1.0, "gpu1": 1.0}),
+        (f"{DIED}\nCouldn't init a GPU test: Error: uncorrectable ECC error encountered", None),
+        ("No clients are alive!  Aborting\nGPU 0000:3B:00.0: GPU is lost.", None),
+        (TENSOR, None),
+    ],
+)
+def test_who_died_while_nothing_speaks_of_hardware(text: str, died: dict[str, float] | None) -> None:
+    output = gpu_burn.parse(text)
+    assert output.outcome == ("pass" if text == TENSOR else "fail")
+    assert {one.name: one.values for one in output.readings}.get("gpu_burn_died") == died
 
 
 def test_dead_for_a_reason_of_set_up_is_an_error() -> None:

@@ -53,6 +53,19 @@ def test_a_whole_run_is_read() -> None:
     assert {reading.name for reading in output.readings} >= {"gemm_f64_short", "gemm_f8"}
 
 
+@pytest.mark.parametrize("uuid", ["GPU-1a", "1a", "gpu-1A"])
+def test_a_gpu_is_the_same_with_the_drivers_prefix_and_without(uuid: str) -> None:
+    read_gpu_gemm(completed(printed(uuid=uuid)), **ASKED, also={"uuid": "GPU-1a"})
+
+
+@pytest.mark.parametrize(
+    ("told", "wanted"), [("GPU-1", None), (None, "GPU-1"), (None, None), ("GPU-", "GPU-"), ("", ""), (1, 1)]
+)
+def test_what_names_no_gpu_is_never_the_same(told: object, wanted: object) -> None:
+    with pytest.raises(LoadFailed, match="ran with uuid"):
+        read_gpu_gemm(completed(printed(uuid=told)), **ASKED, also={"uuid": wanted})
+
+
 def test_a_format_may_be_absent_and_then_takes_no_time() -> None:
     output = read_gpu_gemm(completed(printed(("f64",), ("f8",)), 2.5), **ASKED)
     assert {absence.name for absence in output.absences} == {"gemm_f8", "gemm_f8_short", "gemm_f8_miscompares"}

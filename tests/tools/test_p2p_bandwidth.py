@@ -20,7 +20,7 @@ ONE = (RECORDINGS / "h200_x1.txt").read_text()
 ENABLED = "Unidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix (GB/s)\n"
 PAIRS = {f"gpu{row}->gpu{column}" for row in range(4) for column in range(4) if row != column}
 
-# Box B of the builders' figures: 2 x RTX 4090, no peer access. Row by row.
+# The builders' figures of 2 x RTX 4090, no peer access. Row by row.
 BOX_B = {
     "Unidirectional P2P=Disabled Bandwidth Matrix (GB/s)": ("D\\D", (911.08, 21.89, 22.46, 920.74)),
     "Unidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix (GB/s)": ("D\\D", (913.21, 22.43, 22.50, 922.92)),

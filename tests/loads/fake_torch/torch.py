@@ -156,7 +156,14 @@ cuda.synchronize = lambda: None
 cuda.Event, cuda.Stream = Event, Stream
 cuda.stream = lambda stream: contextlib.nullcontext()
 cuda.get_device_properties = lambda index: types.SimpleNamespace(
-    name="Fake GPU", major=9, minor=0, L2_cache_size=2 << 20, pci_domain_id=0, pci_bus_id=0xFE, pci_device_id=31
+    name="Fake GPU",
+    uuid="00000000-0000-4000-8000-000000000000",
+    major=9,
+    minor=0,
+    L2_cache_size=2 << 20,
+    pci_domain_id=0,
+    pci_bus_id=0xFE,
+    pci_device_id=31,
 )
 version = types.SimpleNamespace(cuda="13.0")
 sys.modules["torch.cuda"] = cuda

@@ -1,0 +1,57 @@
+"""Watched: a GPU that is to be watched, and how it is found before the watch begins."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from acceptance.observe.gpu_sample import Sampler
+from acceptance.observe.nvml_call import LOST, ask, text
+
+
+class WatchError(Exception):
+    """The GPUs cannot be watched; the message is one sentence."""
+
+
+class Watched(msgspec.Struct, frozen=True):
+    """A GPU to be watched: its name in the journal, and what it must be."""
+
+    name: str
+    uuid: str | None
+    pci_address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A GPU as it was found before the watch: with its sampler, or with the binding's word that it is lost already."""
+
+    known: Watched
+    handle: Any
+    sampler: Sampler | None
+    refusal: Any = None
+
+
+def find(nvml: Any, gpus: Sequence[Watched]) -> tuple[Found, ...]:
+    """Find every GPU. Raises WatchError when one is not what it must be, or two of them cannot be told apart."""
+    for name in ("name", "pci_address", "uuid"):
+        counts = Counter(getattr(gpu, name) for gpu in gpus if getattr(gpu, name) is not None)
+        if twice := [value for value, count in counts.items() if count > 1]:
+            raise WatchError(f"two GPUs have the same {name} {twice[0]}: nobody could say which of them is watched")
+    return tuple(_find(nvml, gpu) for gpu in gpus)
+
+
+def _find(nvml: Any, gpu: Watched) -> Found:
+    try:
+        handle = nvml.nvmlDeviceGetHandleByPciBusId(gpu.pci_address)
+        uuid = ask(nvml, "nvmlDeviceGetUUID", handle)
+        if gpu.uuid is not None and uuid is not None and text(uuid) != gpu.uuid:
+            raise WatchError(f"{gpu.name}: at {gpu.pci_address} is {text(uuid)} and not {gpu.uuid}")
+        return Found(gpu, handle, Sampler.find(nvml, handle))
+    except nvml.NVMLError as refusal:
+        if refusal.value not in LOST:
+            raise WatchError(f"{gpu.name} ({gpu.pci_address}) cannot be watched: NVML says: {refusal}") from refusal
+        return Found(gpu, None, None, refusal)

@@ -1,0 +1,314 @@
+"""Our own GPU loads as checks: what two H200 gave, held against the limits that they really have."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pytest
+from boxes import H200, Box
+from suite_box import Said, ask, planned
+from synthetic_machines import inventory
+
+from acceptance import gpu_limits
+from acceptance.gpu_loads import GpuLoads
+from acceptance.judge.dtype import DTYPES
+from acceptance.judge.judgement import judge_due
+from acceptance.judge.machine import Waiver
+from acceptance.judge.plan import Plan
+from acceptance.judge.record import Measured
+from acceptance.judge.sheet import find
+from acceptance.loads.protocol import LoadOutput, LoadReading, LoadTable
+from acceptance.observe.inventory import Inventory, gpus
+from acceptance.suites import compute
+from acceptance.tools.load_output import LoadFailed
+
+NAMES = ("gpu0", "gpu1")
+SIBLINGS = {"NVIDIA H200": NAMES}
+SHORT = {
+    "f64": 58.0,
+    "f32": 51.9,
+    "tf32": 402.0,
+    "f16": 740.0,
+    "bf16": H200["gemm_bf16_short"],
+    "f8": 1400.0,
+    "i8": 980.0,
+}
+COPIES = {"h2d": 55.0, "d2h": 55.4, "h2d_bidirectional": 50.0, "d2h_bidirectional": 50.7}
+PAGEABLE = {"h2d_pageable": 9.0, "d2h_pageable": 8.0}
+CHECKS = {
+    "compute.gemm_alone": compute.test_gemm_alone,
+    "compute.gemm_together": compute.test_gemm_together,
+    "compute.copies": compute.test_copies,
+}
+
+
+@functools.cache
+def seen() -> Inventory:
+    return inventory(Box("8xh200.toml", "H200 SXM 141GB", 2, (5, 16), 18, "ok"))
+
+
+@functools.cache
+def made() -> Plan:
+    return planned(seen(), NAMES, ("compute",), "d")
+
+
+def readings(check: str) -> dict[tuple[str, str], float]:
+    """What a healthy H200 gives in this check: by reading and by the load's own count, in which its GPU is gpu0."""
+    if check == "compute.copies":
+        rates = {**COPIES, **PAGEABLE, "d2d": H200["copy_own_d2d"]}
+        found = {(f"copy_own_{path}", "gpu0"): value for path, value in rates.items()}
+        found |= {("copy_own_p2p", "gpu0->gpu1"): 365.3, ("copy_own_p2p_miscompares", "gpu0->gpu1"): 0.0}
+        return found | {("copy_own_miscompares", "gpu0"): 0.0, ("elementwise_miscompares", "gpu0"): 0.0}
+    found = {(f"gemm_{dtype}_miscompares", "gpu0"): 0.0 for dtype in DTYPES}
+    found |= {(f"gemm_{dtype}_short", "gpu0"): value for dtype, value in SHORT.items()}
+    return found | {(f"gemm_{dtype}", "gpu0"): H200[f"gemm_{dtype}"] for dtype in DTYPES}
+
+
+@dataclass
+class Machine:
+    """Two H200 whose loads gave something; `given` is what each gave, `died` those whose load did not run whole."""
+
+    check: str
+    given: dict[str, dict[tuple[str, str], float]] = field(default_factory=dict)
+    wrong: dict[str, tuple[dict[str, object], ...]] = field(default_factory=dict)
+    tables: tuple[LoadTable, ...] = ()
+    died: dict[str, LoadFailed] = field(default_factory=dict)
+    peaks: Mapping[str, float] = field(default_factory=dict)
+    written: list[tuple[str, str, Sequence[str], Sequence[Sequence[float | str]]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.given = {name: readings(self.check) for name in NAMES}
+
+    def slow(self, gpu: str, share: float, part: str) -> None:
+        """Change all figures of a GPU whose name begins so, but for its counts."""
+        for key in self.given[gpu]:
+            if key[0].startswith(part) and not key[0].endswith("miscompares"):
+                self.given[gpu][key] *= share
+
+    def loads(self) -> GpuLoads:
+        outputs = {
+            name: LoadOutput(
+                "load",
+                {},
+                tuple(LoadReading(reading, "any", where, value) for (reading, where), value in given.items()),
+                self.wrong.get(name, ()),
+                (),
+                self.tables,
+            )
+            for name, given in self.given.items()
+            if name not in self.died
+        }
+        return GpuLoads(gpus(seen()), outputs, self.died)
+
+    def said(self) -> Said:
+        """The check, asked."""
+
+        def table(*words: object) -> None:
+            self.written.append(words)  # type: ignore[arg-type]
+
+        function, load = CHECKS[self.check], self.loads
+        if self.check == "compute.copies":
+            return ask(made(), self.check, function, gpu_copies=load, siblings=SIBLINGS, table=table)
+        if self.check == "compute.gemm_together":
+            return ask(made(), self.check, function, gemm_together=load, siblings=SIBLINGS)
+        peaks = dict.fromkeys(NAMES, self.peaks)
+        return ask(made(), self.check, function, gemm_alone=load, siblings=SIBLINGS, peaks=peaks, table=table)
+
+
+@pytest.fixture(params=["compute.gemm_alone", "compute.gemm_together"])
+def gemm(request: pytest.FixtureRequest) -> Machine:
+    return Machine(request.param)
+
+
+@pytest.fixture
+def copies() -> Machine:
+    return Machine("compute.copies")
+
+
+def rate(machine: Machine, dtype: str) -> str:
+    """The rate that this check judges."""
+    return f"gemm_{dtype}_short" if machine.check == "compute.gemm_alone" else f"gemm_{dtype}"
+
+
+# --- products of matrices ---
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_a_healthy_machine_passes(check: str) -> None:
+    said = Machine(check).said()
+    assert (said.outcome, said.message) == ("pass", "")
+
+
+def test_every_format_is_measured_of_every_gpu_and_held_against_its_twin(gemm: Machine) -> None:
+    said = gemm.said()
+    for dtype in DTYPES:
+        assert set(said.measured(rate(gemm, dtype))) == set(NAMES)
+        assert said.measured(f"{rate(gemm, dtype)}_ratio") == {"gpu0": 1.0, "gpu1": 1.0}
+        assert said.measured(f"gemm_{dtype}_miscompares") == {"gpu0": 0.0, "gpu1": 0.0}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_gpu_15_percent_slower_than_its_twin_fails_by_name(gemm: Machine, dtype: str) -> None:
+    """Also where the sheet's limit would let it pass: its twin says what a card does in this machine."""
+    gemm.given["gpu0"] = {key: 1.25 * value for key, value in gemm.given["gpu0"].items()}
+    gemm.given["gpu1"] = {key: 1.25 * value for key, value in gemm.given["gpu1"].items()}
+    gemm.given["gpu1"][rate(gemm, dtype), "gpu0"] *= 0.85
+    said = gemm.said()
+    assert said.outcome == "fail"
+    assert said.message.startswith(f"{rate(gemm, dtype)}_ratio on gpu1: measured 0.85, limit >= 0.9")
+    assert len(said.message.splitlines()) == 1
+
+
+def test_gpus_that_are_all_slow_fail_by_their_sheet(gemm: Machine) -> None:
+    for gpu in NAMES:
+        gemm.given[gpu][rate(gemm, "bf16"), "gpu0"] *= 0.6
+    said = gemm.said()
+    assert said.outcome == "fail"
+    first, second = said.message.splitlines()
+    assert first.startswith(f"{rate(gemm, 'bf16')} on gpu0: measured ")
+    assert second.startswith(f"{rate(gemm, 'bf16')} on gpu1: measured ")
+
+
+def test_a_wrong_product_fails_and_no_waiver_excuses_it(gemm: Machine) -> None:
+    gemm.given["gpu1"]["gemm_f16_miscompares", "gpu0"] = 1.0
+    gemm.wrong["gpu1"] = ({"dtype": "f16", "row": 7},)
+    said = gemm.said()
+    assert said.outcome == "fail"
+    assert said.message.startswith("gemm_f16_miscompares on gpu1: measured 1 ({'dtype': 'f16', 'row': 7}), limit <= 0")
+    assert len(said.message.splitlines()) == 1
+    assert excused(said, gemm.check, "gemm_f16_miscompares", "gpu1") == ["fail"]
+
+
+def excused(said: Said, check: str, measurement: str, component: str) -> list[str]:
+    """What is found of a measurement that a machine file would let be as it is."""
+    (due,) = [
+        due
+        for one in made().checks
+        if one.id == check
+        for due in one.due
+        if (due.measurement, due.component) == (measurement, component)
+    ]
+    waiver = Waiver(reason="known", measurement=measurement, component=component, worst=1e9)
+    measured = [body for body in said.written if isinstance(body, Measured)]
+    return [finding.kind for finding in judge_due(due, check, measured, [], [waiver]).findings]
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_a_load_that_died_is_an_error_and_what_the_others_measured_stays(check: str) -> None:
+    machine = Machine(check)
+    machine.died["gpu1"] = LoadFailed("the load ended with exit code 1", ())
+    said = machine.said()
+    assert (said.outcome, said.message) == ("error", "gpu1: the load ended with exit code 1")
+    counts = {body.component for body in said.written if isinstance(body, Measured) and body.measurement.endswith("s")}
+    assert "gpu1" not in counts
+    assert "gpu0" in counts
+
+
+@pytest.mark.parametrize(
+    ("check", "measurement"), [(check, "copy_own" if check == "compute.copies" else "gemm_f64") for check in CHECKS]
+)
+def test_wrong_results_of_a_load_that_died_are_journalled_and_fail_the_machine(check: str, measurement: str) -> None:
+    """The check itself is an error; what it journalled is a failure when the run is judged, and no waiver excuses it."""
+    machine = Machine(check)
+    machine.died["gpu1"] = LoadFailed("the load was killed", ({"row": 7}, {"row": 8}))
+    said = machine.said()
+    assert said.outcome == "error"
+    assert said.measured(f"{measurement}_miscompares") == {"gpu0": 0.0, "gpu1": 2.0}
+    assert excused(said, check, f"{measurement}_miscompares", "gpu1") == ["fail"]
+
+
+def test_a_wrong_result_of_a_load_that_died_blames_its_own_format_only(gemm: Machine) -> None:
+    wrong = {"component": "gpu0", "dtype": "f16", "check": "repeat"}
+    gemm.died["gpu1"] = LoadFailed("the load was killed", (wrong,))
+    said = gemm.said()
+    assert said.measured("gemm_f16_miscompares") == {"gpu0": 0.0, "gpu1": 1.0}
+    for dtype in set(DTYPES) - {"f16"}:
+        assert said.measured(f"gemm_{dtype}_miscompares") == {"gpu0": 0.0}
+
+
+def test_a_format_that_a_gpu_has_and_that_was_not_measured_is_an_error(gemm: Machine) -> None:
+    del gemm.given["gpu1"][rate(gemm, "f8"), "gpu0"]
+    said = gemm.said()
+    assert said.outcome == "error"
+    assert f"{rate(gemm, 'f8')} on gpu1 was not measured" in said.message
+    assert "f16" not in said.message
+
+
+def test_a_rate_that_is_no_number_never_passes(gemm: Machine) -> None:
+    gemm.given["gpu0"][rate(gemm, "f32"), "gpu0"] = float("nan")
+    assert gemm.said().outcome == "error"
+
+
+def test_tables_are_journalled_with_the_share_of_the_sheets_peak() -> None:
+    own = find(gpu_limits.sheets(), nvml_name="NVIDIA H200")
+    assert own is not None
+    assert own.peak.bf16 is not None
+    machine = Machine("compute.gemm_alone", peaks={"bf16": own.peak.bf16})
+    columns, rows = ("n", "TFLOP/s"), ((4096.0, own.peak.bf16 / 2), (8192.0, own.peak.bf16))
+    machine.tables = (LoadTable("gemm_bf16_by_size", columns, rows), LoadTable("gemm_f8_by_size", columns, rows))
+    assert machine.said().outcome == "pass"
+    shares = tuple((*row, share) for row, share in zip(rows, (0.5, 1.0), strict=True))
+    both = [("gemm_bf16_by_size", (*columns, "MFU"), shares), ("gemm_f8_by_size", columns, rows)]
+    assert machine.written == [(gpu, *words) for gpu in NAMES for words in both]
+
+
+# --- copies ---
+
+
+@pytest.mark.parametrize("path", ["h2d", "d2h", "d2d"])
+def test_a_copy_below_its_floor_fails(copies: Machine, path: str) -> None:
+    copies.slow("gpu1", 0.5, f"copy_own_{path}")
+    said = copies.said()
+    assert said.outcome == "fail"
+    assert said.message.startswith(f"copy_own_{path} on gpu1: measured ")
+    assert len(said.message.splitlines()) == (2 if path == "d2d" else 1)
+
+
+def test_a_memory_15_percent_slower_than_its_twins_fails(copies: Machine) -> None:
+    copies.slow("gpu1", 0.85, "copy_own_d2d")
+    said = copies.said()
+    assert said.outcome == "fail"
+    assert "copy_own_d2d_ratio on gpu1: measured 0.85, limit >= 0.9; basis: GPUs of one model" in said.message
+    assert said.measured("copy_own_d2d_ratio")["gpu0"] == pytest.approx(1 / 0.85)
+
+
+def test_a_slow_way_to_a_peer_fails_by_its_pair(copies: Machine) -> None:
+    copies.slow("gpu1", 0.2, "copy_own_p2p")
+    said = copies.said()
+    assert said.outcome == "fail"
+    assert said.message.startswith("copy_own_p2p on gpu1->gpu0: measured 73.06 GB/s, limit >= ")
+    assert len(said.message.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("measurement", "where", "named"),
+    [
+        ("copy_own_p2p_miscompares", "gpu0->gpu1", "gpu1->gpu0"),
+        ("copy_own_miscompares", "gpu0", "gpu1"),
+        ("elementwise_miscompares", "gpu0", "gpu1"),
+    ],
+)
+def test_data_that_arrives_changed_fails_and_no_waiver_excuses_it(
+    copies: Machine, measurement: str, where: str, named: str
+) -> None:
+    copies.given["gpu1"][measurement, where] = 1.0
+    said = copies.said()
+    assert said.outcome == "fail"
+    assert said.message.startswith(f"{measurement} on {named}: measured 1, limit <= 0")
+    assert len(said.message.splitlines()) == 1
+    assert excused(said, "compute.copies", measurement, named) == ["fail"]
+
+
+def test_a_way_to_a_peer_that_was_not_measured_is_an_error(copies: Machine) -> None:
+    del copies.given["gpu0"]["copy_own_p2p", "gpu0->gpu1"]
+    said = copies.said()
+    assert said.outcome == "error"
+    assert said.message.startswith("copy_own_p2p on gpu0->gpu1 was not measured")
+
+
+def test_tables_of_copies_are_journalled_as_they_are(copies: Machine) -> None:
+    copies.tables = (LoadTable("elementwise_by_size", ("n", "GB/s"), ((65536.0, 400.0),)),)
+    assert copies.said().outcome == "pass"
+    assert copies.written == [(gpu, "elementwise_by_size", ("n", "GB/s"), ((65536.0, 400.0),)) for gpu in NAMES]
