@@ -36,7 +36,7 @@ _CURES = (
     ),
     (
         re.compile(r"not yet initialized|SYSTEM_NOT_READY|SystemNotReady", re.IGNORECASE),
-        CAUSES[NOT_READY].clause,
+        f"CUDA error {NOT_READY}: {CAUSES[NOT_READY].clause}",
     ),
     (
         re.compile(r"driver version is insufficient|unsupported toolchain|INSUFFICIENT_DRIVER", re.IGNORECASE),

@@ -22,7 +22,7 @@ _SETUP = tuple(
     for pattern, cure in (
         (
             r"system not yet initialized|SYSTEM_NOT_READY",
-            CAUSES[NOT_READY].clause,
+            f"CUDA error {NOT_READY}: {CAUSES[NOT_READY].clause}",
         ),
         (
             r"No CUDA devices|No CUDA capable GPUs|no CUDA-capable device|Couldn't init CUDA|NVIDIA-SMI has failed|cuInit returned [1-9]",

@@ -85,9 +85,9 @@ def test_a_driver_that_hangs_in_the_middle_leaves_the_run_unjudged(rig: Rig, lib
     assert run.verdict["verdict"] == "UNJUDGED"
     told = run.texts("unjudged")
     assert "the watch over the GPUs hung: no sample of any GPU for 5 s" in told
-    assert re.search(r"deviceQuery did not end within its time and was stopped after 3\d s", told)
+    assert re.search(r"deviceQuery did not end within its time and was stopped after 9\d s", told)
     assert run.outcomes()["gpu.granted"] == "pass"
-    assert run.seconds < 50
+    assert run.seconds < 120
 
 
 def test_a_driver_that_crashes_in_the_middle_leaves_the_run_unjudged(rig: Rig, library: Path) -> None:

@@ -22,7 +22,7 @@ def main() -> None:
     gpu = seen.gpus(seen.machine())[index]
     host = seen.wobble(seen.host_rate(gpu), gpu.index)
     rates = {"Host to Device": host, "Device to Host": host, "Device to Device": L2 * seen.figures(gpu).local}
-    sick = index == seen.SICK
+    sick = gpu.index == seen.SICK  # each run sees one GPU alone
     told = {name: f"{rate:.1f}" for name, rate in rates.items()}
     if sick and how in ("copies nothing", "copies NaN"):
         told["Host to Device"] = {"copies nothing": "0.0", "copies NaN": "nan"}[how]
