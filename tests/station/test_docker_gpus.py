@@ -137,15 +137,17 @@ def test_a_dead_nvlink_and_every_burn_through_the_container(gpu_station: GpuStat
     with gpu_station.described("8xh200-one-dead-link") as found:
         run = gpu_station.accept(found, "--profile", "accept")
     assert run.verdict["verdict"] == "FAIL"
-    (line,) = run.texts("violations").splitlines()
-    assert line.startswith("link.nvlinks: nvlink_active on gpu5: measured 17")
-    assert {name: outcome for name, outcome in run.outcomes().items() if outcome != "pass"} == {"link.nvlinks": "fail"}
+    before, after = run.texts("violations").splitlines()
+    assert before.startswith("link.nvlinks: nvlink_active on gpu5: measured 17")
+    assert after.startswith("watch.nvlinks: nvlink_active on gpu5: measured 17")
+    failed = {"link.nvlinks": "fail", "watch.nvlinks": "fail"}
+    assert {name: outcome for name, outcome in run.outcomes().items() if outcome != "pass"} == failed
     assert set(BURNS) <= set(run.outcomes())
 
 
 def test_a_gpu_lost_in_the_middle_through_the_container(gpu_station: GpuStation) -> None:
     def later(document: Document) -> None:
-        document["timeline"][0]["after_s"] = 6.0
+        document["timeline"][0]["after_s"] = 9.0
 
     with gpu_station.described("gpu-lost-mid-run", edit=later, faults={"gpu-burn": "dies"}) as found:
         run = gpu_station.accept(found, only="gpu.present,gpu.granted,burn,watch", burn=8)
