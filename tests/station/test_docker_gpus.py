@@ -147,10 +147,10 @@ def test_a_dead_nvlink_and_every_burn_through_the_container(gpu_station: GpuStat
 
 def test_a_gpu_lost_in_the_middle_through_the_container(gpu_station: GpuStation) -> None:
     def later(document: Document) -> None:
-        document["timeline"][0]["after_s"] = 9.0
+        document["timeline"][0]["after_s"] = 8.0
 
     with gpu_station.described("gpu-lost-mid-run", edit=later, faults={"gpu-burn": "dies"}) as found:
-        run = gpu_station.accept(found, only="gpu.present,gpu.granted,burn,watch", burn=8)
+        run = gpu_station.accept(found, only="gpu.present,gpu.granted,burn,watch", burn=16)
     assert run.verdict["verdict"] == "FAIL"
     assert {(one.kind, one.code) for one in run.bodies(Event) if one.source == "nvml"} == {
         ("xid", 79),
