@@ -40,7 +40,7 @@ help: ## list these targets
 accept: .venv/.run ## test this machine and say whether it is fit (PROFILE=accept)
 	@$(RIGPROOF) accept $(ARGS)
 
-smoke nightly soak: .venv/.run ## the same with that profile: a minute, ten minutes, hours
+smoke nightly soak: .venv/.run ## the same with that profile: minutes, ten minutes, hours
 	@$(MAKE) --no-print-directory accept PROFILE=$@
 
 plan: .venv/.run ## what accept would do, with every limit; runs nothing
@@ -64,7 +64,7 @@ engine: ## install and start the distribution's container engine (as root)
 tools: ## install the distribution's test tools (as root)
 	@scripts/tools
 
-test: .venv/.test ## the harness's own tests: no GPU, no engine, under a minute
+test: .venv/.test ## the harness's own tests: no GPU, no engine, about a minute
 	@$(BYTECODE) .venv/bin/python -m pytest -q -n auto --dist loadfile
 
 test-e2e: .venv/.test ## the whole harness driven with faults; needs `make tools engine`; minutes
