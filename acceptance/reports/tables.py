@@ -34,7 +34,7 @@ def _beside(check: str, component: str, key: str, tables: list[Table]) -> Shown:
     columns: list[dict[float | str, float | str]] = []
     for table in tables:
         for place, name in enumerate(table.columns[1:], start=1):
-            head.append(f"{table.name} {name}")
+            head.append(f"{table.name.removesuffix('_by_size')} {name}")
             columns.append({row[0]: row[place] for row in table.rows if len(row) > place})
     rows = tuple((_cell(one), *(_cell(column.get(one, "")) for column in columns)) for one in first)
     return Shown(f"{check} on {component}", tuple(head), rows)
