@@ -13,7 +13,7 @@ from acceptance.deadline import Deadline
 from acceptance.image import inputs
 from acceptance.judge.plan import Plan
 from acceptance.judge.record import Note
-from acceptance.observe import readiness
+from acceptance.observe import absence, readiness
 from acceptance.observe.inventory import Gpu, Inventory, gpus
 from acceptance.place import Host, Station, StationError
 from acceptance.preparation import Options
@@ -116,7 +116,6 @@ def stops_at_the_gate(plan: Plan, inventory: Inventory) -> bool:
     Then that check must speak, within seconds: building an image, or saying that a dead card has no device node, would only delay it.
     """
     found = gpus(inventory)
-    drivers = {function.address: function.driver for function in inventory.pci}
     for due in (due for check in plan.checks if check.id == "gpu.present" for due in check.due):
         if due.measurement == "gpu_count" and due.limit is not None and due.limit.grade(len(found)) == "fail":
             return True
@@ -124,7 +123,7 @@ def stops_at_the_gate(plan: Plan, inventory: Inventory) -> bool:
     if any(check.id == "gpu.ready" for check in plan.checks) and readiness.obstacles(inventory, due_now):
         return True
     gated = any(check.id == "gpu.present" for check in plan.checks)
-    whole = all(gpu.answers and drivers[gpu.pci_address] == "nvidia" and gpu.nvml_index is not None for gpu in due_now)
+    whole = all(gpu.answers and absence.kind(inventory, gpu) is None for gpu in due_now)
     return gated and not whole
 
 

@@ -370,6 +370,8 @@ def test_a_gpu_that_is_not_as_it_should_be(tree: Tree) -> None:
     assert preflight.stops_at_the_gate(plan, unknown)
     assert not preflight.stops_at_the_gate(of_gpus(plan, "gpu0"), unknown), "it is not tested"
     assert not preflight.stops_at_the_gate(of_gpus(journals.plan(), *BOTH), unknown), "it is not asked for"
+    lost = seen(tree, device(0), dataclasses.replace(device(1), error="GPU is lost"))
+    assert preflight.stops_at_the_gate(plan, lost), "NVML lists it, and it answers no more"
     where, line = choose("docker", unknown, plan=plan)
     assert where == Host()
     assert "the run stops there" in line
