@@ -55,10 +55,7 @@ def overrides(inventory: Inventory, names: tuple[str, ...], declared: Machine | 
 
 
 def seen(inventory: Inventory, due: tuple[Gpu, ...], declared: Machine | None) -> tuple[GpuSeen, ...]:
-    """What limits of GPUs are derived from. Where a VM is between, the machine file's word stands for what the slot can do.
-
-    The port that a VM shows above a passed-through card is the hypervisor's own, and says nothing of the slot.
-    """
+    """What limits of GPUs are derived from. Where a VM is between, the machine file's word stands for what the slot can do."""
     functions = {function.address: function for function in inventory.pci}
     told = [gpu for gpu in declared.gpu for _ in range(gpu.count)] if declared is not None else []
     by_name: dict[str, DeclaredGpu] = {f"gpu{index}": gpu for index, gpu in enumerate(told)}
@@ -68,13 +65,22 @@ def seen(inventory: Inventory, due: tuple[Gpu, ...], declared: Machine | None) -
     )
 
 
+def slot_link(function: PciFunction, device: NvmlDevice | None) -> tuple[float | None, int | None]:
+    """The slot's greatest speed (GT/s a lane) and width (lanes); None for what is not shown, and for both in a VM.
+
+    The port that a VM shows above a passed-through card is the hypervisor's own, and says nothing of the slot.
+    """
+    if device is not None and device.traits is not None and device.traits.virtualised:
+        return None, None
+    return function.slot_max_link_speed_gts, function.slot_max_link_width
+
+
 def _seen(gpu: Gpu, function: PciFunction, device: NvmlDevice | None, declared: DeclaredGpu) -> GpuSeen:
     traits = device.traits if device is not None else None
     links = device.links if device is not None else ()
     card_gen = traits.max_link_gen if traits is not None else None
-    slot_gen, slot_width = generation(function.slot_max_link_speed_gts), function.slot_max_link_width
-    if traits is not None and traits.virtualised:
-        slot_gen = slot_width = None
+    slot_speed, slot_width = slot_link(function, device)
+    slot_gen = generation(slot_speed)
     return GpuSeen(
         name=gpu.name,
         model=gpu.model,

@@ -88,6 +88,9 @@ def test_a_port_that_a_vm_shows_is_not_the_slot() -> None:
     first, second = gpu_limits.seen(seen, gpus(seen), declared(gpu=[{}, {"link_gen": 4, "link_width": 8}]))
     assert (first.slot_link_gen, first.slot_link_width, first.card_link_width) == (None, None, 16)
     assert (second.slot_link_gen, second.slot_link_width) == (4, 8)
+    for function in seen.pci:
+        assert gpu_limits.slot_link(function, device(0, traits=inside)) == (None, None)
+        assert gpu_limits.slot_link(function, device(0)) == gpu_limits.slot_link(function, None) == (32.0, 16)
 
 
 NO_PAGES = {"remap_failed": None, "retired_single": None}

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from acceptance.check import Check, same
+from acceptance.gpu_limits import device_of, slot_link
 from acceptance.gpu_tools import Shown
 from acceptance.judge.machine import Machine
 from acceptance.judge.pcie import generation
@@ -14,6 +15,7 @@ from acceptance.observe import nvml
 from acceptance.observe.absence import kind, paravirtualised
 from acceptance.observe.gpu_counters import GpuCounters
 from acceptance.observe.inventory import Gpu, Inventory, gpus
+from acceptance.observe.nvml import NvmlDevice
 from acceptance.observe.pci import PciFunction
 from acceptance.observe.presence import presence
 from acceptance.observe.readiness import obstacles, remarks
@@ -153,13 +155,14 @@ def test_identity(inventory: Inventory, due_gpus: tuple[Gpu, ...], machine: Mach
                 differs = {} if found is None else {gpu.name: float(not same(text, found))}
                 why = {gpu.name: f"the driver does not tell the {name} of this card"}
                 check(f"gpu_{name}_differs", differs, skipped=why, notes={gpu.name: f"found {found}"})
-        _links(gpu, functions[gpu.pci_address], check)
+        _links(gpu, functions[gpu.pci_address], device_of(inventory, gpu), check)
 
 
-def _links(gpu: Gpu, function: PciFunction, check: Check) -> None:
+def _links(gpu: Gpu, function: PciFunction, device: NvmlDevice | None, check: Check) -> None:
     """A link can be no better than the lesser of card and slot; what neither shows is not read, and says so."""
-    widths = [width for width in (function.max_link_width, function.slot_max_link_width) if width is not None]
-    speeds = [speed for speed in (function.max_link_speed_gts, function.slot_max_link_speed_gts) if speed is not None]
+    slot_speed, slot_width = slot_link(function, device)
+    widths = [width for width in (function.max_link_width, slot_width) if width is not None]
+    speeds = [speed for speed in (function.max_link_speed_gts, slot_speed) if speed is not None]
     slowest = generation(min(speeds)) if speeds else None
     unread = {gpu.name: "the kernel shows no link maximum for this card (a VM may withhold it)"}
     check("gpu_link_width_max", {gpu.name: float(min(widths))} if widths else {}, skipped=unread)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import gpu_machine
 import msgspec
 import pytest
 from machine_tree import NO_DMI, Programs, Tree, completed
@@ -240,6 +241,17 @@ def test_gpus_that_are_there(tree: Tree, check: Any) -> None:
     assert check.readings["gpu_model_differs"] == check.readings["gpu_pci_id_differs"] == {"gpu0": 0.0, "gpu1": 0.0}
     assert check.readings["gpu_link_width_max"] == {"gpu0": 16.0, "gpu1": 16.0}
     assert check.readings["gpu_link_gen_max"] == {"gpu0": 4.0, "gpu1": 4.0}
+
+
+def test_the_port_that_a_vm_shows_does_not_make_a_card_lesser(check: Any) -> None:
+    seen = gpu_machine.machine(
+        gpu_machine.device(0), gpu_machine.device(1, traits=dataclasses.replace(gpu_machine.TRAITS, virtualised=True))
+    )
+    narrow = [dataclasses.replace(one, slot_max_link_speed_gts=2.5, slot_max_link_width=1) for one in seen.pci]
+    seen = dataclasses.replace(seen, pci=tuple(narrow))
+    gpu.test_identity(seen, gpus(seen), machine(gpu=[{"count": 2}]), check)
+    assert check.readings["gpu_link_width_max"] == {"gpu0": 1.0, "gpu1": 16.0}
+    assert check.readings["gpu_link_gen_max"] == {"gpu0": 1.0, "gpu1": 4.0}
 
 
 def test_gpus_that_are_sick(tree: Tree, check: Any) -> None:
