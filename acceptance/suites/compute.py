@@ -37,6 +37,17 @@ def with_mfu(table: LoadTable, peak: float | None) -> tuple[tuple[str, ...], tup
     return (*table.columns, "MFU"), tuple((*row, float(row[1]) / peak) for row in table.rows)
 
 
+def _products(loads: GpuLoads, rate: str, siblings: Mapping[str, tuple[str, ...]], check: Check) -> None:
+    """Judges every format's rate (`{d}` in its name is the format), each GPU beside its siblings, and the wrong results."""
+    for dtype in DTYPES:
+        named = rate.format(d=dtype)
+        rates = loads.values(named)
+        check(named, rates)
+        check(f"{named}_ratio", ratios(rates, siblings))
+        counts, notes = loads.miscompares(f"gemm_{dtype}_miscompares")
+        check(f"gemm_{dtype}_miscompares", counts, notes=notes)
+
+
 @pytest.mark.session("load")
 # The slack is for formats that a GPU has in name only: a float64 product takes a T4 4.5 s, and six are made.
 @pytest.mark.costs(1.0, load="gpu_gemm_short", per_gpu=25.0, slack=600.0)
@@ -58,12 +69,7 @@ def test_gemm_alone(
     measured: rectangular shapes, sparsity, formats that a GPU emulates.
     """
     loads = gemm_alone()
-    for dtype in DTYPES:
-        short = loads.values(f"gemm_{dtype}_short")
-        check(f"gemm_{dtype}_short", short)
-        check(f"gemm_{dtype}_short_ratio", ratios(short, siblings))
-        counts, notes = loads.miscompares(f"gemm_{dtype}_miscompares")
-        check(f"gemm_{dtype}_miscompares", counts, notes=notes)
+    _products(loads, "gemm_{d}_short", siblings, check)
     for gpu, output in loads.outputs.items():
         for one in output.tables:
             columns, rows = with_mfu(one, peaks[gpu].get(one.name.removeprefix("gemm_").removesuffix("_by_size")))
@@ -87,12 +93,7 @@ def test_gemm_together(
     product is the first one bit for bit. Not measured: results between the first and the last.
     """
     loads = gemm_together()
-    for dtype in DTYPES:
-        sustained = loads.values(f"gemm_{dtype}")
-        check(f"gemm_{dtype}", sustained)
-        check(f"gemm_{dtype}_ratio", ratios(sustained, siblings))
-        counts, notes = loads.miscompares(f"gemm_{dtype}_miscompares")
-        check(f"gemm_{dtype}_miscompares", counts, notes=notes)
+    _products(loads, "gemm_{d}", siblings, check)
     loads.raise_failed()
 
 
