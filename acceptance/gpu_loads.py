@@ -21,29 +21,43 @@ from acceptance.tools.load_output import LoadFailed, LoadOutput
 from acceptance.tools.proof import ToolTrouble
 
 Wrong = Mapping[str, Any]  # a wrong result, as a load tells of it
-OF_PEERS = "copy_own_p2p_miscompares"
+# The counts of copies between two GPUs: what does not say what it is of speaks against its GPU, and not against a pair.
+OF_PEERS = ("copy_own_p2p_miscompares", "burn_peer_miscompares")
+# Which count the checks of copies and of the memory belong to.
+OF_CHECK = {
+    "copy_own_p2p": "copy_own_p2p_miscompares",
+    "elementwise": "elementwise_miscompares",
+    "copy_h2d": "burn_copy_miscompares",
+    "copy_d2h": "burn_copy_miscompares",
+    "copy_p2p": "burn_peer_miscompares",
+    "vram": "vram_miscompares",
+}
 ALONE_S = 0.2  # the sustained figure of a GPU alone is not asked for
 
 
-def _counted_in(found: Wrong) -> str | None:
-    """The count that a wrong result belongs to; None where it does not say, and then it belongs to every count of its GPU."""
+def _counted_in(found: Wrong) -> tuple[str, ...]:
+    """The counts that a wrong result may belong to, by its load; none where it does not say: then it belongs to every count of its GPU."""
     dtype, check = found.get("dtype"), found.get("check")
     if not isinstance(found.get("component"), str):
-        return None
+        return ()
+    if isinstance(check, str) and check in OF_CHECK:
+        return (OF_CHECK[check],)
     if isinstance(dtype, str) and dtype in DTYPES:
-        return f"gemm_{dtype}_miscompares"
-    if check in ("copy_own_p2p", "elementwise"):
-        return f"{check}_miscompares"
-    return "copy_own_miscompares" if isinstance(check, str) and check.startswith("copy_own_") else None
+        return f"gemm_{dtype}_miscompares", f"burn_{dtype}_miscompares"
+    return ("copy_own_miscompares",) if isinstance(check, str) and check.startswith("copy_own_") else ()
 
 
 @dataclass(frozen=True, slots=True)
 class GpuLoads:
-    """What one load measured on every GPU that is due, by the GPU's name; `failed` holds those on which it did not run whole."""
+    """What one load measured on every GPU that is due, by the GPU's name; `failed` holds those on which it did not run whole.
+
+    `shown` are the GPUs that each load saw, its own first; where nothing is said, all that are due.
+    """
 
     due: tuple[Gpu, ...]
     outputs: Mapping[str, LoadOutput] = field(default_factory=dict)
     failed: Mapping[str, LoadFailed] = field(default_factory=dict)
+    shown: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def values(self, reading: str) -> dict[str, float]:
         """One reading of every GPU that gave it, or of every pair, by their names in the run."""
@@ -58,21 +72,27 @@ class GpuLoads:
         """That count, where a load died with wrong results the number of those that belong to it; and the first of each as a note."""
         counts = self.values(reading)
         notes: dict[str, str | None] = dict.fromkeys(counts)
-        for gpu, output in self.outputs.items():
-            for name, found in self._belonging(gpu, output.miscompares, reading).items():
-                notes[name] = str(found[0])[:300]
-        for gpu, failure in self.failed.items():
-            for name, found in self._belonging(gpu, failure.miscompares, reading).items():
-                counts[name], notes[name] = float(len(found)), str(found[0])[:300]
-        return counts, notes
+        for gpu in self.failed:
+            counts |= {name: float(len(found)) for name, found in self._belonging(gpu, reading).items()}
+        return counts, notes | {name: str(found[0])[:300] for name, found in self.wrong(reading).items()}
 
-    def _belonging(self, gpu: str, found: Sequence[Wrong], reading: str) -> dict[str, list[Wrong]]:
-        """The wrong results that one count is about, by the GPU or the pair that the count is of."""
+    def wrong(self, reading: str) -> dict[str, list[Wrong]]:
+        """The wrong results that one count is about, as the loads told of them, by the GPU or the pair that the count is of."""
+        return {name: found for gpu in self._told() for name, found in self._belonging(gpu, reading).items()}
+
+    def _told(self) -> dict[str, Sequence[Wrong]]:
+        """Every wrong result that the load of each GPU told of, whether it ran whole or not."""
+        whole = {gpu: output.miscompares for gpu, output in self.outputs.items()}
+        return {**whole, **{gpu: failure.miscompares for gpu, failure in self.failed.items()}}
+
+    def _belonging(self, gpu: str, reading: str) -> dict[str, list[Wrong]]:
+        """The same, of the load of one GPU."""
         belonging: dict[str, list[Wrong]] = {}
-        for one in found:
-            if _counted_in(one) == reading:
+        for one in self._told()[gpu]:
+            counts = _counted_in(one)
+            if reading in counts:
                 named = self._named(gpu, one["component"])
-            elif _counted_in(one) is None and reading != OF_PEERS:
+            elif not counts and reading not in OF_PEERS:
                 named = gpu
             else:
                 continue
@@ -86,7 +106,7 @@ class GpuLoads:
 
     def _named(self, gpu: str, component: str) -> str:
         """A load's count of the GPUs that it sees, its own first, turned into their names."""
-        order = [gpu, *(one.name for one in self.due if one.name != gpu)]
+        order = self.shown.get(gpu) or [gpu, *(one.name for one in self.due if one.name != gpu)]
         names = {f"gpu{index}": name for index, name in enumerate(order)}
         parts = component.split("->")
         if not all(part in names for part in parts):
@@ -95,16 +115,19 @@ class GpuLoads:
 
 
 def collected(
-    due: tuple[Gpu, ...], ended: Mapping[str, Completed], read: Callable[[str, Completed], LoadOutput]
+    due: tuple[Gpu, ...],
+    ended: Mapping[str, Completed],
+    read: Callable[[str, Completed], LoadOutput],
+    shown: Mapping[str, Sequence[str]] | None = None,
 ) -> GpuLoads:
-    """What the ended loads are worth, by the GPU's name."""
+    """What the ended loads are worth, by the GPU's name; `shown` as in GpuLoads."""
     outputs, failed = {}, {}
     for gpu, done in ended.items():
         try:
             outputs[gpu] = read(gpu, done)
         except LoadFailed as failure:
             failed[gpu] = failure
-    return GpuLoads(due, outputs, failed)
+    return GpuLoads(due, outputs, failed, shown or {})
 
 
 @pytest.fixture

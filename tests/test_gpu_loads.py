@@ -115,6 +115,48 @@ def test_the_note_of_a_count_is_of_the_first_wrong_result_that_belongs_to_it() -
     assert loads.miscompares("elementwise_miscompares") == ({"gpu0": 0.0}, {"gpu0": None})
 
 
+# --- the burn and the memory test ---
+
+
+@pytest.mark.parametrize(
+    ("found", "reading", "counts"),
+    [
+        ({"component": "gpu0", "dtype": "f16", "check": "ring"}, "burn_f16_miscompares", {"gpu2": 1.0}),
+        ({"component": "gpu0", "dtype": "f16", "check": "ring"}, "burn_f32_miscompares", {}),
+        ({"component": "gpu0", "dtype": "f16", "check": "inputs"}, "burn_f16_miscompares", {"gpu2": 1.0}),
+        ({"component": "gpu0", "dtype": "f16", "check": "ring"}, "burn_copy_miscompares", {}),
+        ({"component": "gpu0", "check": "copy_h2d"}, "burn_copy_miscompares", {"gpu2": 1.0}),
+        ({"component": "gpu0", "check": "copy_d2h"}, "burn_copy_miscompares", {"gpu2": 1.0}),
+        ({"component": "gpu0", "check": "copy_h2d"}, "burn_peer_miscompares", {}),
+        ({"component": "gpu0->gpu1", "check": "copy_p2p"}, "burn_peer_miscompares", {"gpu2->gpu0": 1.0}),
+        ({"component": "gpu0->gpu1", "check": "copy_p2p"}, "burn_copy_miscompares", {}),
+        ({"component": "gpu0", "check": "vram"}, "vram_miscompares", {"gpu2": 1.0}),
+        ({"component": "gpu0"}, "burn_f16_miscompares", {"gpu2": 1.0}),
+        ({"component": "gpu0"}, "vram_miscompares", {"gpu2": 1.0}),
+        ({"component": "gpu0"}, "burn_peer_miscompares", {}),
+    ],
+)
+def test_a_wrong_result_of_a_burn_speaks_against_its_own_count(
+    found: dict[str, object], reading: str, counts: dict[str, float]
+) -> None:
+    loads = GpuLoads(DUE, {}, {"gpu2": LoadFailed("it died", (found,))})
+    assert loads.miscompares(reading)[0] == counts
+    assert loads.wrong(reading) == {name: [found] for name in counts}
+
+
+def test_a_load_that_saw_some_of_the_gpus_counts_those() -> None:
+    three = (gpu(0), gpu(1), gpu(2))
+    given = output(
+        LoadReading("p2p", "GiB", "gpu0->gpu1", 2.0), miscompares=({"component": "gpu0->gpu1", "check": "copy_p2p"},)
+    )
+    loads = GpuLoads(three, {"gpu0": given}, shown={"gpu0": ["gpu0", "gpu2"]})
+    assert loads.values("p2p") == {"gpu0->gpu2": 2.0}
+    assert set(loads.wrong("burn_peer_miscompares")) == {"gpu0->gpu2"}
+    stray = GpuLoads(three, {"gpu0": output(LoadReading("p2p", "GiB", "gpu0->gpu2", 2.0))}, shown=loads.shown)
+    with pytest.raises(ToolTrouble, match="gpu0->gpu2, and was given 2 GPUs"):
+        stray.values("p2p")
+
+
 def test_peaks_of_a_sheet_are_those_of_the_formats() -> None:
     own = find(gpu_limits.sheets(), nvml_name="NVIDIA H200")
     assert own is not None

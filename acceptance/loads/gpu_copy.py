@@ -32,7 +32,6 @@ from __future__ import annotations
 import argparse
 import math
 import re
-import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,7 +43,8 @@ from acceptance.loads import copy_pattern, elementwise, numa
 from acceptance.loads.copy_pattern import WORD
 from acceptance.loads.copy_tally import Tally, Transfer, repeat
 from acceptance.loads.durations import seconds
-from acceptance.loads.gpu_card import CardError, found
+from acceptance.loads.gpu_card import found
+from acceptance.loads.gpu_program import guarded, leave
 from acceptance.loads.gpu_transfers import Alone, Beside, Paged, ToDevice, ToGpu, ToHost
 from acceptance.loads.memory_bandwidth import ArraysError, available_bytes
 from acceptance.loads.protocol import Output
@@ -226,20 +226,14 @@ def run(options: argparse.Namespace, output: Output) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; see the module for its exit status."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
     parser = arguments()
     options = parser.parse_args(argv)
     try:
         require_host_memory(options.mib, available_bytes())
     except ArraysError as error:
         parser.error(str(error))
-    try:
-        run(options, Output(sys.stdout))
-    except (CardError, CopyError, numa.NumaError, RuntimeError) as error:
-        print(f"{NAME}: {(str(error) or type(error).__name__).splitlines()[0]}", file=sys.stderr)
-        return 1
-    return 0
+    return guarded(NAME, lambda: run(options, Output(sys.stdout)), errors=(CopyError, numa.NumaError))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

@@ -29,24 +29,23 @@ sentence on standard error and no end line; 2 for arguments that cannot be used.
 from __future__ import annotations
 
 import argparse
-import os
 import re
-import signal
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 from acceptance.loads.durations import seconds
-from acceptance.loads.gpu_card import CardError, CudaCard, found
+from acceptance.loads.gpu_card import CudaCard, found
 from acceptance.loads.gpu_dtypes import DTYPES, Dtype
 from acceptance.loads.gpu_gemm_table import LARGEST, sizes
 from acceptance.loads.gpu_gemm_worker import Order, Worker, absent, fitting
+from acceptance.loads.gpu_program import guarded, leave
 from acceptance.loads.protocol import Output
 
 NAME = "gpu_gemm"
 INPUTS = "normal-random"
 # Environment variables that change how the libraries multiply; a stray one must not change what is measured.
-_STRAYS = (
+STRAYS = (
     "NVIDIA_TF32_OVERRIDE",
     "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
     "CUBLAS_WORKSPACE_CONFIG",
@@ -54,7 +53,8 @@ _STRAYS = (
 )
 
 
-def _dtypes(text: str) -> tuple[Dtype, ...]:
+def dtypes(text: str) -> tuple[Dtype, ...]:
+    """A list of formats as an argument; raises argparse.ArgumentTypeError for anything else."""
     names = text.split(",")
     if len(set(names)) != len(names) or not DTYPES.keys() >= set(names):
         raise argparse.ArgumentTypeError(f"{text!r} is not a list of {','.join(DTYPES)}, each at most once")
@@ -72,9 +72,7 @@ def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=NAME, description="Multiply matrices on one GPU, briefly and sustained, and verify the results."
     )
-    parser.add_argument(
-        "--dtypes", "--dtype", required=True, type=_dtypes, help=f"of {','.join(DTYPES)}, in this order"
-    )
+    parser.add_argument("--dtypes", "--dtype", required=True, type=dtypes, help=f"of {','.join(DTYPES)}, in this order")
     parser.add_argument("--seconds", required=True, type=seconds, help="of sustained load, for each format")
     parser.add_argument(
         "--size", type=_size, default=8192, help="rows and columns of what is judged (default %(default)s)"
@@ -122,17 +120,9 @@ def run(options: argparse.Namespace, output: Output) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; see the module for its exit status."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
     options = arguments().parse_args(argv)
-    for name in _STRAYS:
-        os.environ.pop(name, None)
-    try:
-        run(options, Output(sys.stdout))
-    except (CardError, RuntimeError) as error:
-        print(f"{NAME}: {(str(error) or type(error).__name__).splitlines()[0]}", file=sys.stderr)
-        return 1
-    return 0
+    return guarded(NAME, lambda: run(options, Output(sys.stdout)), strays=STRAYS)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

@@ -225,14 +225,16 @@ class Worker:
         self._output.miscompare({"component": COMPONENT, "dtype": course.dtype.short, **found})
 
 
-def absent(output: Output, dtypes: Sequence[Dtype], capability: tuple[int, int]) -> tuple[Dtype, ...]:
-    """The formats that a GPU of this compute capability offers; the readings of the others are said to be absent."""
+def absent(
+    output: Output, dtypes: Sequence[Dtype], capability: tuple[int, int], names: Sequence[str] = GEMM_NAMES
+) -> tuple[Dtype, ...]:
+    """The formats that a GPU of this compute capability offers; the readings (`names`) of the others are said to be absent."""
     offered = []
     for dtype in dtypes:
         reason = dtype.missing(capability)
         if reason is None:
             offered.append(dtype)
             continue
-        for name in GEMM_NAMES:
+        for name in names:
             output.absent(name.format(dtype.short), COMPONENT, reason)
     return tuple(offered)

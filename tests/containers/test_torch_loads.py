@@ -14,7 +14,7 @@ HERE = Path(__file__).resolve().parents[1] / "loads"
 FOLDER = "/tried"
 
 
-@pytest.mark.parametrize("name", ["torch_gpu_gemm.py"])
+@pytest.mark.parametrize("name", ["torch_gpu_gemm.py", "torch_burn.py", "torch_kernels.py"])
 def test_torch_does_what_the_load_takes_it_to_do(name: str, tmp_path: Path) -> None:
     engine = image.find()
     built = image.build(log_dir=tmp_path, say=print, deadline=Deadline.after(3000.0))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 from types import SimpleNamespace
 
 import pytest
@@ -58,7 +59,7 @@ def test_what_cuda_says_is_told_in_one_sentence(
         raise RuntimeError("CUDA error: uncorrectable ECC error encountered\nCUDA kernel errors might be asynchronous")
 
     monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", "1")
-    monkeypatch.setattr(gpu_gemm.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
     monkeypatch.setattr(gpu_gemm, "run", fails)
     assert gpu_gemm.main(LOAD) == 1
     assert capsys.readouterr().err == "gpu_gemm: CUDA error: uncorrectable ECC error encountered\n"

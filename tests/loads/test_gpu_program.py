@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from acceptance.loads import gpu_program
+from acceptance.loads.gpu_card import CardError
+from acceptance.loads.gpu_program import guarded, leave
+
+
+class Odd(Exception):
+    pass
+
+
+@pytest.fixture(autouse=True)
+def no_signal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (CardError("the GPU hangs"), "load: the GPU hangs\n"),
+        (RuntimeError("CUDA error: it broke\nmore of it"), "load: CUDA error: it broke\n"),
+        (RuntimeError(), "load: RuntimeError\n"),
+        (Odd("odd"), "load: odd\n"),
+    ],
+)
+def test_an_error_is_one_sentence(error: Exception, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    def fails() -> None:
+        raise error
+
+    assert guarded("load", fails, errors=(Odd,)) == 1
+    assert capsys.readouterr().err == said
+
+
+def test_strays_are_gone_before_the_work_and_others_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STRAY", "1")
+    monkeypatch.setenv("OTHER", "1")
+    seen: list[tuple[bool, bool]] = []
+    assert guarded("load", lambda: seen.append(("STRAY" in os.environ, "OTHER" in os.environ)), strays=["STRAY"]) == 0
+    assert seen == [(False, True)]
+
+
+def test_a_mistake_of_our_own_is_not_hidden() -> None:
+    with pytest.raises(ZeroDivisionError):
+        guarded("load", lambda: 1 // 0)
+
+
+def test_after_a_failure_the_process_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[int] = []
+    monkeypatch.setattr(gpu_program.os, "_exit", left.append)
+    leave(0)
+    assert left == []
+    leave(1)
+    assert left == [1]

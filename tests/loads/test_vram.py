@@ -1,0 +1,297 @@
+"""The memory load as a program, with the kernels built for the processor as its device."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from cuda_on_cpu import Built, build
+from load_program import run
+from vram_on_cpu import WHOLE, Gpu
+
+import acceptance.loads
+from acceptance.loads import vram, vram_device
+from acceptance.loads.protocol import LoadOutput, Output, ProtocolError, parse, salvage
+from acceptance.loads.vram_device import CudaMemory
+from acceptance.loads.vram_injection import FLIPPED, STUCK, partner
+from acceptance.loads.vram_passes import TILE
+from acceptance.loads.vram_patterns import PATTERNS
+from acceptance.loads.vram_worker import LINES, Worker
+
+needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler `cc` here")
+CARD = {"gpu": "a GPU", "uuid": "GPU-1", "capability": "9.0", "library": "torch 2"}
+WORDS = 37 * TILE
+PLACE = WORDS // 3
+LOAD = ("--seconds", "0.01")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    folder = Path(acceptance.loads.__file__).with_name("kernels")
+    return build(folder / "vram.cu", tmp_path_factory.mktemp("vram"))
+
+
+Start = Callable[..., Gpu]
+
+
+@pytest.fixture
+def start(built: Built, monkeypatch: pytest.MonkeyPatch) -> Start:
+    """Give the process a GPU with so many words free."""
+
+    def begin(words: int = WORDS, refused: int = 0) -> Gpu:
+        gpu = Gpu(built, words, refused)
+        monkeypatch.setitem(sys.modules, "torch", gpu.torch)
+        monkeypatch.setattr(vram_device, "Kernels", gpu.kernels)
+        monkeypatch.setattr(vram, "found", lambda: dict(CARD))
+        monkeypatch.setattr(signal, "signal", lambda *_: None)
+        monkeypatch.setattr(vram, "Worker", partial(Worker, sleep=lambda _: None))
+        return gpu
+
+    return begin
+
+
+def ran(capsys: pytest.CaptureFixture[str], *extra: str) -> LoadOutput:
+    assert vram.main([*LOAD, *extra]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    return parse(captured.out)
+
+
+def values(output: LoadOutput) -> dict[str, float]:
+    return {reading.name: reading.value for reading in output.readings}
+
+
+def test_arguments() -> None:
+    options = vram.arguments().parse_args(["--seconds", "60"])
+    assert (options.seconds, options.inject) == (60.0, None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "required: --seconds"),
+        (("--seconds", "0"), "is not a number of seconds"),
+        (("--seconds", "nan"), "is not a number of seconds"),
+        (("--seconds", "1", "--inject", "fire"), "invalid choice"),
+        (("--seconds", "1", "--size", "8"), "unrecognized"),
+    ],
+)
+def test_bad_arguments_get_one_sentence(
+    arguments: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        vram.main(arguments)
+    assert caught.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_without_torch_or_a_gpu_it_says_so_and_prints_nothing() -> None:
+    done = run("-m", "acceptance.loads.vram", *LOAD)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("vram: torch ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_the_command_line_loads_neither_torch_nor_numpy() -> None:
+    done = run("-c", "import sys, acceptance.loads.vram; print({'torch', 'numpy', 'cuda'} & sys.modules.keys())")
+    assert done.stdout == "set()\n", done.stderr
+
+
+@needs_cc
+def test_a_sound_memory(start: Start, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
+    gpu = start()
+    output = ran(capsys)
+    assert "PYTORCH_CUDA_ALLOC_CONF" not in os.environ
+    assert output.load == "vram"
+    assert output.parameters == {"seconds": 0.01, **CARD}
+    assert output.injected is None
+    assert values(output) == {
+        "vram_tested": 8 * WORDS / WHOLE,
+        "vram_rate": pytest.approx(1.0),
+        "vram_copy": pytest.approx(1.0),
+        "vram_miscompares": 0,
+    }
+    assert output.miscompares == ()
+    assert [table.name for table in output.tables] == ["vram_passes"]
+    assert output.notes[0].startswith("0.00 GiB are tested, of 0.13 GiB that were free and 1.00 GiB in all")
+    assert gpu.intact()
+    assert {
+        f"{mode}_{family}" for mode in ("fill", "verify", "turn") for family in ("number", "walk", "random")
+    } <= set(gpu.launched)
+
+
+@needs_cc
+def test_a_hundred_rounds_without_a_false_alarm(start: Start) -> None:
+    gpu = start(6 * TILE)
+    stream = io.StringIO()
+    output = Output(stream)
+    output.hello("vram", {})
+    memory = CudaMemory()
+
+    def clock() -> float:
+        """Stands still until the hundred-and-first round has begun."""
+        return 0.0 if gpu.launched.count("fill_number") <= 100 else 1e9
+
+    Worker(1.0, memory, output, clock, lambda _: None).run()
+    output.end()
+    found = parse(stream.getvalue())
+    assert any("100 whole rounds" in note for note in found.notes)
+    assert values(found)["vram_miscompares"] == 0
+    assert found.miscompares == ()
+    assert gpu.intact()
+
+
+@needs_cc
+def test_one_bit_that_flips_once(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
+    start()
+    output = ran(capsys, "--inject", "bit")
+    assert output.injected == "bit"
+    (found,) = output.miscompares
+    assert (found["pattern"], found["pass"], found["words"]) == ("walking_bits", 1, 1)
+    assert found["bits"] == {str(FLIPPED): 1}
+    assert [one["address"] for one in found["first"]] == [8 * PLACE]
+    assert found["xor_or"] == found["xor_and"] == found["first"][0]["xor"] == f"{1 << FLIPPED:016x}"
+    assert "address_bits" not in found
+    assert values(output)["vram_miscompares"] == 1
+    (row,) = next(table for table in output.tables if table.name == "vram_map").rows
+    assert row[0] <= 8 * PLACE / 2**20 < row[1]
+    assert row[2:] == (1, str(FLIPPED))
+
+
+@needs_cc
+def test_a_stuck_bit_shows_in_all_patterns_at_one_address(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
+    start()
+    output = ran(capsys, "--inject", "stuck")
+    assert {found["pattern"] for found in output.miscompares} >= PATTERNS.keys() - {"block_move"}
+    for found in output.miscompares:
+        assert found["bits"] == {str(STUCK): found["words"]}
+        assert "address_bits" not in found
+        if found["pattern"] != "block_move":
+            assert [one["address"] for one in found["first"]] == [8 * PLACE]
+    assert values(output)["vram_miscompares"] == sum(found["words"] for found in output.miscompares)
+
+
+@needs_cc
+@pytest.mark.parametrize("words", [WORDS, 64 * TILE, 5 * TILE])
+def test_an_address_line_says_which_it_is(start: Start, capsys: pytest.CaptureFixture[str], words: int) -> None:
+    start(words)
+    output = ran(capsys, "--inject", "address")
+    place = words // 3
+    other = partner(place, words)
+    assert 0 <= other < words
+    bit = int(math.log2(place ^ other)) + 3
+    told = {found["pattern"]: found["address_bits"] for found in output.miscompares if "address_bits" in found}
+    assert told.keys() >= {"own_address", "random_inverse"}
+    assert all(bits == [bit] for bits in told.values())
+    in_random = next(found for found in output.miscompares if found["pattern"] == "random_inverse")
+    assert {one["address"] for one in in_random["first"]} == {8 * place, 8 * other}
+
+
+@needs_cc
+@pytest.mark.parametrize("kind", ["bit", "stuck", "address"])
+@pytest.mark.parametrize("words", [4 * TILE, 63 * TILE])
+def test_faults_are_found_whatever_the_size(
+    start: Start, capsys: pytest.CaptureFixture[str], kind: str, words: int
+) -> None:
+    start(words)
+    output = ran(capsys, "--inject", kind)
+    assert values(output)["vram_miscompares"] >= 1
+    assert output.injected == kind
+    assert output.miscompares
+
+
+@needs_cc
+def test_a_slow_memory_is_slow_and_right(
+    start: Start, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpu = start()
+
+    def sleep(seconds: float) -> None:
+        gpu.clock += seconds
+
+    monkeypatch.setattr(vram_device, "CudaMemory", partial(CudaMemory, sleep=sleep))
+    output = ran(capsys, "--inject", "slow")
+    found = values(output)
+    assert found["vram_rate"] == pytest.approx(0.5, abs=0.02)
+    assert found["vram_copy"] == pytest.approx(1.0)
+    assert found["vram_miscompares"] == 0
+
+
+@needs_cc
+def test_a_gpu_that_hangs_is_given_up(
+    start: Start, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpu = start()
+    now = [0.0]
+
+    def sleep(seconds: float) -> None:
+        now[0] += max(seconds, 0.5)
+
+    monkeypatch.setattr(vram_device, "CudaMemory", partial(CudaMemory, lambda: now[0], sleep))
+    assert vram.main([*LOAD, "--inject", "hang"]) == 1
+    captured = capsys.readouterr()
+    assert captured.err == "vram: the GPU did not finish a pass over its memory within 60 s: it hangs\n"
+    assert gpu.launched[-1] == "spin"
+    assert 60 < now[0] < 70
+    with pytest.raises(ProtocolError, match="without its end line"):
+        parse(captured.out)
+
+
+@needs_cc
+def test_kernels_that_did_nothing_prove_nothing(
+    start: Start, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpu = start()
+    monkeypatch.setattr(gpu, "built", SimpleNamespace(launch=lambda *_: None))
+    assert vram.main(LOAD) == 1
+    captured = capsys.readouterr()
+    assert f"vram: 0 of {WORDS} words were written or compared in a pass of own_address" in captured.err
+    assert salvage(captured.out) == ()
+
+
+@needs_cc
+def test_a_memory_that_keeps_nothing(
+    start: Start, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpu = start()
+
+    class Rotten:
+        def launch(self, name: str, blocks: int, threads: int, *arguments: Any) -> None:
+            sound.launch(name, blocks, threads, *arguments)
+            gpu.given.array[:] ^= 0x5555_0000_0000_0001  # the piece that was taken last is the memory
+
+    sound = gpu.built
+    monkeypatch.setattr(gpu, "built", Rotten())
+    output = ran(capsys)
+    reading = [one for pattern in PATTERNS.values() for one in pattern(WORDS, 0) if one.reads]
+    assert LINES > len(output.miscompares) == len(reading) + 2  # those of the pauses
+    assert all(found["words"] > 0 for found in output.miscompares)
+    wrong = [row[3] for row in next(table for table in output.tables if table.name == "vram_passes").rows]
+    assert min(float(count) for count in wrong) >= WORDS // 3
+    assert values(output)["vram_miscompares"] == sum(float(count) for count in wrong)
+    rows = next(table for table in output.tables if table.name == "vram_map").rows
+    assert len(rows) == WORDS // TILE
+    assert sum(float(row[2]) for row in rows) == values(output)["vram_miscompares"]
+
+
+def test_what_cuda_says_is_told_in_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(*_: object) -> None:
+        raise RuntimeError("CUDA error: uncorrectable ECC error encountered\nCUDA kernel errors might be asynchronous")
+
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(vram, "run", fails)
+    assert vram.main(LOAD) == 1
+    assert capsys.readouterr().err == "vram: CUDA error: uncorrectable ECC error encountered\n"

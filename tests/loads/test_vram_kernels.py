@@ -1,0 +1,303 @@
+"""`kernels/vram.cu`, the very source that NVRTC compiles, built for the processor by `cc`."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cuda_on_cpu import Built, build
+from vram_on_cpu import pointer
+
+import acceptance.loads
+from acceptance.loads.vram_kernels import (
+    LISTED,
+    RECORD,
+    REGIONS,
+    THREADS,
+    Record,
+    SweepArguments,
+    Wrong,
+    arguments,
+    blank,
+    record,
+    region_tiles,
+)
+from acceptance.loads.vram_passes import TILE, Sweep
+from acceptance.loads.vram_words import ALL, FAMILIES, Words, seed_of
+
+pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler `cc` here")
+SOURCE = Path(acceptance.loads.__file__).with_name("kernels") / "vram.cu"
+GUARD = 0xA5A5A5A5A5A5A5A5
+SIZES = (1, 2, 3, 255, 2047, TILE, TILE + 1, 3 * TILE - 1, 7 * TILE + 1234, 37 * TILE + 5)
+WORDS = (
+    Words("number"),
+    Words("number", 0, ALL),
+    Words("constant", 0, 0x3333333333333333),
+    Words("walk", 0),
+    Words("walk", 63, ALL),
+    Words("random", seed_of(1)),
+    Words("random", seed_of(2), ALL),
+)
+every = pytest.mark.parametrize("words", WORDS, ids=lambda one: f"{one.family}-{one.seed:x}-{one.mask:x}")
+family = pytest.mark.parametrize("family", FAMILIES)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    return build(SOURCE, tmp_path_factory.mktemp("vram"))
+
+
+class Memory:
+    """So many words between two guards, 16-byte aligned as a GPU's are."""
+
+    def __init__(self, built: Built, count: int) -> None:
+        self.built = built
+        room = np.full(count + 8, GUARD, np.uint64)
+        first = 2 + room.ctypes.data % 16 // 8
+        self.words = room[first : first + count]
+        self.guards = (room[:first], room[first + count :])
+
+    def sweep(self, sweep: Sweep, blocks: int = 3) -> Record:
+        kept = np.array(blank(), np.uint64)
+        given = arguments(sweep, self.words.size)
+        self.built.launch(sweep.kernel, blocks, THREADS, pointer(self.words), pointer(kept), given)
+        assert all((guard == GUARD).all() for guard in self.guards), "it wrote beside the memory"
+        found = record([int(word) for word in kept])
+        assert found.seen == sweep.words
+        return found
+
+    def filled(self, words: Words) -> Memory:
+        self.sweep(Sweep(None, words, 0, self.words.size))
+        return self
+
+    def verify(self, words: Words) -> Record:
+        return self.sweep(Sweep(words, None, 0, self.words.size))
+
+
+def nothing(found: Record) -> bool:
+    return found == Record(found.seen, 0, 0, ALL, {}, {}, ())
+
+
+def test_all_kernels_are_there(built: Built) -> None:
+    assert set(built.names) == {f"{mode}_{one}" for mode in ("fill", "verify", "turn") for one in FAMILIES} | {"spin"}
+    assert ctypes.sizeof(SweepArguments) == 12 * 8
+
+
+@every
+@pytest.mark.parametrize("count", SIZES)
+@pytest.mark.parametrize("blocks", [1, 3, 40])
+@pytest.mark.parametrize("descending", [False, True])
+def test_what_is_written_and_found_right(built: Built, words: Words, count: int, blocks: int, descending: bool) -> None:
+    memory = Memory(built, count)
+    for sweep in (
+        Sweep(None, words, 0, count, descending=descending),
+        Sweep(words, None, 0, count, descending=descending),
+        Sweep(words, words.inverse(), 0, count, descending=descending),
+        Sweep(words.inverse(), None, 0, count, descending=descending),
+    ):
+        assert nothing(memory.sweep(sweep, blocks)), sweep
+        expected = words.inverse() if words.inverse() in (sweep.reads, sweep.writes) else words
+        assert np.array_equal(memory.words, expected.array(0, count))
+
+
+@every
+def test_one_word_said_in_three_ways(built: Built, words: Words) -> None:
+    memory = Memory(built, 4000).filled(words)
+    for number in (0, 1, 2, 63, 64, 2047, 2048, 3998, 3999):
+        assert words.word(number) == int(memory.words[number]) == int(words.array(number, 1)[0])
+
+
+@every
+def test_large_numbers_as_on_the_largest_gpus(built: Built, words: Words) -> None:
+    shift = (1 << 36) - TILE  # half a TiB
+    memory = Memory(built, 2 * TILE + 3)
+    memory.sweep(Sweep(None, words, 0, memory.words.size, shift))
+    assert np.array_equal(memory.words, words.array(shift, memory.words.size))
+    assert [int(word) for word in memory.words[-3:]] == [words.word(shift + 2 * TILE + n) for n in range(3)]
+    assert nothing(memory.sweep(Sweep(words, None, 0, memory.words.size, shift)))
+
+
+@family
+def test_every_bit_position_is_found(built: Built, family: str) -> None:
+    words = Words(family, 7)
+    count = 3 * TILE + 701
+    memory = Memory(built, count).filled(words)
+    for bit in range(64):
+        place = (bit * 104729 + 1) % count
+        memory.words[place] ^= np.uint64(1 << bit)
+        found = memory.verify(words)
+        assert (found.wrong, found.told, found.every, found.any) == (1, 1, 1 << bit, 1 << bit)
+        assert found.bits == {bit: 1}
+        expected = words.word(place)
+        assert found.first == (Wrong(place, expected, expected ^ 1 << bit),)
+        memory.words[place] ^= np.uint64(1 << bit)
+
+
+@family
+@pytest.mark.parametrize("count", SIZES)
+@pytest.mark.parametrize("last", [False, True])
+def test_the_first_and_the_last_word(built: Built, family: str, count: int, last: bool) -> None:
+    words = Words(family, 5)
+    place = count - 1 if last else 0
+    for sweep in (Sweep(words, None, 0, count), Sweep(words, words.inverse(), 0, count, descending=True)):
+        memory = Memory(built, count).filled(words)
+        memory.words[place] ^= np.uint64(3 << 40)
+        found = memory.sweep(sweep)
+        assert (found.wrong, [one.place for one in found.first]) == (1, [place])
+        assert found.bits == {40: 1, 41: 1}
+
+
+@family
+def test_a_turn_repairs_what_it_told(built: Built, family: str) -> None:
+    words, then = Words(family, 3), Words(family, 4, 0xFF)
+    memory = Memory(built, 5 * TILE + 9).filled(words)
+    memory.words[[0, 5000, 10248]] = 0xDEAD
+    assert memory.sweep(Sweep(words, then, 0, memory.words.size)).wrong == 3
+    assert np.array_equal(memory.words, then.array(0, memory.words.size))
+    assert nothing(memory.verify(then))
+
+
+def test_thousands_of_wrong_words(built: Built) -> None:
+    words = Words("random", seed_of(3))
+    memory = Memory(built, 50 * TILE + 77).filled(words)
+    places = np.random.default_rng(1).choice(memory.words.size, 9000, replace=False)
+    flips = np.random.default_rng(2).integers(1, ALL, 9000, np.uint64, endpoint=True)
+    memory.words[places] ^= flips
+    found = memory.verify(words)
+    assert (found.wrong, found.told) == (9000, 9000)
+    assert found.any == int(np.bitwise_or.reduce(flips))
+    assert found.every == int(np.bitwise_and.reduce(flips))
+    assert found.bits == {bit: int((flips >> np.uint64(bit) & np.uint64(1)).sum()) for bit in range(64)}
+    size = region_tiles(memory.words.size) * TILE
+    numbers, counts = np.unique(places // size, return_counts=True)
+    assert {region: wrong for region, (wrong, _) in found.regions.items()} == dict(
+        zip(numbers.tolist(), counts.tolist(), strict=True)
+    )
+    for region, (_, bits) in found.regions.items():
+        assert bits == int(np.bitwise_or.reduce(flips[places // size == region]))
+    assert len(found.first) == LISTED
+    told = dict(zip(places.tolist(), flips.tolist(), strict=True))
+    for one in found.first:
+        assert one.expected == words.word(one.place)
+        assert one.xor == told[one.place]
+
+
+def test_a_memory_that_is_wrong_all_over(built: Built) -> None:
+    words = Words("constant", 0, 0)
+    memory = Memory(built, 600 * TILE + 5).filled(words.inverse())
+    found = memory.verify(words)
+    assert found.wrong == memory.words.size > 1 << 20
+    assert found.told == 1 << 20
+    assert found.bits == dict.fromkeys(range(64), 1 << 20)
+    assert (found.any, found.every) == (ALL, ALL)
+    size = region_tiles(memory.words.size) * TILE
+    assert set(found.regions) == set(range(-(-memory.words.size // size)))
+    assert {wrong for region, (wrong, _) in found.regions.items() if region + 1 < len(found.regions)} == {size}
+    assert len(found.regions) <= REGIONS
+
+
+@family
+def test_what_should_only_come_next_is_wrong(built: Built, family: str) -> None:
+    words = Words(family, 2)
+    memory = Memory(built, 2 * TILE + 3).filled(words.inverse())
+    assert memory.sweep(Sweep(words, words.inverse(), 0, memory.words.size)).wrong == memory.words.size
+
+
+@pytest.mark.parametrize(("descending", "first"), [(False, 0), (True, 2 * TILE)])
+def test_the_order_of_the_tiles(built: Built, descending: bool, first: int) -> None:
+    words = Words("constant")
+    memory = Memory(built, 3 * TILE).filled(words.inverse())
+    kept = np.array(blank(), np.uint64)
+    given = arguments(Sweep(words, None, 0, memory.words.size, descending=descending), memory.words.size)
+    built.launch("verify_constant", 1, THREADS, pointer(memory.words), pointer(kept), given)
+    assert int(kept[RECORD - 3 * LISTED]) == first, "the place of what was found first"
+
+
+def test_a_part_of_a_memory(built: Built) -> None:
+    words = Words("random", 11)
+    memory = Memory(built, 9 * TILE)
+    memory.words[:] = 7
+    part = Sweep(None, words, 2 * TILE, 3 * TILE + 100, -TILE)
+    memory.sweep(part)
+    assert np.array_equal(memory.words[2 * TILE : 5 * TILE + 100], words.array(TILE, 3 * TILE + 100))
+    assert (memory.words[: 2 * TILE] == 7).all()
+    assert (memory.words[5 * TILE + 100 :] == 7).all()
+    memory.words[5 * TILE + 99] = 0
+    found = memory.sweep(Sweep(words, None, 2 * TILE, 3 * TILE + 100, -TILE))
+    assert [(one.place, one.expected) for one in found.first] == [(5 * TILE + 99, words.word(4 * TILE + 99))]
+    assert list(found.regions) == [5]
+
+
+@pytest.mark.parametrize("stripe", [0, 1, 3])
+@pytest.mark.parametrize("role", [0, 1])
+@pytest.mark.parametrize("tiles", [16, 23, 2])
+@pytest.mark.parametrize("descending", [False, True])
+def test_stripes(built: Built, stripe: int, role: int, tiles: int, descending: bool) -> None:
+    words = Words("random", 12)
+    memory = Memory(built, tiles * TILE + 100).filled(words)
+    sweep = Sweep(words, words.inverse(), 0, memory.words.size, stripe=stripe, role=role, descending=descending)
+    assert nothing(memory.sweep(sweep))
+    numbers = np.arange(memory.words.size) // TILE
+    whole = tiles >> stripe + 1 << stripe + 1
+    visited = (numbers < whole) & ((numbers >> stripe & 1) == role)
+    expected = np.where(visited, words.inverse().array(0, numbers.size), words.array(0, numbers.size))
+    assert np.array_equal(memory.words, expected)
+    assert sweep.words == int(visited.sum())
+
+
+def test_random_words_look_random(built: Built) -> None:
+    count = 1 << 16
+    one, other = (Memory(built, count).filled(Words("random", seed_of(n))).words for n in (1, 2))
+    assert len(set(one[::2].tolist())) == len(set(one[1::2].tolist())) == count // 2
+    for differences in (one, one[2:] ^ one[:-2], one[1::2] ^ one[::2], one ^ other, one[1024:] ^ one[:-1024]):
+        for bit in range(64):
+            share = float((differences >> np.uint64(bit) & np.uint64(1)).mean())
+            assert 0.48 < share < 0.52, bit
+
+
+def test_a_word_of_another_place_is_wrong_everywhere_else(built: Built) -> None:
+    words = Words("random", seed_of(9))
+    memory = Memory(built, 2 * TILE).filled(words)
+    memory.words[::2] = np.roll(memory.words[::2], 1)
+    assert memory.verify(words).wrong == TILE
+
+
+def test_spinning_ends(built: Built) -> None:
+    flag = ctypes.c_uint64(0)
+    built.launch("spin", 1, 1, ctypes.byref(flag), ctypes.c_uint64(1000))
+    flag.value = 1
+    built.launch("spin", 1, 1, ctypes.byref(flag), ctypes.c_uint64(1 << 62))
+
+
+@pytest.mark.parametrize(
+    "sweep",
+    [
+        Sweep(None, None, 0, 10),
+        Sweep(None, WORDS[0], 1, 10),
+        Sweep(None, WORDS[0], 0, 10, 1),
+        Sweep(None, WORDS[0], 0, 10 * TILE + 1),
+        Sweep(None, WORDS[0], 10 * TILE, 1),
+        Sweep(None, WORDS[0], -TILE, 1),
+        Sweep(None, WORDS[0], TILE, -1),
+    ],
+)
+def test_a_sweep_beside_the_memory_is_refused(sweep: Sweep) -> None:
+    with pytest.raises(ValueError, match="is no sweep of a memory of 20480 words"):
+        arguments(sweep, 10 * TILE)
+
+
+@pytest.mark.parametrize("pair", [(None, None), (Words("number"), Words("walk"))])
+def test_a_sweep_has_one_family(pair: tuple[Any, Any]) -> None:
+    with pytest.raises(ValueError, match="one family"):
+        assert Sweep(*pair, 0, 10).kernel
+
+
+def test_a_record_has_its_length() -> None:
+    assert nothing(record(blank()))
+    with pytest.raises(ValueError, match="675 words, not 674"):
+        record(blank()[:-1])
+    assert RECORD == 675

@@ -1,0 +1,164 @@
+"""The burn with torch itself, on the processor: run in the image by tests/containers/test_torch_loads.py. No GPU is needed."""
+
+from __future__ import annotations
+
+import io
+import time
+from typing import Any
+
+import pytest
+
+from acceptance.loads.burn_compare import KINDS, TorchComparator, wrong_elements
+from acceptance.loads.burn_device import TorchDevice
+from acceptance.loads.burn_fault import slowness
+from acceptance.loads.burn_order import Order
+from acceptance.loads.burn_product import digest, operands
+from acceptance.loads.burn_shape import operand_bytes, result_bytes, shapes
+from acceptance.loads.burn_worker import NAMES, Worker
+from acceptance.loads.gpu_dtypes import DTYPES, Dtype
+from acceptance.loads.protocol import LoadOutput, Output, parse
+
+DIVISOR = 128  # 64 x 64, and products 512 to 2048 deep
+FREE = 4 << 20
+GROUP_S = 0.01  # that a group of products takes, for the burn
+every = pytest.mark.parametrize("dtype", DTYPES.values(), ids=list(DTYPES))
+
+
+class Processor:
+    """A card whose clock goes on by so much from mark to mark: a turn has as many products on a busy machine as on an idle one."""
+
+    def __init__(self, free: int = FREE) -> None:
+        self.free = free
+        self.marks = 0
+
+    def mark(self) -> int:
+        self.marks += 1
+        return self.marks
+
+    def seconds(self, begin: int, end: int) -> float:
+        return (end - begin) * GROUP_S
+
+    def free_bytes(self) -> int:
+        return self.free
+
+
+class Nothing:
+    def step(self) -> None:
+        pass
+
+    def finish(self) -> None:
+        pass
+
+
+def burn(dtypes: tuple[Dtype, ...], seconds: float, inject: str | None = None, free: int = FREE) -> LoadOutput:
+    stream = io.StringIO()
+    output = Output(stream)
+    output.hello("burn", {"inject": inject} if inject else {})
+    order = Order(dtypes, seconds, slow=slowness(inject), divisors=dict.fromkeys(DTYPES, DIVISOR))
+    card = Processor(free)
+    device = TorchDevice("cpu", card, TorchComparator(), inject)
+    Worker(order, device, card, output, Nothing(), time.monotonic).run(1 << 20)
+    output.end()
+    return parse(stream.getvalue())
+
+
+def readings(output: LoadOutput) -> dict[str, float]:
+    return {one.name: one.value for one in output.readings}
+
+
+@every
+def test_a_thousand_clean_products_of_each_format_raise_no_alarm(dtype: Dtype) -> None:
+    products, seconds = 0, 0.5
+    while products < 1000:
+        output = burn((dtype,), seconds)
+        found = readings(output)
+        assert found[f"burn_{dtype.short}_miscompares"] == 0
+        assert output.miscompares == ()
+        assert found.keys() == {name.format(dtype.short) for name in NAMES} | {"burn_filled"}
+        (laps,) = (table for table in output.tables if table.name == "burn_laps")
+        products += sum(int(row[3]) for row in laps.rows)
+        seconds *= 2
+
+
+def test_all_formats_in_turns() -> None:
+    output = burn(tuple(DTYPES.values()), 0.7)
+    assert not output.miscompares
+    tables = {table.name: table for table in output.tables}
+    assert [row[:2] for row in tables["burn_laps"].rows] == [(lap, short) for lap in range(2) for short in DTYPES]
+    assert len(tables["burn_digests"].rows) == 3 * len(DTYPES)
+
+
+@every
+@pytest.mark.parametrize("inject", ["bit", "stuck", "ulp17", "nan", "inf", "repeat", "unwritten", "input"])
+def test_every_fault_is_found(dtype: Dtype, inject: str) -> None:
+    free = FREE
+    if inject == "unwritten":  # a ring so small that it goes round many times
+        found = shapes(dtype, DIVISOR)
+        free = (1 << 20) + sum(operand_bytes(dtype, found)) + 36 * result_bytes(dtype, found)
+    output = burn((dtype,), 0.8 if inject == "unwritten" else 0.2, inject, free)
+    assert (
+        readings(output)[f"burn_{dtype.short}_miscompares"] == len(output.miscompares) or len(output.miscompares) == 64
+    )
+    facts = output.miscompares
+    assert facts
+    checks = {one["check"] for one in facts}
+    ring = [one for one in facts if one["check"] == "ring"]
+    if inject == "repeat":
+        assert checks == {"normal"} if dtype.exact else checks == {"normal", "whole"}
+        return
+    if inject == "input":
+        assert checks == {"ring", "inputs"}
+        assert {one["operand"] for one in facts if one["check"] == "inputs"} == {"a"}
+        return
+    assert checks == {"ring"}
+    first = ring[0]
+    if inject == "unwritten":
+        assert {one["slot"] for one in ring} == {0}
+        assert len({one["lap"] for one in ring}) == 2
+        assert len(ring) > 4, "not only the first time, when the memory held something else anyway"
+        return
+    if inject == "stuck":
+        assert len({one["first"][0]["address"] for one in ring}) == 1
+        assert {tuple(one["bits"]) for one in ring} == {("2",)}
+        return
+    assert len(ring) == 1
+    assert first["iteration"] == 5
+    if inject == "bit":
+        assert (first["elements"], first["bits"]) == (1, {"3": 1})
+    elif inject == "ulp17":
+        assert first["stride"] == 17
+        assert first["elements"] == -(-first["of"] // 17)
+    elif dtype.short != "i8":
+        assert (first["nan"], first["infinite"]) == ((1, 0) if inject == "nan" else (0, 1))
+
+
+@every
+def test_digests_change_with_one_bit_and_are_the_same_each_time(dtype: Dtype) -> None:
+    import torch
+
+    def take(size: int) -> Any:
+        return torch.empty(size, dtype=torch.uint8)
+
+    found = shapes(dtype, DIVISOR)
+    one, other = (operands(dtype, found, "normal", take) for _ in range(2))
+    assert one.digests() == other.digests()
+    other.b.view(-1).view(torch.uint8)[-1] ^= 1
+    assert one.digests()[0] == other.digests()[0]
+    assert one.digests()[1] != other.digests()[1]
+    assert digest(one.a) != digest(one.b)
+
+
+@every
+def test_the_reference_comparator_counts_what_differs(dtype: Dtype) -> None:
+    import torch
+
+    _, given = __import__("acceptance.loads.gpu_product", fromlist=["formats"]).formats(dtype)
+    expected = torch.ones(8, 9).to(given)
+    results = [expected.clone() for _ in range(3)]
+    results[1][7, 8] = 2
+    results[2][0, 0] = float("nan") if dtype.short != "i8" else 5
+    comparator = TorchComparator()
+    counts = comparator.counts(comparator.start(expected, results, KINDS[dtype.short]))
+    assert counts == [(0, 0, 0), (1, 0, 0), (1, int(dtype.short != "i8"), 0)]
+    wrong, last = wrong_elements(expected, results[1])
+    assert ([one.element for one in wrong], last) == ([71], 71)
