@@ -7,10 +7,13 @@ from dataclasses import dataclass
 
 from acceptance.judge import architecture, sheet
 from acceptance.judge.architecture import Architecture
-from acceptance.judge.dtype import DTYPES, gemm_names, native_dtypes
+from acceptance.judge.dtype import DTYPES, burn_name, gemm_names, native_dtypes
 from acceptance.judge.limits import NO_ARCHITECTURE, Override, at_least
+from acceptance.judge.measurement import Limit, number
 from acceptance.judge.sheet import LOCAL_COPY, Sheet
 
+# What comparing every element of every product may cost of the rate; the burn's `--plain` measures it.
+VERIFIED_SHARE = 0.98
 ALL_THE_SAME = "it is measured and not judged; a [[limit]] in the machine file judges it all the same"
 
 
@@ -37,7 +40,7 @@ class Card:
 def compute_limits(
     cards: Sequence[Card], sheets: Sequence[Sheet], architectures: Sequence[Architecture]
 ) -> Iterator[Override]:
-    """The floors of each card's products of matrices and of its local copy, with their bases; or why none can be.
+    """The floors of each card's products of matrices, burning too, and of its local copy, with their bases; or why none can be.
 
     A format that the card does not have itself (`native_dtypes`) is not due, and has no entry.
     """
@@ -47,8 +50,26 @@ def compute_limits(
         known = architecture.find(architectures, capability, card.model) if capability is not None else None
         for dtype in native_dtypes(capability) if capability is not None else DTYPES:
             for name in gemm_names(dtype):
-                yield _of_sheet(card, own, name) or _product(card, name, dtype, known, capability)
+                found = _of_sheet(card, own, name) or _product(card, name, dtype, known, capability)
+                yield found
+                yield from of_burn(found)
         yield _of_sheet(card, own, LOCAL_COPY) or _copy(card, known, capability)
+
+
+def of_burn(found: Override) -> Iterator[Override]:
+    """What the floor of a format's sustained products means for the burn, whose products are the same; nothing for any other limit."""
+    names = {gemm_names(dtype)[1]: burn_name(dtype) for dtype in DTYPES}
+    if found.measurement not in names:
+        return
+    name, limit = names[found.measurement], found.limit
+    if limit is None:
+        yield Override(name, found.origin, component=found.component, unlimited=found.unlimited)
+    elif limit.low is not None:
+        warn = VERIFIED_SHARE * limit.warn_low if limit.warn_low is not None else None
+        told = f"as {found.measurement}, where every result verified costs at most {100 * (1 - VERIFIED_SHARE):.0f} %"
+        basis = f"{told}: {VERIFIED_SHARE:g} x {number(limit.low)} {limit.unit}; {limit.basis}"
+        floor = Limit(limit.unit, basis, low=VERIFIED_SHARE * limit.low, warn_low=warn)
+        yield Override(name, found.origin, floor, found.component)
 
 
 def _of_sheet(card: Card, own: Sheet | None, measurement: str) -> Override | None:

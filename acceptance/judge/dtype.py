@@ -40,3 +40,8 @@ def native_dtypes(compute_capability: str) -> tuple[str, ...]:
 def gemm_names(dtype: str) -> tuple[str, str]:
     """The measurements of a format that sheets limit: the first tenth of a second from cool, and sustained."""
     return f"gemm_{dtype}_short", f"gemm_{dtype}"
+
+
+def burn_name(dtype: str) -> str:
+    """The measurement of a format in the burn: sustained, every result verified."""
+    return f"burn_{dtype}"

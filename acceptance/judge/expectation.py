@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from acceptance.judge.compute_expectation import of_burn
 from acceptance.judge.declared import DeclaredDimm
 from acceptance.judge.limits import Override, at_least, exactly, memory_floor, none_of
 from acceptance.judge.machine import Machine
@@ -127,9 +128,13 @@ def _gpu_pairs(machine: Machine, file: str) -> Iterator[Override]:
 
 
 def own_limits(machine: Machine, file: str) -> Iterator[Override]:
-    """The limits that the machine file sets itself, stamped as overrides."""
-    for row in machine.limit:
-        yield Override(row.measurement, f"override in {file}", row.limit(), row.component, own=True)
+    """The limits that the machine file sets itself, stamped as overrides; after them what those of products mean for the burn."""
+    own = [
+        Override(row.measurement, f"override in {file}", row.limit(), row.component, own=True) for row in machine.limit
+    ]
+    yield from own
+    for found in own:
+        yield from of_burn(found)
 
 
 def bandwidth_limits(machine: Machine, rates_mts: tuple[int, ...], file: str) -> Iterator[Override]:

@@ -7,10 +7,11 @@ says what it does with both.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from acceptance.judge.readings import Packer
 from acceptance.judge.record import Entry, Sample
 
 # A GPU in full use; between bursts and while it winds down it is not.
@@ -30,13 +31,16 @@ MOMENT_S = 0.001
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Readings at one moment (`span_s` 0), or their means over the `span_s` seconds before it with their extremes."""
+    """Readings at one moment (`span_s` 0), or their means over the `span_s` seconds before it with their extremes.
+
+    A reading without extremes of its own was the same all the time.
+    """
 
     boot_s: float
-    values: dict[str, float]
+    values: Mapping[str, float]
     span_s: float = 0.0
-    low: dict[str, float] | None = None
-    high: dict[str, float] | None = None
+    low: Mapping[str, float] | None = None
+    high: Mapping[str, float] | None = None
 
     @property
     def began_s(self) -> float:
@@ -45,11 +49,11 @@ class Point:
 
     def least(self, name: str) -> float:
         """The smallest value that is known of this point. Raises KeyError where the reading is absent."""
-        return (self.low or self.values)[name]
+        return self.low[name] if self.low is not None and name in self.low else self.values[name]
 
     def most(self, name: str) -> float:
         """The largest value that is known of this point. Raises KeyError where the reading is absent."""
-        return (self.high or self.values)[name]
+        return self.high[name] if self.high is not None and name in self.high else self.values[name]
 
     def busy(self) -> bool:
         """Whether the GPU was in full use, all of the time that this point stands for."""
@@ -81,6 +85,10 @@ class GpuHistory:
                 told = f"{name} of {self.gpu} fell silent for more than {GAP_S:g} s while others were sampled"
                 raise ValueError(f"{told}: {LOOK}")
         return found
+
+    def known(self, name: str) -> tuple[Point, ...]:
+        """The points that have a reading."""
+        return tuple(self._points(name))
 
     def offers(self, name: str) -> bool:
         """Whether this reading was ever there."""
@@ -179,15 +187,34 @@ class GpuHistory:
         return steps[math.ceil(0.95 * len(steps)) - 1] if steps else None
 
 
-def histories(entries: Iterable[Entry]) -> dict[str, GpuHistory]:
-    """The history of every GPU in a telemetry segment, by its name."""
-    points: dict[str, list[Point]] = {}
-    for entry in entries:
+class Collector:
+    """Gathers the samples of every GPU, packed; `points` are those of each by its name, in order."""
+
+    def __init__(self) -> None:
+        self.points: dict[str, list[Point]] = {}
+        self._packer = Packer()
+
+    def add(self, entry: Entry) -> None:
+        """Take an entry; what is no sample of a GPU is passed over."""
         body = entry.body
         if isinstance(body, Sample) and body.component is not None:
-            point = Point(entry.boot_s, body.values, body.span_s, body.low, body.high)
-            points.setdefault(body.component, []).append(point)
-    return {gpu: GpuHistory(gpu, tuple(found)) for gpu, found in points.items()}
+            values, low, high = (
+                one if one is None else self._packer.pack(one) for one in (body.values, body.low, body.high)
+            )
+            assert values is not None
+            self.points.setdefault(body.component, []).append(Point(entry.boot_s, values, body.span_s, low, high))
+
+    def histories(self) -> dict[str, GpuHistory]:
+        """The history of every GPU so far, by its name."""
+        return {gpu: GpuHistory(gpu, tuple(found)) for gpu, found in self.points.items()}
+
+
+def histories(entries: Iterable[Entry]) -> dict[str, GpuHistory]:
+    """The history of every GPU in a telemetry segment, by its name."""
+    collector = Collector()
+    for entry in entries:
+        collector.add(entry)
+    return collector.histories()
 
 
 def running_at(moments: Sequence[tuple[float, float]], spans: Sequence[tuple[str, float, float]]) -> tuple[str, ...]:

@@ -1,10 +1,12 @@
-"""Incidents: what the kernel log and NVML both told of, told once."""
+"""Incidents: what the machine told of by itself; what two told of, the kernel log and NVML or a load and its check, told once."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from typing import Literal
 
-from acceptance.judge.record import Entry, Event
+from acceptance.judge.judgement import Finding
+from acceptance.judge.record import HARMFUL, Entry, Event
 
 # NVML tells an Xid within its listener's next look, and a lost GPU after some seconds of silence; the kernel log is held until it is whole.
 SAME_WITHIN_S = 10.0
@@ -39,3 +41,29 @@ def told_once(entries: Sequence[Entry]) -> list[Entry]:
         return any(abs(_moment(entry, event) - moment) <= SAME_WITHIN_S for moment in moments)
 
     return [entry for entry in entries if not told(entry)]
+
+
+def _counts(finding: Finding, event: Event) -> bool:
+    """Whether a fault is the count of those wrong results of which the load told the first: `burn_bf16_miscompares` for bf16."""
+    name = f"_{finding.measurement}"
+    same = event.source == "load" and finding.kind == "fail" and finding.component == event.component
+    return same and name.endswith("_miscompares") and f"_{event.code}_" in name
+
+
+def findings_of(events: Sequence[Event], check: str, judged: Sequence[Finding] = ()) -> list[Finding]:
+    """What events do to the outcome of a check (or of the run); `judged` is what its measurements came to.
+
+    What a load told of while it ran, and its check counts among its faults, is not told twice: the count says how often.
+    """
+    found = []
+    for event in events:
+        if any(_counts(finding, event) for finding in judged):
+            continue
+        where = f" on {event.component}" if event.component else ""
+        text = f"{event.kind}{f' {event.code}' if event.code is not None else ''}{where}: {event.meaning}"
+        if event.severity in HARMFUL:
+            kind: Literal["fail", "error"] = "fail" if event.hardware else "error"
+            found.append(Finding(kind, check, text, component=event.component, action=event.action, quote=event.text))
+        elif event.severity == "warning":
+            found.append(Finding("warn", check, text, component=event.component, action=event.action, quote=event.text))
+    return found

@@ -111,7 +111,8 @@ class ToolRan(_Record, frozen=True, tag="tool-ran"):
 
 
 class Event(_Record, frozen=True, tag="event"):
-    """Something that the machine reported by itself; `boot_s` is when, in seconds since boot, `source` who told: "kernel-log" or "nvml".
+    """Something that the machine reported by itself; `boot_s` is when, in seconds since boot, `source` who told: "kernel-log", "nvml" or
+    "load".
 
     `hardware` says whether an error of this kind proves a fault of the machine, or leaves it unjudged (out of memory, a kernel bug).
     """
@@ -131,6 +132,7 @@ class Event(_Record, frozen=True, tag="event"):
 class Sample(_Record, frozen=True, tag="sample"):
     """Telemetry: readings by name at one moment, or, with `span_s`, their means over that many seconds with minimum and maximum.
 
+    A reading that has a mean and no extremes was the same all the time.
     `component` is the GPU that they are of; None for the machine's own sensors.
     """
 
@@ -142,10 +144,14 @@ class Sample(_Record, frozen=True, tag="sample"):
 
 
 class Note(_Record, frozen=True, tag="note"):
-    """Something worth telling the reader of the report that decides nothing; `trouble` marks what keeps the run from passing."""
+    """Something worth telling the reader of the report that decides nothing; `trouble` marks what keeps the run from passing.
+
+    `progress` marks what a load had proved until then: the next of its kind takes its place.
+    """
 
     text: str
     trouble: bool = False
+    progress: bool = False
 
 
 class RunEnded(_Record, frozen=True, tag="run-ended"):

@@ -11,12 +11,11 @@ from typing import Literal
 
 import msgspec
 
-from acceptance.judge.incidents import told_once
+from acceptance.judge.incidents import findings_of, told_once
 from acceptance.judge.judgement import Finding, Judged, covers, judge_due
 from acceptance.judge.machine import Waiver
 from acceptance.judge.plan import SESSIONS, Plan, PlannedCheck, Session
 from acceptance.judge.record import (
-    HARMFUL,
     Body,
     CheckEnded,
     CheckStarted,
@@ -32,6 +31,7 @@ from acceptance.judge.record import (
     SessionStarted,
     Skipped,
 )
+from acceptance.judge.spans import Spans, notes, proved
 
 Word = Literal["PASS", "FAIL", "UNJUDGED"]
 _RANK: dict[Outcome, int] = {"pass": 0, "skip": 1, "error": 2, "fail": 3}
@@ -87,25 +87,6 @@ class Verdict(msgspec.Struct, frozen=True):
         return {"PASS": 0, "FAIL": 1, "UNJUDGED": 3}[self.verdict]
 
 
-class _Spans:
-    """When each check ran, by the boot-time clock: (boot, start, end)."""
-
-    def __init__(self, entries: Sequence[Entry]) -> None:
-        self._open: dict[str, tuple[int, float]] = {}
-        self.spans: list[tuple[str, int, float, float]] = []
-        for entry in entries:
-            if isinstance(entry.body, CheckStarted):
-                self._open[entry.body.check] = (entry.boot, entry.boot_s)
-            elif isinstance(entry.body, CheckEnded) and entry.body.check in self._open:
-                boot, start = self._open.pop(entry.body.check)
-                self.spans.append((entry.body.check, boot, start, entry.boot_s))
-        self.spans += [(check, boot, start, float("inf")) for check, (boot, start) in self._open.items()]
-
-    def at(self, boot: int, moment: float) -> str | None:
-        """The check that was running at this moment."""
-        return next((check for check, b, start, end in self.spans if b == boot and start <= moment <= end), None)
-
-
 def fold(entries: Sequence[Entry]) -> Verdict:
     """Judge a run from its journal, in the order of the merged segments.
 
@@ -119,7 +100,8 @@ def fold(entries: Sequence[Entry]) -> Verdict:
     start = starts[0]
     plan = start.plan
     entries = told_once(entries)
-    spans = _Spans(entries)
+    spans = Spans(entries)
+    until_then = proved(entries, spans)
     events: dict[str | None, list[Event]] = {}
     for entry in entries:
         if isinstance(entry.body, Event):
@@ -129,9 +111,12 @@ def fold(entries: Sequence[Entry]) -> Verdict:
         (entry.body.detail for entry in entries if isinstance(entry.body, RunEnded) and not entry.body.complete), None
     )
     ids = {check.id for check in plan.checks}
-    checks = tuple(_check(check, plan, entries, events.get(check.id, []), stopped) for check in plan.checks)
+    checks = tuple(
+        _check(check, plan, entries, events.get(check.id, []), _why(stopped, until_then.get(check.id)))
+        for check in plan.checks
+    )
     homeless = [event for name, found in events.items() if name not in ids for event in found]
-    findings = (*_run_findings(start, entries, stopped), *_event_findings(homeless, "run"))
+    findings = (*_run_findings(start, entries, stopped), *findings_of(homeless, "run"))
     kinds = {finding.kind for finding in findings} | {finding.kind for check in checks for finding in check.findings}
     word: Word = "FAIL" if "fail" in kinds else "UNJUDGED" if kinds & {"error", "skip"} else "PASS"
     return Verdict(
@@ -143,9 +128,14 @@ def fold(entries: Sequence[Entry]) -> Verdict:
         checks=checks,
         findings=findings,
         stale_waivers=tuple(f"{waiver}: {waiver.reason}" for waiver in plan.waivers if _is_stale(waiver, checks)),
-        notes=tuple(entry.body.text for entry in entries if isinstance(entry.body, Note) and not entry.body.trouble),
+        notes=notes(entries, spans),
         provenance=start.provenance,
     )
+
+
+def _why(stopped: str | None, until_then: str | None) -> str | None:
+    """Why a check did not come to its end, as far as it is known, and what its loads had proved until then."""
+    return "; ".join(filter(None, [stopped, until_then and f"proved until then: {until_then}"])) or None
 
 
 def _is_stale(waiver: Waiver, checks: Sequence[CheckResult]) -> bool:
@@ -156,7 +146,7 @@ def _is_stale(waiver: Waiver, checks: Sequence[CheckResult]) -> bool:
 
 
 def _check(
-    check: PlannedCheck, plan: Plan, entries: Sequence[Entry], events: list[Event], stopped: str | None
+    check: PlannedCheck, plan: Plan, entries: Sequence[Entry], events: list[Event], why: str | None
 ) -> CheckResult:
     own = [entry.body for entry in entries if getattr(entry.body, "check", None) == check.id]
     began = [body for body in own if isinstance(body, CheckStarted)]
@@ -175,7 +165,7 @@ def _check(
         findings = [finding for finding in findings if not finding.unmeasured]
     if not ended:
         text = "did not finish" if began else "never ran"
-        findings.append(Finding("error", check.id, f"{text}{f': {stopped}' if stopped else ''}"))
+        findings.append(Finding("error", check.id, f"{text}{f': {why}' if why else ''}"))
     elif len(began) != 1 or len(ended) != 1:
         text = f"began {len(began)} and ended {len(ended)} times, not once: a check that has run is never run again"
         findings.append(Finding("error", check.id, text))
@@ -188,25 +178,12 @@ def _check(
         if body.outcome != "pass" and not waived and not told:
             text = body.message or f"ended as {body.outcome} without saying why"
             findings.append(Finding(body.outcome, check.id, text))
-    findings += _event_findings(events, check.id)
+    findings += findings_of(events, check.id, findings)
     outcome = worst([finding.kind for finding in findings if finding.kind in _RANK])
     if outcome == "pass" and judged and all(one.skipped for one in judged):
         outcome = "skip"  # waived, so the run may pass; the check itself did not
     seconds = sum(body.seconds for body in ended)
     return CheckResult(check.id, check.title, check.session, outcome, seconds, judged, tuple(findings), tuple(events))
-
-
-def _event_findings(events: Sequence[Event], check: str) -> list[Finding]:
-    found = []
-    for event in events:
-        where = f" on {event.component}" if event.component else ""
-        text = f"{event.kind}{f' {event.code}' if event.code is not None else ''}{where}: {event.meaning}"
-        if event.severity in HARMFUL:
-            kind: Literal["fail", "error"] = "fail" if event.hardware else "error"
-            found.append(Finding(kind, check, text, component=event.component, action=event.action, quote=event.text))
-        elif event.severity == "warning":
-            found.append(Finding("warn", check, text, component=event.component, action=event.action, quote=event.text))
-    return found
 
 
 def _run_findings(start: RunStarted, entries: Sequence[Entry], stopped: str | None) -> list[Finding]:

@@ -9,7 +9,7 @@ import pytest
 
 from acceptance import fixtures
 from acceptance.judge import architecture, sheet
-from acceptance.judge.compute_expectation import Card, compute_limits
+from acceptance.judge.compute_expectation import Card, compute_limits, of_burn
 from acceptance.judge.dtype import DTYPES, gemm_names, native_dtypes
 from acceptance.judge.limits import LimitBook, Override
 from acceptance.judge.measurement import Limit
@@ -89,7 +89,46 @@ def test_a_card_without_a_sheet_is_held_to_its_architecture() -> None:
 
 def test_formats_that_a_card_does_not_have_are_not_due() -> None:
     names = {one.measurement for one in book(V100).entries}
-    assert names == {"copy_own_d2d", *(name for dtype in ("f64", "f32", "f16") for name in gemm_names(dtype))}
+    own = ("f64", "f32", "f16")
+    products = {name for dtype in own for name in (*gemm_names(dtype), f"burn_{dtype}")}
+    assert names == {"copy_own_d2d", *products}
+
+
+# --- the burn: the same products, every one verified ---
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_burn_is_held_to_98_hundredths_of_the_floor_of_products(dtype: str) -> None:
+    found = book(H200)
+    alone, burn = held(found, f"gemm_{dtype}"), held(found, f"burn_{dtype}")
+    assert alone.low is not None
+    assert burn.low == pytest.approx(0.98 * alone.low)
+    assert burn.warn_low == (None if alone.warn_low is None else pytest.approx(0.98 * alone.warn_low))
+    assert (burn.unit, entry(found, f"burn_{dtype}").origin) == ("TFLOP/s", "sheet of H200 SXM 141GB")
+    assert burn.basis.startswith(f"as gemm_{dtype}, where every result verified costs at most 2 %: 0.98 x ")
+    assert burn.basis.endswith(alone.basis)
+
+
+def test_the_burn_of_a_card_without_a_sheet_follows_its_architecture() -> None:
+    found = book(RTX_4080)
+    assert entry(found, "burn_f16").origin == "architecture: GeForce cards of Ada"
+    assert held(found, "burn_f16").low == pytest.approx(0.98 * 0.35 * 76 * 3105 * 512 / 1e6)
+
+
+@pytest.mark.parametrize("card", [RTX_4080, replace(RTX_4080, cuda_cores=None)])
+def test_where_products_have_no_floor_the_burn_has_none_for_the_same_reason(card: Card) -> None:
+    found = book(card)
+    for dtype in DTYPES:
+        alone, burn = entry(found, f"gemm_{dtype}"), entry(found, f"burn_{dtype}")
+        assert (alone.limit is None) == (burn.limit is None)
+        assert (burn.unlimited, burn.component) == (alone.unlimited, alone.component)
+
+
+def test_what_is_no_floor_of_sustained_products_says_nothing_of_the_burn() -> None:
+    floor = Limit("TFLOP/s", "b", low=10.0)
+    assert list(of_burn(Override("gemm_bf16_short", "o", floor))) == []
+    assert list(of_burn(Override("gemm_bf16_ratio", "o", floor))) == []
+    assert list(of_burn(Override("gemm_bf16", "o", Limit("TFLOP/s", "b", high=10.0)))) == []
 
 
 @pytest.mark.parametrize(
@@ -118,7 +157,7 @@ def test_an_architecture_newer_than_ours_is_measured_and_not_judged() -> None:
     found = book(replace(RTX_4080, model="NVIDIA GeForce RTX 6090", compute_capability="13.0"))
     assert {one.measurement for one in found.entries} == {
         "copy_own_d2d",
-        *(name for dtype in DTYPES for name in gemm_names(dtype)),
+        *(name for dtype in DTYPES for name in (*gemm_names(dtype), f"burn_{dtype}")),
     }
     for one in found.entries:
         assert "no architecture of compute capability 13.0 is known" in unheld(found, one.measurement)
@@ -126,7 +165,7 @@ def test_an_architecture_newer_than_ours_is_measured_and_not_judged() -> None:
 
 def test_a_card_of_which_nothing_is_known_is_measured_and_not_judged() -> None:
     found = book(Card("gpu0", None, "10de:ffff", None, None, None, None, None))
-    assert len(found.entries) == 2 * len(DTYPES) + 1
+    assert len(found.entries) == 3 * len(DTYPES) + 1
     told = "neither driver nor model sheets tell the compute capability of 10de:ffff with PCI id 10de:ffff"
     for one in found.entries:
         assert unheld(found, one.measurement).startswith(told)
@@ -135,7 +174,7 @@ def test_a_card_of_which_nothing_is_known_is_measured_and_not_judged() -> None:
 def test_a_sheet_stands_for_a_compute_capability_that_the_driver_does_not_tell() -> None:
     found = book(replace(V100, compute_capability=None, cuda_cores=None))
     assert {one.origin for one in found.entries} == {"sheet of V100 SXM2 16GB"}
-    assert len(found.entries) == 7
+    assert len(found.entries) == 10
 
 
 @pytest.mark.parametrize("capability", [one.compute_capability for one in KNOWN if one.brand is None])
@@ -144,7 +183,7 @@ def test_each_floor_of_an_architecture_can_fail(capability: str, model: str | No
     found = book(Card("gpu0", model, "10de:ffff", capability, 6912, 1410.0, 1215.0, 5120))
     assert {one.measurement for one in found.entries} == {
         "copy_own_d2d",
-        *(name for dtype in native_dtypes(capability) for name in gemm_names(dtype)),
+        *(name for dtype in native_dtypes(capability) for name in (*gemm_names(dtype), f"burn_{dtype}")),
     }
     for one in found.entries:
         if one.limit is not None:

@@ -7,7 +7,7 @@ import pytest
 from acceptance.judge import expectation, machine
 from acceptance.judge.declared import DeclaredMemory
 from acceptance.judge.limits import LimitBook, Override
-from acceptance.judge.machine import Machine
+from acceptance.judge.machine import DeclaredLimit, Machine
 from acceptance.judge.measurement import Limit
 
 EVERYTHING = machine.read(Path(__file__).with_name("everything.toml"))
@@ -111,6 +111,29 @@ def test_own_limits_are_stamped_as_overrides() -> None:
         Override("cpu_temperature", "override in box.toml", EVERYTHING.limit[0].limit(), "cpu", own=True),
         Override("cpu_gemm_f64", "override in box.toml", EVERYTHING.limit[1].limit(), None, own=True),
     ]
+
+
+def test_a_limit_of_ones_own_on_products_holds_for_the_burn_too_unless_that_has_one() -> None:
+    rows = (
+        DeclaredLimit("gemm_bf16", "TFLOP/s", "its twin gave 700", component="gpu1", low=600, warn_low=650),
+        DeclaredLimit("burn_bf16", "TFLOP/s", "as measured", component="gpu1", low=500),
+        DeclaredLimit("gemm_f8", "TFLOP/s", "its twin", low=1000),
+        DeclaredLimit("gemm_f8_ratio", "ratio", "its twin", low=0.8),
+    )
+    book = LimitBook(tuple(expectation.own_limits(Machine(schema=1, name="box", limit=rows), "box.toml")))
+    found = book.find("burn_bf16", "gpu1")
+    assert found is not None
+    assert found.limit is not None
+    assert (found.limit.low, found.own) == (500, True)
+    assert book.find("burn_bf16", "gpu0") is None
+    every = book.find("burn_f8", "gpu0")
+    assert every is not None
+    assert every.limit is not None
+    assert (every.limit.low, every.origin, every.own) == (980.0, "override in box.toml", False)
+    assert (
+        every.limit.basis == "as gemm_f8, where every result verified costs at most 2 %: 0.98 x 1000 TFLOP/s; its twin"
+    )
+    assert len(book.entries) == 6
 
 
 def test_bandwidth_has_a_floor_where_rate_and_channels_are_known() -> None:

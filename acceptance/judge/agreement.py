@@ -1,0 +1,84 @@
+"""Equal GPUs that did the same work must have come to the same results: whose rows differ from those of its siblings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+Key = tuple[str, str]  # what was made: format and shape
+Digests = tuple[str, str]  # of what went in, and of what came out
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What one GPU made: digests by product, and the library that it made them with. Another library may add in another order."""
+
+    library: str
+    rows: Mapping[Key, Digests]
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """`differing` are, of each GPU that could be compared, the products in which it differs, with what it has and what most have.
+
+    `troubles` say why GPUs of one model could not be compared.
+    """
+
+    differing: Mapping[str, Mapping[Key, str]] = field(default_factory=dict)
+    troubles: tuple[str, ...] = ()
+
+
+def compare(made: Mapping[str, Made], siblings: Mapping[str, Sequence[str]]) -> Agreement:
+    """Holds what each GPU made against what the GPUs of its model made, itself included; `siblings` are the GPUs by model.
+
+    A row is right where more GPUs have it than any other. Where no row has the most (two GPUs alone that differ), nobody is cleared:
+    all that have one of those that lead differ. A GPU without a sibling that made something is absent.
+    """
+    differing: dict[str, dict[Key, str]] = {}
+    troubles: list[str] = []
+    for model, names in siblings.items():
+        group = {name: made[name] for name in names if name in made}
+        if len(group) < 2:
+            continue
+        if trouble := _unlike(model, group):
+            troubles.append(trouble)
+            continue
+        differing |= {name: {} for name in group}
+        for key in next(iter(group.values())).rows:
+            for name, told in _outliers(key, group).items():
+                differing[name][key] = told
+    return Agreement(differing, tuple(troubles))
+
+
+def _unlike(model: str, group: Mapping[str, Made]) -> str | None:
+    """Why these GPUs did not do the same work, or None."""
+    libraries = {one.library for one in group.values()}
+    if len(libraries) > 1:
+        told = ", ".join(f"{name} {one.library}" for name, one in group.items())
+        return f"equal GPUs ({model}) ran with different libraries, so their results cannot be compared: {told}"
+    every = set().union(*(one.rows for one in group.values()))
+    if any(set(one.rows) != every for one in group.values()):
+        told = "; ".join(
+            f"{name} {', '.join(' '.join(key) for key in sorted(one.rows))}" for name, one in group.items()
+        )
+        return f"equal GPUs ({model}) did not make the same products, so their results cannot be compared: {told}"
+    return None
+
+
+def _outliers(key: Key, group: Mapping[str, Made]) -> dict[str, str]:
+    """The GPUs whose row is not the one that most have, and what differs."""
+    votes = Counter(one.rows[key] for one in group.values())
+    if len(votes) == 1:
+        return {}
+    (best, most), (second, next_most), *_ = votes.most_common()
+    tied = next_most == most
+    found = {}
+    for name, one in group.items():
+        own = one.rows[key]
+        if tied or own != best:
+            other = second if own == best else best
+            place = 0 if own[0] != other[0] else 1
+            than = f"another has {other[place]}" if tied else f"{most} of {len(group)} have {best[place]}"
+            found[name] = f"{' '.join(key)}: {('inputs', 'result')[place]} {own[place]}, {than}"
+    return found

@@ -1,0 +1,44 @@
+"""The readings of a sample, packed: a run of days holds hundreds of thousands of samples, and a dict of each would fill the memory."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Mapping
+
+
+class Readings(Mapping[str, float]):
+    """Readings by name, as a dict of them is; the names are kept once for all samples that have the same."""
+
+    __slots__ = ("_numbers", "_places")
+
+    def __init__(self, places: dict[str, int], numbers: array[float]) -> None:
+        self._places = places
+        self._numbers = numbers
+
+    def __getitem__(self, name: str) -> float:
+        return self._numbers[self._places[name]]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._places
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __repr__(self) -> str:
+        return f"Readings({dict(self)!r})"
+
+
+class Packer:
+    """Packs readings."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, ...], dict[str, int]] = {}
+
+    def pack(self, values: Mapping[str, float]) -> Readings:
+        """The same readings, packed."""
+        names = tuple(values)
+        places = self._known.setdefault(names, {name: place for place, name in enumerate(names)})
+        return Readings(places, array("d", values.values()))

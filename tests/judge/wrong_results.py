@@ -1,0 +1,105 @@
+"""Wrong results as loads tell of them, made from what is wrong: places and bits of a result of 8192 x 8192."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from acceptance.loads.mismatch import SEEN, Wrong, described
+
+SIDE = 8192
+Fact = dict[str, Any]
+
+
+def ring(
+    wrong: Sequence[tuple[int, int, int]],
+    *,
+    iteration: int = 17,
+    slot: int = 5,
+    lap: int = 0,
+    width: int = 2,
+    made_s: float | None = None,
+    nan: int = 0,
+    infinite: int = 0,
+) -> Fact:
+    """A wrong product of (element, expected, got); `width` is the bytes of an element."""
+    moment = 1000.0 + iteration if made_s is None else made_s
+    first = [Wrong(*one) for one in wrong[:SEEN]]
+    base = slot * SIDE * SIDE * width
+    return {
+        "component": "gpu0", "dtype": "bf16", "check": "ring", "shape": f"{SIDE}x{SIDE}x16384", "iteration": iteration, "lap": lap,
+        "slot": slot, "made_s": moment, "found_s": moment + 1.5, "elements": len(wrong), "of": SIDE * SIDE, "nan": nan,
+        "infinite": infinite, **described(first, wrong[-1][0], columns=SIDE, width=width, base=base),
+    }  # fmt: skip
+
+
+def one_bit(bit: int, element: int = 1234567, *, slot: int = 5, iteration: int = 17, **more: Any) -> Fact:
+    """One bit of one element of one product."""
+    return ring([(element, 0x3F80, 0x3F80 ^ 1 << bit)], slot=slot, iteration=iteration, **more)
+
+
+def units(stride: int, count: int = 5000, *, begin: int = 0, **more: Any) -> Fact:
+    """Every so manyth element off by one unit in the last place."""
+    return ring([(begin + n * stride, 0x3F80 + n % 97, 0x3F81 + n % 97) for n in range(count)], **more)
+
+
+def scrambled(elements: Sequence[int], **more: Any) -> Fact:
+    """Elements with many wrong bits."""
+    return ring(
+        [(one, one * 40503 % 65521, one * 40503 % 65521 ^ (one * 2654435761 >> 8 | 1) % 65521) for one in elements],
+        **more,
+    )
+
+
+INPUTS: Fact = {
+    "component": "gpu0",
+    "dtype": "bf16",
+    "check": "inputs",
+    "lap": 0,
+    "operand": "a",
+    "expected": "00ff",
+    "got": "00fe",
+}
+AGAIN: Fact = {
+    "component": "gpu0",
+    "dtype": "bf16",
+    "check": "again",
+    "lap": 1,
+    "shape": "8192x8192x16384",
+    "expected": "0a",
+    "got": "0b",
+}
+WHOLE: Fact = {
+    "component": "gpu0", "dtype": "bf16", "check": "whole", "shape": "8192x8192x16384", "rows": 8192, "elements": 1, "nan": 0,
+    "infinite": 0, "first": [{"index": [3, 4], "expected": "3.0", "got": "5.0"}],
+}  # fmt: skip
+COPIED: Fact = {
+    "component": "gpu0->gpu1",
+    "check": "copy_p2p",
+    "words": 12,
+    "first": [{"word": 3, "expected": "00", "got": "01"}],
+}
+
+
+def vram(wrong: Sequence[tuple[int, int, int]], *, words: int | None = None, number: int = 1, **more: Any) -> Fact:
+    """A pass over memory that found words (byte address, expected, got) wrong."""
+    either, every = 0, (1 << 64) - 1
+    bits: dict[str, int] = {}
+    for _, expected, got in wrong:
+        either, every = either | expected ^ got, every & (expected ^ got)
+        for bit in range(64):
+            if (expected ^ got) >> bit & 1:
+                bits[str(bit)] = bits.get(str(bit), 0) + 1
+    first = [
+        {"address": place, "expected": f"{due:016x}", "got": f"{got:016x}", "xor": f"{due ^ got:016x}"}
+        for place, due, got in wrong[:32]
+    ]
+    return {
+        "component": "gpu0", "check": "vram", "pattern": "march C-", "pass": number, "words": len(wrong) if words is None else words,
+        "bits": bits, "xor_or": f"{either:016x}", "xor_and": f"{every:016x}", "found_s": 1000.0 + number, "first": first, **more,
+    }  # fmt: skip
+
+
+def described_keys() -> frozenset[str]:
+    """What a product tells of its wrong elements."""
+    return frozenset(described([Wrong(0, 1, 2)], 0, columns=1, width=1, base=0))
