@@ -104,7 +104,10 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
         help="GPUs to test, by index or UUID, with commas (default: all; a run of some of them is no acceptance)",
     )
     parser.add_argument(
-        "--burn", metavar="SECONDS", type=_seconds, help="how long each burn lasts, in place of the profile's time"
+        "--burn",
+        metavar="SECONDS",
+        type=_seconds,
+        help="how long the whole machine burns, in place of the profile's time; burns of single parts last no longer",
     )
 
 

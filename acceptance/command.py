@@ -7,7 +7,6 @@ ends when it ends, when its deadline passes, or when the harness dies, by SIGKIL
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import shutil
 import signal
@@ -15,15 +14,15 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 from acceptance import reaper
 from acceptance.deadline import Deadline
+from acceptance.spool import CAP_BYTES as CAP_BYTES
+from acceptance.spool import Lines, Spool
 
-CAP_BYTES = 16 * 1024 * 1024
 GRACE_S = 3.0
 
 
@@ -82,37 +81,23 @@ def find(program: str, package: str | None = None) -> str:
     raise ProgramMissing(f"{program} is not installed: {cure}")
 
 
-@dataclass(slots=True)
-class _Spool:
-    """One output stream: kept up to the cap, counted beyond it, so that a flood neither blocks the program nor fills the disk."""
+class _Exit:
+    """When a process ended: of several that run side by side each is waited for in its turn, which may be long after its end."""
 
-    stream: IO[bytes]
-    log: Path | None
-    cap: int
-    kept: bytearray = field(default_factory=bytearray)
-    dropped: int = 0
-    failure: OSError | None = None
+    def __init__(self, pid: int) -> None:
+        self._pid, self._ended_s = pid, 0.0
+        self._thread = threading.Thread(target=self._see, daemon=True)
+        self._thread.start()
 
-    def drain(self) -> None:
-        try:
-            log = self.log.open("wb", buffering=0) if self.log else None
-        except OSError as error:
-            self.failure, log = error, None
-        with log or contextlib.nullcontext():
-            while chunk := os.read(self.stream.fileno(), 65536):
-                keep = chunk[: self.cap - len(self.kept)]
-                self.kept += keep
-                self.dropped += len(chunk) - len(keep)
-                if log and keep and not self.failure:
-                    try:
-                        if log.write(keep) != len(keep):
-                            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                    except OSError as error:  # a full disk: the program's own run is still judged from memory
-                        self.failure = error
-        self.stream.close()
+    def _see(self) -> None:
+        with contextlib.suppress(ChildProcessError):  # it was collected already, this moment
+            os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOWAIT)
+        self._ended_s = time.monotonic()
 
-    def text(self) -> str:
-        return bytes(self.kept).decode("utf-8", errors="replace")
+    def moment(self) -> float:
+        """On the monotonic clock; the process has been collected."""
+        self._thread.join(5.0)
+        return self._ended_s or time.monotonic()
 
 
 @dataclass(slots=True)
@@ -122,10 +107,11 @@ class Running:
     argv: tuple[str, ...]
     deadline: Deadline
     process: subprocess.Popen[bytes]
-    _out: _Spool
-    _err: _Spool
+    _out: Spool
+    _err: Spool
     _threads: list[threading.Thread]
     _began: float
+    _exit: _Exit
 
     def poll(self) -> bool:
         """Whether it has ended."""
@@ -163,7 +149,7 @@ class Running:
             returncode=returncode,
             stdout=self._out.text(),
             stderr=self._err.text(),
-            seconds=time.monotonic() - self._began,
+            seconds=self._exit.moment() - self._began,
             timed_out=timed_out,
             truncated=not whole,
             log_error="; ".join(unkept) or None,
@@ -194,8 +180,12 @@ def start(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
     cap_bytes: int = CAP_BYTES,
+    heard: Callable[[str], None] | None = None,
 ) -> Running:
     """Start a program. `log` names the file for its standard output; standard error goes beside it with `.err` added.
+
+    `heard` is given each line of standard output when it is complete, without its end. It is called by the thread that reads: it must
+    come back at once, and raise nothing.
 
     Raises CommandError when it cannot be started; one that is missing or not executable ends with exit code 127 and says so on standard
     error, as in a shell (`find` it first for a better sentence).
@@ -228,12 +218,12 @@ def start(
         raise CommandError(f"{argv[0]!r} could not be started: {error}") from error
     assert process.stdout is not None
     assert process.stderr is not None
-    out = _Spool(process.stdout, log, cap_bytes)
-    err = _Spool(process.stderr, log.with_name(log.name + ".err") if log else None, cap_bytes)
+    out = Spool(process.stdout, log, cap_bytes, Lines(heard) if heard is not None else None)
+    err = Spool(process.stderr, log.with_name(log.name + ".err") if log else None, cap_bytes)
     threads = [threading.Thread(target=spool.drain, daemon=True) for spool in (out, err)]
     for thread in threads:
         thread.start()
-    return Running(tuple(argv), deadline, process, out, err, threads, began)
+    return Running(tuple(argv), deadline, process, out, err, threads, began, _Exit(process.pid))
 
 
 def run(

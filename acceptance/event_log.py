@@ -10,6 +10,9 @@ from acceptance.judge.record import Event, Note
 
 # A storm (corrected PCIe errors come by the thousand a second) says nothing new after so many events of one kind, code and component.
 STORM = 100
+# Nor do so many of one gravity: pages that fail one after the other have each a code of their own. Each gravity is counted by itself, so
+# that none hides a graver one.
+MOST = 2000
 
 
 class EventLog:
@@ -18,10 +21,20 @@ class EventLog:
     def __init__(self, path: Path, root: Path) -> None:
         self._writer = journal.Writer(path, root)
         self._seen: Counter[tuple[str, object, str | None]] = Counter()
+        self._graves: Counter[tuple[str, bool]] = Counter()
 
     def event(self, found: Event) -> None:
         """Journal an event, the first of many like it at least."""
         name = (found.kind, found.code, found.component)
+        gravity = (found.severity, found.hardware)
+        if name not in self._seen and self._graves[gravity] >= MOST:
+            if self._graves[gravity] == MOST:
+                self._writer.write(
+                    Note(f"more than {MOST} different events of severity {found.severity}: further ones are left out")
+                )
+            self._graves[gravity] = MOST + 1
+            return
+        self._graves[gravity] += name not in self._seen
         self._seen[name] += 1
         if self._seen[name] <= STORM:
             self._writer.write(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,7 +31,6 @@ __all__ = [
 
 SUPERVISOR = "journal.jsonl"
 TELEMETRY = "telemetry.jsonl"
-GPU_TELEMETRY = "telemetry-gpu.jsonl"
 GPU_TELEMETRY = "telemetry-gpu.jsonl"
 CLOSING = "journal-closed"  # and a number: a start that was killed while closing leaves one behind, and the next takes another
 
@@ -120,20 +120,32 @@ class Tail:
         self._lines = 0
 
     def new(self) -> list[Entry]:
-        """Entries not given before; an empty list while there is no such file."""
+        """Entries not given before; an empty list while there is no such file. Raises JournalError as `each` does."""
+        return list(self.each())
+
+    def each(self) -> Iterator[Entry]:
+        """As `new`, one by one: a segment of days is not held in memory as a whole.
+
+        Raises JournalError when it cannot be read, a whole line is no record, or a record is not the next by its number.
+        """
         try:
             with self._path.open("rb") as file:
                 file.seek(self._offset)
-                data = file.read()
+                for line in file:
+                    if not line.endswith(b"\n"):  # its writer is in the middle of it
+                        return
+                    self._offset += len(line)
+                    self._lines += 1
+                    if self._lines > 1:  # the first is the head
+                        yield self._next(line)
         except FileNotFoundError:
-            return []
+            return
         except OSError as error:
             raise JournalError(f"{self._path}: cannot be read ({error.strerror})") from error
-        whole = data[: data.rfind(b"\n") + 1]
-        self._offset += len(whole)
-        entries = []
-        for line in whole.split(b"\n")[:-1]:
-            self._lines += 1
-            if self._lines > 1:  # the first is the head
-                entries.append(_entry(line, self._path, f"line {self._lines}"))
-        return entries
+
+    def _next(self, line: bytes) -> Entry:
+        entry = _entry(line, self._path, f"line {self._lines}")
+        if entry.seq != self._lines - 2:
+            told = f"record {entry.seq} stands where {self._lines - 2} is due: lines were lost or moved"
+            raise JournalError(f"{self._path}, line {self._lines}: {told}")
+        return entry

@@ -25,8 +25,10 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     memory_gib_max: Annotated[float, msgspec.Meta(gt=0)] | None = None
 
 
-# A burn is a load that `--burn` (or BURN= in make) stretches, as builders do; the others measure and have their own time.
-BURNS = (
+# The burn of the whole machine: `--burn` (or BURN= in make) sets its time, as builders do.
+BURN = "burn"
+# The burns of single parts before it keep their time, but last no longer than that; other loads measure and have their own time.
+SINGLE = (
     "stress_ng",
     "cpu_gemm",
     "cpuburn",
@@ -34,6 +36,7 @@ BURNS = (
     "gpu_burn_float",
     "gpu_burn_tensor",
     "gpu_burn_double",
+    "vram",
 )
 
 
@@ -53,5 +56,9 @@ def choose(profiles: dict[str, Profile], name: str) -> Profile:
 
 
 def seconds(profile: Profile, burn_s: float | None) -> dict[str, float]:
-    """Seconds of each load; `burn_s` replaces those of the burns."""
-    return {load: burn_s if burn_s is not None and load in BURNS else time for load, time in profile.seconds.items()}
+    """Seconds of each load; `burn_s` replaces those of the burn of the whole machine, and single burns last no longer than that."""
+    if burn_s is None:
+        return dict(profile.seconds)
+    at_most = dict.fromkeys(SINGLE, burn_s)
+    found = {load: min(time, at_most.get(load, time)) for load, time in profile.seconds.items()}
+    return {load: burn_s if load == BURN else time for load, time in found.items()}

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from acceptance import clock, journal, session
+from acceptance import clock, journal, live, session
 from acceptance.check import Check
-from acceptance.judge.gpu_history import GpuHistory, histories
+from acceptance.gpu_telemetry import GpuTelemetry
+from acceptance.judge.gpu_history import GpuHistory
+from acceptance.judge.looks import Heat
 from acceptance.judge.machine import Machine
 from acceptance.judge.measurement import Series
 from acceptance.judge.plan import PlannedCheck
@@ -38,6 +40,7 @@ class Provided:
         self.run_dir = run_dir
         self._share = share
         self._write = write
+        self._gpu_telemetry = GpuTelemetry(run_dir / journal.GPU_TELEMETRY)
 
     @pytest.fixture
     def planned(self, request: pytest.FixtureRequest) -> PlannedCheck:
@@ -71,6 +74,11 @@ class Provided:
     def say(self) -> Callable[[str], None]:
         """Tells the reader of the report something that decides nothing."""
         return lambda text: self._write(Note(text))
+
+    @pytest.fixture
+    def listener(self) -> Callable[[Mapping[str, Sequence[str]]], live.Listener]:
+        """Makes what journals at once the wrong results that loads tell of, by the GPUs that each load sees, its own first."""
+        return lambda shown: live.listener(list(shown), self._write, shown=shown)
 
     @pytest.fixture
     def root(self) -> Path:
@@ -112,7 +120,10 @@ class Provided:
     def telemetry(self) -> Mapping[str, Series]:
         """What the supervisor has sampled of the machine's own sensors since the run began, by reading."""
         points: dict[str, list[tuple[float, float]]] = {}
-        for entry in journal.read_segment(self.run_dir / journal.TELEMETRY).entries:
+        segment = self.run_dir / journal.TELEMETRY
+        if not segment.is_file():
+            raise journal.JournalError(f"{segment}: cannot be read: the watch over the sensors did not begin")
+        for entry in journal.Tail(segment).each():
             if isinstance(entry.body, Sample) and entry.body.component is None:
                 for readings in (entry.body.low or {}, entry.body.values, entry.body.high or {}):
                     for name, value in readings.items():
@@ -125,13 +136,17 @@ class Provided:
 
         Samples that cover the end of the last load are waited for, as long as they may take.
         """
-        segment = self.run_dir / journal.GPU_TELEMETRY
-        if not segment.is_file():
+        if not (self.run_dir / journal.GPU_TELEMETRY).is_file():
             return {}
         ended_s = max((end for _, _, end in load_spans), default=0.0)
         while clock.boot_s() < ended_s + WRITTEN_S and not self._sampled_until(ended_s):
             time.sleep(0.2)
-        return histories(journal.read_segment(segment).entries)
+        return self._gpu_telemetry.histories()
+
+    @pytest.fixture
+    def gpu_heat(self) -> Callable[[str, float], Heat | None]:
+        """A GPU's heat by its name, at a moment in seconds since boot; None where no sample is near enough to tell of it."""
+        return self._gpu_telemetry.heat
 
     def _sampled_until(self, moment_s: float) -> bool:
         """Whether the newest sample of every GPU that is tested is later than a moment, in seconds since boot."""
@@ -152,3 +167,10 @@ class Provided:
             elif isinstance(entry.body, CheckEnded) and entry.body.check in began:
                 found.append((entry.body.check, began[entry.body.check], entry.boot_s))
         return tuple(found)
+
+    @pytest.fixture
+    def load_tables(self) -> tuple[Table, ...]:
+        """The tables that the checks of the load session journalled."""
+        segment = self.run_dir / "journal-load.jsonl"
+        entries = journal.read_segment(segment).entries if segment.is_file() else ()
+        return tuple(entry.body for entry in entries if isinstance(entry.body, Table))

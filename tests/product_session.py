@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -53,8 +54,8 @@ class Product:
         argv, environment = session.argv(self.context), session.environment(run_id)
         return command.run(argv, deadline=Deadline.after(600.0), env=environment, cwd=self.context.parent)
 
-    def run(self, plan: Plan, run_id: str = "run-1", name: Session = "load") -> command.Completed:
-        """Run a session of a plan."""
+    def run(self, plan: Plan, run_id: str | None = None, name: Session = "load") -> command.Completed:
+        """Run a session of a plan, under a name of its own: tests beside it sweep away what is left of runs that they close."""
         told = session.Context(
             mode="run",
             root=str(self.root),
@@ -66,7 +67,7 @@ class Product:
             inventory=self.inventory,
         )
         session.write(told, self.context)
-        return self.start(run_id)
+        return self.start(run_id or f"session-{secrets.token_hex(8)}")
 
     def collect(self) -> command.Completed:
         """Collect only; see `answer`."""

@@ -22,3 +22,23 @@ def test_a_storm_is_cut_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert [body.code for body in bodies if isinstance(body, Event)] == [79, 79, 48]
     told = Note("xid 79: seen more than 2 times; further ones are counted no more")
     assert [body for body in bodies if isinstance(body, Note)] == [told, Note("a word", True)]
+
+
+def test_ever_other_events_fill_no_disk_and_hide_no_graver_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pages of memory that fail have each a code of their own."""
+    monkeypatch.setattr(event_log, "MOST", 3)
+    path = tmp_path / "journal-x.jsonl"
+    log = EventLog(path, machine_root(tmp_path / "root"))
+    for page in range(50):
+        log.event(Event("memory-failure", "warning", "text", "meaning", "action", page))
+    log.event(Event("memory-failure", "warning", "text", "meaning", "action", 1))
+    log.event(Event("xid", "fatal", "text", "meaning", "action", 79))
+    log.event(Event("oom", "fatal", "text", "meaning", "action", hardware=False))
+    log.close()
+    assert len(log._seen) == 5
+    bodies = [entry.body for entry in journal.read_segment(path).entries]
+    assert [body.code for body in bodies if isinstance(body, Event)] == [0, 1, 2, 1, 79, None]
+    told = "more than 3 different events of severity warning: further ones are left out"
+    assert [body for body in bodies if isinstance(body, Note)] == [Note(told)]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from acceptance import fixtures, profile
-from acceptance.profile import BURNS, Profile, ProfileError
+from acceptance.profile import BURN, SINGLE, Profile, ProfileError
 
 SHIPPED = profile.read(fixtures.locate("profiles.toml"))
 
@@ -18,13 +18,17 @@ def file(tmp_path: Path) -> Path:
 def test_the_shipped_profiles() -> None:
     assert list(SHIPPED) == ["smoke", "accept", "nightly", "soak"]
     smoke, *others = (set(one.seconds) for one in SHIPPED.values())
-    assert all(named == others[0] and named >= set(BURNS) for named in others)
+    assert all(named == others[0] and named >= {BURN, *SINGLE} for named in others)
     assert others[0] - smoke == {"gpu_burn_tensor", "gpu_burn_double"}, "minutes more, for a test that takes one or two"
     for one in SHIPPED.values():
         assert one.summary
         assert one.cannot_detect
-    totals = [sum(one.seconds.values()) for one in SHIPPED.values()]
-    assert totals == sorted(totals)
+    totals = {name: sum(one.seconds.values()) for name, one in SHIPPED.items()}
+    assert min(totals, key=totals.__getitem__) == "smoke"
+    assert max(totals, key=totals.__getitem__) == "soak"
+    assert all(
+        one.seconds[BURN] > max(one.seconds[name] for name in SINGLE if name in one.seconds) for one in SHIPPED.values()
+    )
 
 
 def test_one_is_chosen_by_name() -> None:
@@ -34,10 +38,24 @@ def test_one_is_chosen_by_name() -> None:
         profile.choose(SHIPPED, "Smoke")
 
 
-def test_burns_are_stretched_and_nothing_else() -> None:
-    one = Profile("x", (), {"stress_ng": 8.0, "cpu_gemm": 4.0, "memory_bandwidth": 3.0})
+def test_the_burn_of_the_whole_machine_takes_the_time_that_is_asked_for() -> None:
+    one = Profile(
+        "x", (), {"burn": 20.0, "stress_ng": 8.0, "gpu_burn_float": 30.0, "vram": 5.0, "memory_bandwidth": 3.0}
+    )
     assert profile.seconds(one, None) == one.seconds
-    assert profile.seconds(one, 600.0) == {"stress_ng": 600.0, "cpu_gemm": 600.0, "memory_bandwidth": 3.0}
+    assert profile.seconds(one, 600.0) == {**one.seconds, "burn": 600.0}
+
+
+def test_single_burns_last_no_longer_than_the_burn_and_nothing_else_is_cut() -> None:
+    one = Profile(
+        "x", (), {"burn": 20.0, "stress_ng": 8.0, "gpu_burn_float": 1.0, "vram": 5.0, "memory_bandwidth": 3.0}
+    )
+    cut = {"burn": 2.0, "stress_ng": 2.0, "gpu_burn_float": 1.0, "vram": 2.0, "memory_bandwidth": 3.0}
+    assert profile.seconds(one, 2.0) == cut
+
+
+def test_a_profile_without_a_burn_has_none_with_any_time() -> None:
+    assert profile.seconds(Profile("x", (), {"stress_ng": 8.0}), 600.0) == {"stress_ng": 8.0}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import secrets
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import journals
@@ -8,7 +11,7 @@ import msgspec
 import pytest
 from runs import until
 
-from acceptance import command, program, strays
+from acceptance import command, program, spool, strays
 from acceptance.deadline import Deadline
 from acceptance.judge.record import Body, Note, ToolRan
 from acceptance.program import Programs
@@ -117,3 +120,106 @@ def test_a_program_that_is_not_installed_skips_the_check(bench: Bench) -> None:
     ):
         bench.programs.find("no-such-tool", "tools")
     assert Path(bench.programs.find("sh")).name == "sh"
+
+
+# --- what programs say while they run ---
+
+
+class Ear:
+    """Remembers what it is told, with the moment; `then` is done at each line."""
+
+    def __init__(self, then: Callable[[str], None] = lambda _line: None) -> None:
+        self.lines: list[tuple[int, str]] = []
+        self._then = then
+
+    def __call__(self, index: int, line: str) -> None:
+        assert threading.current_thread() is threading.main_thread()
+        self.lines.append((index, line))
+        self._then(line)
+
+
+def test_lines_are_heard_while_the_program_runs(bench: Bench, tmp_path: Path) -> None:
+    """The program goes on only when its line was heard, so a line that comes late would hang the test."""
+    answer = tmp_path / "answer"
+    ear = Ear(lambda line: answer.touch() if line == "ask" else None)
+    script = f"echo ask; while ! test -e {answer}; do sleep 0.01; done; printf 'bye'"
+    (done,) = bench.programs.run_together([["sh", "-c", script]], heard=ear)
+    assert (done.returncode, done.stdout) == (0, "ask\nbye")
+    assert ear.lines == [(0, "ask"), (0, "bye")]
+
+
+def test_several_programs_are_heard_each_by_its_place(bench: Bench, tmp_path: Path) -> None:
+    """The second ends only after the first has been heard, and the first after the second."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    ear = Ear(lambda line: (tmp_path / line).touch() if line in ("first", "second") else None)
+    wait = "echo {}; while ! test -e {}; do sleep 0.01; done; echo over; echo not heard >&2"
+    argvs = [["sh", "-c", wait.format("first", second)], ["sh", "-c", wait.format("second", first)]]
+    done = bench.programs.run_together(argvs, heard=ear)
+    assert [one.stderr for one in done] == ["not heard\n"] * 2
+    assert sorted(ear.lines) == [(0, "first"), (0, "over"), (1, "over"), (1, "second")]
+    assert [type(body) for body in bench.written] == [ToolRan, ToolRan]
+
+
+def test_a_flood_is_heard_as_far_as_it_can_be(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It neither blocks the program nor fills the memory; what was missed is counted, and the last lines are heard."""
+    monkeypatch.setattr(program, "WAITING", 4)
+    ear = Ear(lambda _line: time.sleep(0.001))
+    (done,) = bench.programs.run_together([["sh", "-c", "seq 1 200000; sleep 0.5; echo last"]], heard=ear)
+    assert len(done.stdout.splitlines()) == 200001
+    assert ear.lines[0] == (0, "1")
+    assert (0, "last") in ear.lines
+    (note,) = [body for body in bench.written if isinstance(body, Note)]
+    missed = int(note.text.split(": ")[1].split(" ")[0])
+    assert missed + len(ear.lines) == 200001
+    assert not note.trouble
+
+
+def test_a_flood_beyond_the_cap_is_heard_to_its_end(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spool, "CHUNK", 4096)
+    ear = Ear()
+    many = f"head -c {command.CAP_BYTES} /dev/zero; echo; sleep 0.3; echo found"
+    (done,) = bench.programs.run_together([["sh", "-c", many]], heard=ear)
+    assert done.truncated
+    assert (0, "found") in ear.lines
+
+
+def test_what_is_over_its_time_was_heard(bench: Bench) -> None:
+    ear = Ear()
+    ended = bench.programs.run_together(
+        [["sh", "-c", "echo early; exec sleep 600"], ["true"]], deadline=Deadline.after(0.4), heard=ear
+    )
+    assert [one.timed_out for one in ended] == [True, False]
+    assert ear.lines == [(0, "early")]
+
+
+def test_listening_costs_no_time_of_the_processor(bench: Bench) -> None:
+    began = time.process_time()
+    bench.programs.run_together([["sleep", "1"]], heard=Ear())
+    assert time.process_time() - began < 0.3
+
+
+def test_a_listener_that_fails_leaves_nothing_running(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_id = secrets.token_hex(8)
+    monkeypatch.setenv("RIGPROOF_RUN", run_id)
+
+    def fail(_index: int, _line: str) -> None:
+        raise KeyError("of its own")
+
+    with pytest.raises(KeyError):
+        bench.programs.run_together([["sh", "-c", "echo x; exec sleep 600"], ["sleep", "600"]], heard=fail)
+    until(lambda: not strays.find(run_id), "they are gone")
+
+
+def test_a_program_that_says_nothing_or_cannot_be_executed(bench: Bench) -> None:
+    ear = Ear()
+    done = bench.programs.run_together([["true"], ["no-such-program"]], heard=ear)
+    assert ([one.returncode for one in done], ear.lines) == ([0, 127], [])
+
+
+def test_each_of_several_tells_its_own_time(bench: Bench) -> None:
+    """One that ended long before the others were waited for must not look as if it had worked as long as they."""
+    short, long = bench.programs.run_together([["sleep", "0.1"], ["sleep", "0.9"]])
+    assert short.seconds < 0.6
+    assert long.seconds >= 0.9
+    heard = bench.programs.run_together([["sleep", "0.1"], ["sleep", "0.9"]], heard=lambda index, line: None)
+    assert heard[0].seconds < 0.6

@@ -16,8 +16,9 @@ from runs import machine_root, write_segment
 from acceptance import clock, journal, provided, session
 from acceptance.deadline import Deadline
 from acceptance.judge.declared import DeclaredCpu
+from acceptance.judge.looks import Heat
 from acceptance.judge.machine import Machine
-from acceptance.judge.record import Body, CheckEnded, CheckStarted, Note, Sample, ToolRan
+from acceptance.judge.record import Body, CheckEnded, CheckStarted, Note, Sample, Table, ToolRan
 from acceptance.observe import inventory
 from acceptance.provided import Provided, check_id
 
@@ -194,3 +195,22 @@ def test_samples_that_will_not_come_are_not_waited_for(tmp_path: Path, monkeypat
     given = Given(tmp_path, "gpu0", "gpu1")
     assert set(given("gpu_history", ended)) == set(given("gpu_history", ())) == {"gpu0"}
     assert len(slept) == 1
+
+
+def test_the_heat_of_a_gpu_at_a_moment(tmp_path: Path) -> None:
+    """In a load session as well: the supervisor writes the segment into the run directory while loads run."""
+    given = Given(tmp_path, "gpu0")
+    heat = given("gpu_heat")
+    assert heat("gpu0", 100.0) is None
+    sample = Sample({"temperature_c": 71.0, "sm_clock_mhz": 1755.0}, component="gpu0")
+    write_segment(tmp_path / journal.GPU_TELEMETRY, [sample], machine_root(tmp_path / "root"))
+    assert heat("gpu0", clock.boot_s()) == Heat(71.0, 1755.0)
+    assert heat("gpu1", clock.boot_s()) is None
+
+
+def test_the_tables_of_the_loads(tmp_path: Path) -> None:
+    given = Given(tmp_path)
+    assert given("load_tables") == ()
+    table = Table("together.burn", "gpu0", "burn_laps", ("lap", "seconds"), ((0.0, 5.0),))
+    write_segment(tmp_path / "journal-load.jsonl", [Note("x"), table], machine_root(tmp_path / "root"))
+    assert given("load_tables") == (table,)

@@ -137,7 +137,7 @@ class Sensors:
 class Thinning:
     """Keeps a journal of days small: every sample in the first hour, after it one of each 10 s with mean, minimum and maximum.
 
-    `put` calls `keep(values, span_s, low, high)` for what is to be written.
+    Of what did not change the mean alone is kept. `put` calls `keep(values, span_s, low, high)` for what is to be written.
     """
 
     keep: Callable[[dict[str, float], float, dict[str, float] | None, dict[str, float] | None], None]
@@ -167,7 +167,9 @@ class Thinning:
             for name, value in sample.items():
                 columns.setdefault(name, []).append(value)
         self._group = []
-        mean = {name: sum(column) / len(column) for name, column in columns.items()}
         low = {name: min(column) for name, column in columns.items()}
         high = {name: max(column) for name, column in columns.items()}
+        steady = {name for name in columns if low[name] == high[name]}  # most are: told once, a week is half as long
+        mean = {name: low[name] if name in steady else sum(column) / len(column) for name, column in columns.items()}
+        low, high = ({name: one[name] for name in one if name not in steady} for one in (low, high))
         self.keep(mean, now_s - self._group_began_s, low, high)

@@ -154,4 +154,12 @@ def test_a_reading_that_is_not_always_there() -> None:
     thinning.put(4001.0, {"x": 3.0, "y": 7.0})
     thinning.put(4002.0, {})
     thinning.flush(4002.0)
-    assert kept == [({"x": 2.0, "y": 7.0}, 2.0, {"x": 1.0, "y": 7.0}, {"x": 3.0, "y": 7.0})]
+    assert kept == [({"x": 2.0, "y": 7.0}, 2.0, {"x": 1.0}, {"x": 3.0})]
+
+
+def test_what_did_not_change_is_kept_once_and_exactly() -> None:
+    kept, thinning = thinned({})
+    for second in range(10):
+        thinning.put(4000.0 + second, {"x": 0.1})  # the sum of ten of them by ten is another number
+    thinning.flush(4010.0)
+    assert kept == [({"x": 0.1}, 10.0, {}, {})]
