@@ -10,6 +10,7 @@ IMAGE   ?=
 BASE    ?=
 COLD    ?=
 RUN     ?= $(OUT)/latest
+TORCH_PYTHON ?= python3
 
 RIGPROOF := .venv/bin/rigproof
 # Each worker compiles all of the tests otherwise, where Python is told to keep nothing.
@@ -19,7 +20,7 @@ ARGS = --profile "$(PROFILE)" --station "$(STATION)" --out "$(OUT)" \
        $(if $(IMAGE),--image "$(IMAGE)")
 
 .DEFAULT_GOAL := help
-.PHONY: help accept smoke nightly soak plan inventory judge report image engine tools test test-e2e lint bench clean
+.PHONY: help accept smoke nightly soak plan inventory judge report image engine tools test test-e2e test-gpu lint bench clean
 
 help: ## list these targets
 	@echo 'rigproof: the acceptance test for a newly built NVIDIA GPU machine'
@@ -70,6 +71,9 @@ test: .venv/.test ## the harness's own tests: no GPU, no engine, about a minute
 test-e2e: .venv/.test ## the whole harness driven with faults; needs `make tools engine`; minutes
 	@.venv/bin/python -m pytest -q -rs -m 'e2e or tools or docker'
 
+test-gpu: ## our GPU kernels against their reference, on a GPU; TORCH_PYTHON=python3 names one that has torch and pytest
+	@$(TORCH_PYTHON) -B -m pytest -q -p no:cacheprovider -m gpu tests/gpu
+
 lint: .venv/.test ## layout, habits, import rule and types, through tox
 	@.venv/bin/tox run -q -e lint,type
 
@@ -77,6 +81,7 @@ bench: .venv/.test ## what the harness itself costs (COLD=1 also builds the imag
 	@.venv/bin/python benchmarks/harness.py
 	@.venv/bin/python benchmarks/cpu_gemm.py
 	@.venv/bin/python benchmarks/gpu_watch.py
+	@.venv/bin/python benchmarks/burn.py
 	@.venv/bin/python benchmarks/container.py $(if $(COLD),--cold)
 
 clean: ## remove what make has built (not the reports)

@@ -19,12 +19,25 @@ class Shown:
 
 
 def shown(tables: Iterable[Table]) -> tuple[Shown, ...]:
-    """Tables of one check and component whose first column is the same are set side by side, row by row; a cell that one lacks is empty."""
-    groups: dict[tuple[str, str, str], list[Table]] = {}
+    """Tables of one check and component whose first column is the same are set side by side, row by row; a cell that one lacks is empty.
+
+    A table in which a first cell comes twice stands by itself, as it is.
+    """
+    groups: dict[tuple[str, str, str, str], list[Table]] = {}
     for table in tables:
         if table.columns:
-            groups.setdefault((table.check, table.component, table.columns[0]), []).append(table)
-    return tuple(_beside(check, component, key, found) for (check, component, key), found in groups.items())
+            firsts = [row[0] for row in table.rows if row]
+            alone = table.name if len(set(firsts)) < len(firsts) else ""
+            groups.setdefault((table.check, table.component, table.columns[0], alone), []).append(table)
+    return tuple(
+        _beside(check, component, key, found) if not alone else _by_itself(found[0])
+        for (check, component, key, alone), found in groups.items()
+    )
+
+
+def _by_itself(table: Table) -> Shown:
+    rows = tuple(tuple(_cell(cell) for cell in row) for row in table.rows)
+    return Shown(f"{table.check} on {table.component}: {table.name}", table.columns, rows)
 
 
 def _beside(check: str, component: str, key: str, tables: list[Table]) -> Shown:

@@ -22,6 +22,7 @@ from acceptance.reports.text import clean, counted, duration, one_line
 _STYLE: dict[str, str] = {"pass": "green", "fail": "bold red", "error": "yellow", "skip": "yellow"}
 _VERDICT = {"PASS": "bold green", "FAIL": "bold red", "UNJUDGED": "bold yellow"}
 _HANG = 4  # columns by which the second line of a sentence is set in
+_SOURCES = {"kernel-log": "kernel", "nvml": "NVML"}  # who told of an event, for people
 _NARROW = 24  # below this many columns nothing can be laid out: lines break where the terminal breaks them
 
 _BLOCK: tuple[tuple[str, str, tuple[Kind, ...]], ...] = (
@@ -151,7 +152,9 @@ class Terminal:
         elif isinstance(body, CheckEnded):
             self._ended(body)
         elif isinstance(body, Event):
-            self.say(f"kernel: {body.severity}: {body.meaning}: {body.text}", "yellow")
+            self.say(
+                f"{_SOURCES.get(body.source, body.source)}: {body.severity}: {body.meaning}: {body.text}", "yellow"
+            )
 
     def _ended(self, body: CheckEnded) -> None:
         if self._remaining:

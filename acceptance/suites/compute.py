@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import pytest
 
@@ -11,23 +10,10 @@ from acceptance.check import Check
 from acceptance.gpu_loads import GpuLoads
 from acceptance.judge.dtype import DTYPES
 from acceptance.judge.siblings import ratios
+from acceptance.marks import of_each_format
 from acceptance.tools.load_output import LoadTable
 
-Mark = Callable[[Any], Any]
 WriteTable = Callable[[str, str, Sequence[str], Sequence[Sequence[float | str]]], None]
-
-
-def of_each_format(*figures: tuple[str, str, str, bool]) -> Mark:
-    """The marks `measures` of every number format: (name, unit, class, waivable), `{d}` in them being the format."""
-
-    def mark(function: Any) -> Any:
-        for dtype in reversed(DTYPES):
-            for name, unit, per, waivable in reversed(figures):
-                named, where = name.format(d=dtype), per.format(d=dtype)
-                function = pytest.mark.measures(named, unit=unit, per=where, waivable=waivable)(function)
-        return function
-
-    return mark
 
 
 def with_mfu(table: LoadTable, peak: float | None) -> tuple[tuple[str, ...], tuple[tuple[float | str, ...], ...]]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
+from acceptance import host_tools
 from acceptance.check import Check
 from acceptance.deadline import Deadline
 from acceptance.judge.machine import Machine
@@ -14,12 +15,10 @@ from acceptance.observe.inventory import Inventory
 from acceptance.program import Programs
 from acceptance.tools import cpuburn, load_output, stress_ng, stressapptest
 from acceptance.tools.load_output import Groups, LoadFailed, LoadOutput
-from acceptance.tools.proof import ToolTrouble, proven
+from acceptance.tools.proof import ToolTrouble
 from acceptance.tools.reading import ToolOutput
 
-FILLED = 0.99  # stressapptest rounds to its blocks of a MiB
-
-pytest_plugins = ["acceptance.gpu_tools", "acceptance.gpu_loads"]
+pytest_plugins = ["acceptance.gpu_tools", "acceptance.gpu_loads", "acceptance.burn_loads"]
 
 
 @pytest.fixture
@@ -34,11 +33,7 @@ def stress_ng_run(programs: Programs, load_s: Mapping[str, float], inventory: In
     binary = programs.find("stress-ng", "stress-ng")
     seconds, threads = round(load_s["stress_ng"]), inventory.cpu.threads
     argv = stress_ng.argv(binary, seconds=seconds, workers=threads, temp_path=str(programs.folder))
-    output = proven(stress_ng.TOOL, programs.run(argv), stress_ng.parse, seconds)
-    started = {reading.name: reading.values.get("cpu") for reading in output.readings}.get("stress_ng_workers")
-    if output.outcome == "pass" and started != threads:
-        raise ToolTrouble(f"stress-ng tells of {started} workers, and there are {threads} logical CPUs to load")
-    return output
+    return host_tools.of_stress_ng(programs.run(argv), seconds=seconds, threads=threads)
 
 
 @pytest.fixture
@@ -49,11 +44,7 @@ def stressapptest_run(
     binary = programs.find("stressapptest", "stressapptest")
     seconds, threads = round(load_s["stressapptest"]), inventory.cpu.threads
     argv = stressapptest.argv(binary, megabytes=int(memory_gib * 1024), seconds=seconds, threads=threads)
-    output = proven(stressapptest.TOOL, programs.run(argv), stressapptest.parse, seconds)
-    if output.outcome == "pass" and output.reading("stressapptest_tested")["memory"] < FILLED * memory_gib:
-        filled = output.reading("stressapptest_tested")["memory"]
-        raise ToolTrouble(f"stressapptest filled {filled:.2f} GiB and was to fill {memory_gib:.2f} GiB")
-    return output
+    return host_tools.of_stressapptest(programs.run(argv), seconds=seconds, gib=memory_gib)
 
 
 @pytest.fixture

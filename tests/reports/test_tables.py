@@ -26,3 +26,16 @@ def test_formats_stand_side_by_side() -> None:
 def test_what_holds_nothing_is_not_shown() -> None:
     assert tables.shown([]) == ()
     assert tables.shown([Table("check", "gpu0", "empty", (), ())]) == ()
+
+
+def test_a_table_whose_rows_begin_alike_stands_by_itself_whole() -> None:
+    laps = Table(
+        "together.burn", "gpu0", "burn_laps", ("lap", "format", "TFLOP/s"), ((0.0, "f64", 53.0), (0.0, "f32", 51.0))
+    )
+    digests = Table("together.burn", "gpu0", "burn_digests", ("format", "result"), (("f64", "aa"), ("f64", "bb")))
+    unique = Table("together.burn", "gpu0", "other", ("format", "count"), (("f64", 1.0),))
+    first, second, third = tables.shown([laps, digests, unique])
+    assert first.title == "together.burn on gpu0: burn_laps"
+    assert (first.head, first.rows) == (laps.columns, (("0", "f64", "53"), ("0", "f32", "51")))
+    assert second.rows == (("f64", "aa"), ("f64", "bb"))
+    assert (third.title, third.head) == ("together.burn on gpu0", ("format", "other count"))

@@ -142,6 +142,12 @@ def test_the_kernel_speaks_at_once() -> None:
     assert told(event) == "kernel: fatal: fell off the bus: NVRM: Xid 79\n"
 
 
+@pytest.mark.parametrize(("source", "word"), [("nvml", "NVML"), ("load", "load"), ("kernel-log", "kernel")])
+def test_who_speaks_is_named(source: str, word: str) -> None:
+    event = Event("miscompare", "fatal", "{}", "gpu0 gave a wrong result", "look", "bf16", "gpu0", source=source)
+    assert told(event) == f"{word}: fatal: gpu0 gave a wrong result: {{}}\n"
+
+
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_text_is_harmless(text: str) -> None:
     terminal, out = piped()

@@ -92,7 +92,7 @@ def test_a_second_engine(rig: Rig, second: Second, client: docker.DockerClient) 
 
 def test_the_engine_is_killed_in_the_middle(rig: Rig, second: Second) -> None:
     rig.variables["DOCKER_HOST"] = second.socket
-    argv = rig.argv("--station", "docker", "--image", "rigproof-test:small", only=ONLY, burn=200)
+    argv = rig.argv("--station", "docker", "--image", "rigproof-test:small", "--profile", "soak", only=ONLY, burn=200)
     process, before, began, folder = box.begin(rig, *argv)
     rig.reached(folder, "cpu.stress_ng")
     wait_for(lambda: any("stress-ng" in line for line in strays.find(folder.name).values()))

@@ -32,7 +32,7 @@ class Going:
 
     def __init__(self, rig: Rig, client: docker.DockerClient) -> None:
         self.rig = rig
-        argv = rig.argv("--station", "docker", only=ONLY, burn=200)
+        argv = rig.argv("--station", "docker", "--profile", "soak", only=ONLY, burn=200)
         self.process, self.before, self.began, self.folder = box.begin(rig, *argv)
         rig.reached(self.folder, "cpu.stress_ng")
         (self.container,) = box.containers(client, self.folder.name)

@@ -23,9 +23,9 @@ from acceptance.observe.inventory import Inventory, gpus, observe
 from acceptance.observe.nvml import GPU_IS_LOST, NvmlAnswer, NvmlDevice
 from acceptance.observe.storage import Disk
 from acceptance.suites import conftest, cpu, gpu, inventory, kernel_log, memory, storage
-from acceptance.suites.conftest import ToolTrouble, proven
 from acceptance.tools import stress_ng
 from acceptance.tools.load_output import LoadFailed, LoadOutput
+from acceptance.tools.proof import ToolTrouble, proven
 from acceptance.tools.reading import Reading, ToolOutput
 
 HEALTHY = """\

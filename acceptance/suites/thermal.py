@@ -1,0 +1,164 @@
+"""Whether the machine comes to rest under full load: heat, clocks and links of the GPUs while all of it burned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import pytest
+
+from acceptance.check import Check
+from acceptance.judge.gpu_history import GpuHistory
+from acceptance.judge.laps import Laps, turns
+from acceptance.judge.record import Table
+from acceptance.judge.siblings import spreads
+from acceptance.judge.steady import COLUMNS, Burn, growth_around
+from acceptance.observe.inventory import Gpu
+
+Spans = Sequence[tuple[str, float, float]]
+WriteTable = Callable[[str, str, Sequence[str], Sequence[Sequence[float | str]]], None]
+
+BURN = "together.burn"
+LAPS = "burn_laps"
+# What the links count, by measurement; of NVLink a driver may tell only some.
+COUNTERS = {
+    "burn_errors_new": ("pcie_replays",),
+    "burn_nvlink_errors_new": ("nvlink_replays", "nvlink_crc_errors", "nvlink_recoveries"),
+}
+NOTABLE_KEPT = (
+    0.97  # a clock that lost more than this, or a card so much hotter than its equals, is told its likely causes
+)
+NOTABLE_C = 5.0
+WHEN = ("before", "within", "after")
+_HOTTER = (
+    "likely: the slot between two others, where air is warm; its fan or the fan in front of it; dust; paste or pads; a card of another "
+    "maker that takes more power"
+)
+
+
+class HeatUnknown(Exception):
+    """What a GPU did under load is not known, so nothing is proved of its cooling; the message says why, GPU by GPU."""
+
+
+@pytest.mark.session("host-after")
+@pytest.mark.costs(0.5)
+@pytest.mark.measures("burn_settled", unit="s", per="gpu")
+@pytest.mark.measures("burn_clock_kept", unit="ratio", per="gpu")
+@pytest.mark.measures("burn_temperature_spread", unit="degC", per="gpu-with-peers")
+@pytest.mark.measures("burn_errors_new", unit="count", per="gpu-replay")
+@pytest.mark.measures("burn_nvlink_errors_new", unit="count", per="gpu-nvlink-replay")
+def test_steady(
+    gpu_history: Mapping[str, GpuHistory],
+    due_gpus: tuple[Gpu, ...],
+    load_spans: Spans,
+    load_tables: Sequence[Table],
+    siblings: Mapping[str, tuple[str, ...]],
+    table: WriteTable,
+    check: Check,
+) -> None:
+    """How each GPU's heat and clocks came to rest while the whole machine burned, beside its equals, and what its link counted meanwhile.
+
+    Measured: seconds until each format's turn is within 2 degC of its last, the clock of each format in the last lap against that in the
+    first, the last lap's temperature against its equals', errors of its links that came in the burn. Not measured: other seasons.
+    """
+    span = next(((begin, end) for name, begin, end in load_spans if name == BURN), None)
+    if span is None:
+        raise HeatUnknown(f"{BURN} did not come to its end in this run, so nothing is known of heat under full load")
+    troubles: list[str] = []
+    burns: dict[Gpu, Burn] = {}
+    for gpu in due_gpus:
+        history = gpu_history.get(gpu.name)
+        if history is None:
+            troubles.append(f"{gpu.name}: no telemetry was recorded: journal.jsonl says why the watch did not run")
+            continue
+        try:
+            burns[gpu] = Burn.within(history, *span)
+        except ValueError as error:
+            troubles.append(str(error))
+    told = {one.component: turns(one) for one in load_tables if (one.check, one.name) == (BURN, LAPS)}
+    laps = {gpu: Laps(burn.history, found) for gpu, burn in burns.items() if (found := told.get(gpu.name))}
+    _heat(burns, laps, siblings, check, troubles)
+    _errors(gpu_history, due_gpus, span, check, troubles)
+    for gpu, burn in burns.items():
+        table(gpu.name, "burn_steady", COLUMNS, burn.rows())
+    if troubles:
+        raise HeatUnknown("; ".join(dict.fromkeys(troubles)))
+
+
+def _heat(
+    burns: Mapping[Gpu, Burn],
+    laps: Mapping[Gpu, Laps],
+    siblings: Mapping[str, tuple[str, ...]],
+    check: Check,
+    troubles: list[str],
+) -> None:
+    """Judges rest, clock and spread of every GPU that burned."""
+    settled: dict[str, float] = {}
+    kept: dict[str, float] = {}
+    final: dict[str, float] = {}
+    notes: dict[str, dict[str, str | None]] = {"settled": {}, "kept": {}, "spread": {}}
+    for gpu, burn in burns.items():
+        about = f"slot {gpu.pci_address}"
+        short = f"; {burn.short}" if burn.short else ""
+        heat = laps.get(gpu, burn)
+        try:
+            rest = heat.settled()
+            settled[gpu.name], notes["settled"][gpu.name] = rest.seconds, f"{about}: {rest.note}{short}"
+            final[gpu.name] = heat.final_temperature()
+        except ValueError as error:
+            troubles.append(str(error))
+        try:
+            kept[gpu.name], told = heat.clock_kept()
+            causes = f"; likely: {burn.causes()}" if kept[gpu.name] < NOTABLE_KEPT else ""
+            notes["kept"][gpu.name] = f"{about}: {told}{causes}{short}"
+        except ValueError as error:
+            troubles.append(str(error))
+    spread = spreads(final, siblings)
+    places = {gpu.name: gpu.pci_address for gpu in burns}
+    for name, (more, middle) in spread.items():
+        causes = f"; {_HOTTER}" if more > NOTABLE_C else ""
+        notes["spread"][name] = f"slot {places[name]}: {final[name]:.0f} degC, its equals {middle:.0f} degC{causes}"
+    serials = {gpu.name: gpu.uuid for gpu in burns}
+    check("burn_settled", settled, notes=notes["settled"], serials=serials)
+    check("burn_clock_kept", kept, notes=notes["kept"], serials=serials)
+    differences = {name: more for name, (more, _) in spread.items()}
+    check("burn_temperature_spread", differences, notes=notes["spread"], serials=serials)
+
+
+def _errors(
+    gpu_history: Mapping[str, GpuHistory],
+    due_gpus: tuple[Gpu, ...],
+    span: tuple[float, float],
+    check: Check,
+    troubles: list[str],
+) -> None:
+    """Judges what the links counted within the burn, and tells what they counted before and after."""
+    for measurement, counters in COUNTERS.items():
+        due = {one.component for one in check.due(measurement)}
+        grown: dict[str, float] = {}
+        notes: dict[str, str | None] = {}
+        for gpu in due_gpus:
+            history = gpu_history.get(gpu.name)
+            if gpu.name not in due or history is None:
+                continue
+            try:
+                parts = [
+                    growth_around(history, name, *span)
+                    for name in counters
+                    if name == counters[0] or history.offers(name)
+                ]
+            except ValueError as error:
+                troubles.append(str(error))
+                continue
+            grown[gpu.name] = sum(within for _, within, _ in parts)
+            told = ", ".join(
+                f"{_sum(column)} {when}" for column, when in zip(zip(*parts, strict=True), WHEN, strict=True)
+            )
+            if any(any(part) for part in parts):
+                notes[gpu.name] = f"slot {gpu.pci_address}: {told} the burn"
+        check(measurement, grown, notes=notes, serials={gpu.name: gpu.uuid for gpu in due_gpus})
+
+
+def _sum(column: Sequence[float | None]) -> str:
+    """What several counters grew by together, as far as all of them tell."""
+    known = [part for part in column if part is not None]
+    return f"{sum(known):.0f}" if len(known) == len(column) else "not told"

@@ -1,0 +1,115 @@
+"""The burn: everything that heats, at once, all results verified."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import pytest
+
+from acceptance.burn_evidence import COLUMNS, Heats, counted, evidence, made
+from acceptance.burn_loads import HostRun, PartFailed, Together
+from acceptance.check import Check
+from acceptance.gpu_loads import GpuLoads
+from acceptance.host_tools import memory_errors
+from acceptance.judge.agreement import compare
+from acceptance.judge.dtype import DTYPES
+from acceptance.judge.siblings import ratios
+from acceptance.marks import of_each_format
+from acceptance.observe.inventory import Gpu
+
+Siblings = Mapping[str, tuple[str, ...]]
+WriteTable = Callable[[str, str, Sequence[str], Sequence[Sequence[float | str]]], None]
+
+
+@pytest.mark.session("load")
+# Operands and references are made before the time counts, and the last results compared after it.
+@pytest.mark.costs(15.0, load="burn", per_gpu=5.0, slack=600.0, heats=True)
+@of_each_format(
+    ("burn_{d}_miscompares", "count", "gpu-{d}", False),
+    ("burn_{d}", "TFLOP/s", "gpu-{d}", True),
+    ("burn_{d}_ratio", "ratio", "gpu-{d}-with-peers", True),
+    ("burn_{d}_kept", "ratio", "gpu-{d}", True),
+)
+@pytest.mark.measures("burn_digests_differ", unit="count", per="gpu-with-peers", waivable=False)
+@pytest.mark.measures("burn_filled", unit="ratio", per="gpu")
+@pytest.mark.measures("burn_copied", unit="GiB", per="gpu")
+@pytest.mark.measures("burn_copy_miscompares", unit="count", per="gpu", waivable=False)
+@pytest.mark.measures("burn_peer_copied", unit="GiB", per="gpu-peers")
+@pytest.mark.measures("burn_peer_miscompares", unit="count", per="gpu-peers", waivable=False)
+@pytest.mark.measures("burn_cpu_failures", unit="count", per="cpu", waivable=False)
+@pytest.mark.measures("burn_memory_errors", unit="count", per="memory", waivable=False)
+@pytest.mark.measures("burn_memory_filled", unit="GiB", per="memory")
+def test_burn(
+    together: Callable[[], Together],
+    due_gpus: tuple[Gpu, ...],
+    siblings: Siblings,
+    gpu_heat: Heats,
+    table: WriteTable,
+    check: Check,
+) -> None:
+    """All GPUs, processors and RAM under full load at the same time, every result of every product verified.
+
+    Measured: wrong results and what they look like, the rate with every result verified, what is left of it at the end, results of equal
+    GPUs against each other, copies over the links meanwhile, stress-ng and stressapptest beside it. Not measured: disks and network.
+    """
+    found = together()
+    serials = {gpu.name: gpu.uuid for gpu in due_gpus}
+    _products(found.gpus, siblings, gpu_heat, serials, check)
+    agreement = compare(made(found.gpus), siblings)
+    differing = {gpu: float(len(rows)) for gpu, rows in agreement.differing.items()}
+    told = {gpu: "; ".join(rows.values()) or None for gpu, rows in agreement.differing.items()}
+    check("burn_digests_differ", differing, notes=told, serials=serials)
+    check("burn_filled", found.gpus.values("burn_filled"), serials=serials)
+    _copies(found.gpus, gpu_heat, check)
+    _host(found, check)
+    for gpu, output in found.gpus.outputs.items():
+        for one in output.tables:
+            table(gpu, one.name, one.columns, one.rows)
+    for gpu, rows in evidence(found.gpus, gpu_heat).items():
+        table(gpu, "burn_miscompares", COLUMNS, rows)
+    if troubles := [*found.troubles(), *agreement.troubles]:
+        raise PartFailed("\n".join(troubles))
+
+
+def _products(
+    loads: GpuLoads, siblings: Siblings, gpu_heat: Heats, serials: Mapping[str, str | None], check: Check
+) -> None:
+    """Every format's wrong results, its rate, each GPU beside its siblings, and what is left of the rate at the end."""
+    for dtype in DTYPES:
+        counts, notes = counted(loads, f"burn_{dtype}_miscompares", gpu_heat)
+        check(f"burn_{dtype}_miscompares", counts, notes=notes, serials=serials)
+        rates = loads.values(f"burn_{dtype}")
+        check(f"burn_{dtype}", rates, serials=serials)
+        check(f"burn_{dtype}_ratio", ratios(rates, siblings), serials=serials)
+        check(f"burn_{dtype}_kept", loads.values(f"burn_{dtype}_kept"), serials=serials)
+
+
+def _copies(loads: GpuLoads, gpu_heat: Heats, check: Check) -> None:
+    """What was copied to and from the host, and to peers, while the products were made."""
+    for copied, miscompares in (
+        ("burn_copied", "burn_copy_miscompares"),
+        ("burn_peer_copied", "burn_peer_miscompares"),
+    ):
+        counts, notes = counted(loads, miscompares, gpu_heat)
+        check(miscompares, counts, notes=notes)
+        check(copied, loads.values(copied))
+
+
+def _host(found: Together, check: Check) -> None:
+    """Processors and RAM, by the words of stress-ng and stressapptest."""
+    output = found.processors.output
+    failures = {"cpu": float(output.outcome == "fail")} if output is not None else {}
+    told = {"cpu": output.reason if output is not None else None}
+    check("burn_cpu_failures", failures, notes=told, skipped=_missing("cpu", found.processors))
+    output, missing = found.memory.output, _missing("memory", found.memory)
+    errors = {"memory": memory_errors(output)} if output is not None else {}
+    told = {"memory": output.reason if output is not None else None}
+    check("burn_memory_errors", errors, notes=told, skipped=missing)
+    whole = output is not None and output.outcome != "fail"
+    filled = dict(output.reading("stressapptest_tested")) if output is not None and whole else {}
+    unread = {"memory": "a run that found wrong data did not go over all of it"} if output is not None else missing
+    check("burn_memory_filled", filled, skipped=unread)
+
+
+def _missing(component: str, run: HostRun) -> dict[str, str]:
+    return {component: run.missing} if run.missing is not None else {}

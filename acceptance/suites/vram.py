@@ -1,0 +1,45 @@
+"""The memory of the GPUs, filled and read back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from acceptance.burn_evidence import Heats, counted
+from acceptance.check import Check
+from acceptance.gpu_loads import GpuLoads
+from acceptance.observe.inventory import Gpu
+
+WriteTable = Callable[[str, str, Sequence[str], Sequence[Sequence[float | str]]], None]
+
+
+@pytest.mark.session("load")
+# One round of all patterns is made however short the time: on large memory at a low rate it takes longer.
+@pytest.mark.costs(15.0, load="vram", slack=300.0)
+@pytest.mark.measures("vram_miscompares", unit="count", per="gpu", waivable=False)
+@pytest.mark.measures("vram_tested", unit="ratio", per="gpu")
+@pytest.mark.measures("vram_rate", unit="ratio", per="gpu")
+@pytest.mark.measures("vram_copy", unit="GB/s", per="gpu")
+def test_patterns(
+    vram_run: Callable[[], GpuLoads],
+    due_gpus: tuple[Gpu, ...],
+    gpu_heat: Heats,
+    table: WriteTable,
+    check: Check,
+) -> None:
+    """Patterns over the memory of all GPUs at once, every word read back and compared.
+
+    Measured: words that came back wrong, how much of the memory was tested, and the rate of the passes beside that of a copy in the same
+    run. Not measured: the part that driver and library keep for themselves, and memory under the heat of products, which the burn fills.
+    """
+    loads = vram_run()
+    serials = {gpu.name: gpu.uuid for gpu in due_gpus}
+    counts, notes = counted(loads, "vram_miscompares", gpu_heat)
+    check("vram_miscompares", counts, notes=notes, serials=serials)
+    for name in ("vram_tested", "vram_rate", "vram_copy"):
+        check(name, loads.values(name), serials=serials)
+    for gpu, output in loads.outputs.items():
+        for one in output.tables:
+            table(gpu, one.name, one.columns, one.rows)
+    loads.raise_failed()

@@ -1,0 +1,300 @@
+"""The check of heat under full load, over telemetry that is written line by line, with its real limits."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gpu_machine import device, machine
+from suite_box import Box, Said, ask, planned
+from test_watch_suite import write
+
+from acceptance.journal import GPU_TELEMETRY
+from acceptance.judge.gpu_history import GpuHistory, Point
+from acceptance.judge.plan import Plan
+from acceptance.judge.record import Body, CheckEnded, CheckStarted, Measured, Sample, Table
+from acceptance.observe.gpu_sample import REASONS
+from acceptance.observe.inventory import Gpu, Inventory, gpus
+from acceptance.suites import thermal
+
+BEGIN, SECONDS = 1000.0, 240.0
+SPANS = (("link.p2p", 900.0, 930.0), ("together.burn", BEGIN - 5.0, BEGIN + SECONDS + 5.0))
+NAMES = ("gpu0", "gpu1", "gpu2")
+Change = Callable[[float], Mapping[str, float | None]]
+
+
+def healthy(after: float) -> dict[str, float]:
+    """A GPU that burns from 0 to SECONDS; `after` is seconds since then."""
+    busy = 0.0 <= after <= SECONDS
+    return {
+        "utilisation": float(busy),
+        "temperature_c": float(round(70.0 - 30.0 * 2.7 ** -(max(after, 0.0) / 15.0))),
+        "temperature_margin_c": 17.0,
+        "sm_clock_mhz": 1980.0 if after < 100.0 else 1950.0,
+        "power_w": 690.0 if busy else 90.0,
+        "pcie_replays": 3.0,
+        "nvlink_replays": 1.0,
+        "nvlink_crc_errors": 0.0,
+        **dict.fromkeys(REASONS, 0.0),
+    }
+
+
+def unchanged(_after: float) -> Mapping[str, float | None]:
+    return {}
+
+
+def always(**values: float | None) -> Change:
+    return lambda _after: values
+
+
+def history(name: str, change: Change) -> GpuHistory:
+    points = []
+    for step in range(int((SECONDS + 120.0) * 5)):
+        after = round(step / 5 - 60.0, 3)
+        values = {name: value for name, value in {**healthy(after), **change(after)}.items() if value is not None}
+        points.append(Point(BEGIN + after, values))
+    return GpuHistory(name, tuple(points))
+
+
+@functools.cache
+def box() -> tuple[Inventory, tuple[Gpu, ...], Plan]:
+    seen = machine(*(device(index) for index in range(3)))
+    return seen, gpus(seen), planned(seen, NAMES, ("thermal.steady",), "d")
+
+
+@functools.cache
+def sound() -> GpuHistory:
+    return history("gpu0", unchanged)
+
+
+class Seen:
+    """What the check says of three GPUs of which the last is changed, and what it wrote."""
+
+    def __init__(
+        self, *changes: Change, spans: Any = SPANS, missing: tuple[str, ...] = (), tables: tuple[Table, ...] = ()
+    ) -> None:
+        histories = {name: GpuHistory(name, sound().points) for name in NAMES if name not in missing}
+        for change in changes:
+            histories["gpu2"] = history("gpu2", change)
+        self.tables: dict[str, tuple[tuple[float | str, ...], ...]] = {}
+
+        def table(
+            component: str, name: str, columns: tuple[str, ...], rows: tuple[tuple[float | str, ...], ...]
+        ) -> None:
+            assert (name, len(columns)) == ("burn_steady", len(rows[0]))
+            self.tables[component] = rows
+
+        _, due, made = box()
+        self.said: Said = ask(
+            made, "thermal.steady", thermal.test_steady, gpu_history=histories, due_gpus=due, load_spans=spans,
+            load_tables=tables, siblings={"H200": NAMES}, table=table,
+        )  # fmt: skip
+
+    def note(self, measurement: str, component: str = "gpu2") -> str | None:
+        (found,) = [
+            body.note
+            for body in self.said.written
+            if isinstance(body, Measured) and (body.measurement, body.component) == (measurement, component)
+        ]
+        return found
+
+
+def test_a_machine_that_comes_to_rest() -> None:
+    seen = Seen()
+    assert (seen.said.outcome, seen.said.message) == ("pass", "")
+    assert set(seen.said.measured("burn_settled")) == set(NAMES)
+    settled = seen.said.measured("burn_settled")["gpu2"]
+    assert settled is not None
+    assert 30.0 < settled < 50.0
+    assert seen.said.measured("burn_clock_kept") == pytest.approx(dict.fromkeys(NAMES, 1950 / 1980))
+    assert seen.said.measured("burn_temperature_spread") == dict.fromkeys(NAMES, 0.0)
+    assert seen.said.measured("burn_errors_new") == dict.fromkeys(NAMES, 0.0)
+    assert len(seen.tables["gpu2"]) == 24
+    slot = box()[1][2].pci_address
+    assert seen.note("burn_settled") == f"slot {slot}: 70 degC at the end, 17 degC below its limit"
+    assert seen.note("burn_clock_kept") == f"slot {slot}: 1980 MHz in the first quarter, 1950 MHz in the last"
+    assert seen.note("burn_errors_new") is None
+
+
+def test_a_card_that_is_held_back_by_heat() -> None:
+    seen = Seen(lambda after: {"sm_clock_mhz": 1200.0, "reason_sw_thermal": 1.0} if after > 120.0 else {})
+    assert seen.said.outcome == "fail"
+    assert "burn_clock_kept on gpu2: measured 0.6061" in seen.said.message
+    note = seen.note("burn_clock_kept")
+    assert note is not None
+    assert "likely: too little cooling" in note
+
+
+def test_a_card_that_is_hotter_than_its_equals() -> None:
+    seen = Seen(lambda after: {"temperature_c": healthy(after)["temperature_c"] + 16.0})
+    assert seen.said.outcome == "fail"
+    assert "burn_temperature_spread on gpu2: measured 16 degC" in seen.said.message
+    spread = seen.said.measured("burn_temperature_spread")
+    assert spread == pytest.approx({"gpu0": -8.0, "gpu1": -8.0, "gpu2": 16.0})
+    note = seen.note("burn_temperature_spread")
+    assert note is not None
+    assert "86 degC, its equals 70 degC; likely: the slot between two others" in note
+
+
+def test_a_link_that_sends_packets_again_under_load() -> None:
+    seen = Seen(lambda after: {"pcie_replays": 3.0 + max(0.0, min(200.0, after)) // 2 + (after > 250.0)})
+    assert seen.said.measured("burn_errors_new") == {"gpu0": 0.0, "gpu1": 0.0, "gpu2": 100.0}
+    assert seen.said.outcome == "fail"
+    note = seen.note("burn_errors_new")
+    assert note is not None
+    assert note.endswith("0 before, 100 within, 1 after the burn")
+
+
+def test_nvlinks_that_make_errors_under_load() -> None:
+    seen = Seen(
+        lambda after: {"nvlink_replays": 1.0 + 60.0 * (after > 50.0), "nvlink_crc_errors": 50.0 * (after > 99.0)}
+    )
+    assert seen.said.measured("burn_nvlink_errors_new") == {"gpu0": 0.0, "gpu1": 0.0, "gpu2": 110.0}
+    assert seen.said.outcome == "fail"
+    assert "burn_nvlink_errors_new on gpu2: measured 110" in seen.said.message
+    note = seen.note("burn_nvlink_errors_new")
+    assert note is not None
+    assert note.endswith("0 before, 110 within, 0 after the burn")
+    few = Seen(always(nvlink_crc_errors=None))
+    assert few.said.measured("burn_nvlink_errors_new") == dict.fromkeys(NAMES, 0.0), (
+        "not every driver tells all of them"
+    )
+    silent = Seen(always(nvlink_replays=None))
+    assert silent.said.outcome == "error"
+    assert "nvlink_replays of gpu2 was never sampled" in silent.said.message
+
+
+def laps(gpu: str, turn_s: float, *, count: int = 2, formats: tuple[str, ...] = ("f64", "bf16")) -> Table:
+    """What a load told of its turns."""
+    order = [(float(lap), name) for lap in range(count) for name in formats]
+    rows = [(*one, BEGIN + place * turn_s, BEGIN + (place + 1) * turn_s) for place, one in enumerate(order)]
+    return Table("together.burn", gpu, "burn_laps", ("lap", "format", "from s", "to s"), tuple(rows))
+
+
+def test_formats_are_compared_with_themselves_where_laps_are_known() -> None:
+    def change(after: float) -> Mapping[str, float | None]:
+        bf16 = after % 120.0 > 60.0
+        return {"sm_clock_mhz": 1400.0 if bf16 else 1980.0 if after < 100.0 else 1970.0}
+
+    seen = Seen(change, tables=(laps("gpu2", 60.0),))
+    assert seen.said.outcome == "pass"
+    slot = box()[1][2].pci_address
+    assert seen.said.measured("burn_clock_kept")["gpu2"] == pytest.approx(1970 / 1980)
+    assert seen.note("burn_clock_kept") == f"slot {slot}: f64: 1980 MHz in the first lap, 1970 MHz in the last"
+    assert seen.said.measured("burn_settled")["gpu2"] == 60.0
+    assert seen.note("burn_settled") == f"slot {slot}: 70 degC in the last lap, 17 degC below its limit"
+    assert "in the first quarter" in str(seen.note("burn_clock_kept", "gpu0"))
+
+
+def test_a_format_that_loses_its_clock_is_a_failure_with_its_causes() -> None:
+    def change(after: float) -> Mapping[str, float | None]:
+        return {"sm_clock_mhz": 1500.0, "reason_sw_power_cap": 1.0} if after > 180.0 else {}
+
+    seen = Seen(change, tables=tuple(laps(name, 60.0) for name in NAMES))
+    assert seen.said.outcome == "fail"
+    assert "burn_clock_kept on gpu2" in seen.said.message
+    assert "bf16: " in str(seen.note("burn_clock_kept"))
+    assert "likely: its power limit" in str(seen.note("burn_clock_kept"))
+
+
+def test_a_short_burn_with_laps_is_no_error() -> None:
+    """Seven formats of a second and a half, twice."""
+    formats = ("f64", "f32", "tf32", "f16", "bf16", "f8", "i8")
+    short = (("together.burn", BEGIN - 1.0, BEGIN + 22.0),)
+    tables = (laps("gpu2", 1.5, formats=formats),)
+    seen = Seen(lambda after: {"utilisation": float(0.0 <= after <= 21.0)}, spans=short, tables=tables)
+    assert seen.said.outcome == "pass"
+    assert seen.said.measured("burn_clock_kept")["gpu2"] == 1.0
+    assert str(seen.note("burn_settled")).endswith("; only 21 s under load, which tells little of heat")
+
+
+def test_turns_that_nothing_was_sampled_of_are_an_error() -> None:
+    early = Table("together.burn", "gpu2", "burn_laps", ("lap", "format", "from s", "to s"),
+                  ((0.0, "f64", 1.0, 2.0), (1.0, "f64", 2.0, 3.0)))  # fmt: skip
+    said = Seen(unchanged, tables=(early,)).said
+    assert said.outcome == "error"
+    assert "sm_clock_mhz of gpu2 was sampled too seldom in full use" in said.message
+    assert set(said.measured("burn_clock_kept")) == {"gpu0", "gpu1"}
+
+
+def test_a_card_that_still_warms_is_recorded() -> None:
+    seen = Seen(lambda after: {"temperature_c": 30.0 + after / 4.0})
+    assert seen.said.measured("burn_settled")["gpu2"] == pytest.approx(SECONDS, abs=0.5)
+    note = seen.note("burn_settled")
+    assert note is not None
+    assert "still warming" in note
+
+
+def test_a_short_burn_is_measured_and_says_that_it_was_short() -> None:
+    short = (("together.burn", BEGIN + 10.0, BEGIN + 31.0),)
+    seen = Seen(spans=short)
+    assert set(seen.said.measured("burn_settled")) == set(NAMES)
+    assert str(seen.note("burn_settled")).endswith("; only 21 s under load, which tells little of heat")
+    assert "only 21 s under load" in str(seen.note("burn_clock_kept"))
+
+
+# --- what cannot be told ---
+
+
+@pytest.mark.parametrize("spans", [(), (("link.p2p", 900.0, 930.0),)])
+def test_without_the_burn_nothing_is_known(spans: Any) -> None:
+    said = Seen(spans=spans).said
+    assert said.outcome == "error"
+    assert "together.burn did not come to its end in this run" in said.message
+    assert said.written == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "told", "kept"),
+    [
+        (always(utilisation=0.0), "gpu2 was never in full use while it was to burn", {"burn_errors_new"}),
+        (always(temperature_c=None), "temperature_c of gpu2 was never sampled", {"burn_clock_kept", "burn_errors_new"}),
+        (
+            always(sm_clock_mhz=None),
+            "sm_clock_mhz of gpu2 was never sampled",
+            {"burn_settled", "burn_temperature_spread"},
+        ),
+        (always(pcie_replays=None), "pcie_replays of gpu2 was never sampled", {"burn_settled", "burn_clock_kept"}),
+    ],
+    ids=["idle", "temperature", "clock", "counter"],
+)
+def test_what_cannot_be_told_is_an_error_and_the_rest_is_journalled(change: Change, told: str, kept: set[str]) -> None:
+    said = Seen(change).said
+    assert said.outcome == "error"
+    assert told in said.message
+    names = {body.measurement for body in said.written if isinstance(body, Measured) and body.component == "gpu2"}
+    assert kept <= names
+    for name in ("burn_settled", "burn_clock_kept", "burn_errors_new"):
+        assert {"gpu0", "gpu1"} <= set(said.measured(name))
+
+
+def test_a_gpu_without_telemetry_is_an_error() -> None:
+    said = Seen(missing=("gpu2",)).said
+    assert said.outcome == "error"
+    assert "gpu2: no telemetry was recorded" in said.message
+    assert set(said.measured("burn_clock_kept")) == {"gpu0", "gpu1"}
+
+
+# --- in a session ---
+
+
+def test_in_a_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    box = Box(tmp_path, monkeypatch)
+    loads: list[tuple[float, Body]] = [
+        (BEGIN - 5.0, CheckStarted("together.burn")),
+        (BEGIN + SECONDS + 5.0, CheckEnded("together.burn", "pass", "", 250.0)),
+    ]
+    write(box.product.run_dir, "journal-load.jsonl", loads)
+    samples: list[tuple[float, Body]] = [
+        (point.boot_s, Sample(dict(point.values), component=name))
+        for point in sound().points
+        for name in ("gpu0", "gpu1")
+    ]
+    write(box.product.run_dir, GPU_TELEMETRY, samples)
+    assert box.run("thermal.steady", name="host-after") == {"thermal.steady": "pass"}
+    assert box.measured("burn_temperature_spread") == {"gpu0": 0.0, "gpu1": 0.0}
+    tables = [body for body in box.product.journalled("host-after") if isinstance(body, Table)]
+    assert [table.component for table in tables] == ["gpu0", "gpu1"]

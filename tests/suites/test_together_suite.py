@@ -1,0 +1,501 @@
+"""The burn of the whole machine and the memory test as checks: what two H200 gave, held against the limits that they really have."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from boxes import H200, Box
+from suite_box import Said, ask, planned
+from synthetic_machines import inventory
+
+from acceptance.burn_loads import HostRun, Together
+from acceptance.gpu_loads import GpuLoads
+from acceptance.judge.diagnosis import Heat
+from acceptance.judge.dtype import DTYPES
+from acceptance.judge.judgement import judge_due
+from acceptance.judge.machine import Waiver
+from acceptance.judge.plan import Plan
+from acceptance.judge.record import Measured, Skipped
+from acceptance.loads.protocol import LoadOutput, LoadReading, LoadTable
+from acceptance.observe.inventory import Inventory, gpus
+from acceptance.suites import together, vram
+from acceptance.tools.burn_load_output import LAPS
+from acceptance.tools.load_output import LoadFailed
+from acceptance.tools.reading import Reading, ToolOutput
+
+NAMES = ("gpu0", "gpu1", "gpu2")
+SIBLINGS = {"NVIDIA H200": NAMES}
+LIBRARY = "cuBLAS 12.8"
+SHAPE = "8192x8192x8192"
+RIGHT, WRONG = "0123456789abcdef", "fedcba9876543210"
+RING: dict[str, Any] = {
+    "component": "gpu0", "dtype": "bf16", "check": "ring", "shape": SHAPE, "iteration": 17, "lap": 0, "slot": 5, "made_s": 100.0,
+    "found_s": 101.0, "elements": 1, "of": 67108864, "nan": 0, "infinite": 0, "stride": None, "span": [7, 7], "xor_or": "0001",
+    "xor_and": "0001", "bits": {"0": 1},
+    "first": [{"index": [0, 7], "address": 123456, "expected": "3f80", "got": "3f81", "xor": "0001"}],
+}  # fmt: skip
+STRESS_NG = ToolOutput("stress-ng", "pass", "8 workers for 240 s without a wrong result")
+STRESSAPPTEST = ToolOutput(
+    "stressapptest",
+    "pass",
+    "51.2 GiB for 240 s without wrong data",
+    (
+        Reading("stressapptest_incidents", "count", {"memory": 0.0}),
+        Reading("stressapptest_errors", "count", {"memory": 0.0}),
+        Reading("stressapptest_tested", "GiB", {"memory": 51.2}),
+    ),
+)
+BAD_CPU = ToolOutput("stress-ng", "fail", "cpu: float80 error detected, failed calculation checksum")
+BAD_RAM = ToolOutput("stressapptest", "fail", "wrong data: 'Report Error: miscompare'")
+
+
+@functools.cache
+def seen() -> Inventory:
+    return inventory(Box("8xh200.toml", "H200 SXM 141GB", 3, (5, 16), 18, "ok"))
+
+
+@functools.cache
+def made() -> Plan:
+    return planned(seen(), NAMES, ("together", "vram"), "d")
+
+
+def burned() -> dict[tuple[str, str], float]:
+    """What a healthy H200 gives, by reading and by the load's own count, in which its GPU is gpu0."""
+    found: dict[tuple[str, str], float] = {("burn_filled", "gpu0"): 0.9, ("burn_copied", "gpu0"): 40.0}
+    found |= {("burn_copy_miscompares", "gpu0"): 0.0}
+    for peer in ("gpu1", "gpu2"):
+        found |= {("burn_peer_copied", f"gpu0->{peer}"): 20.0, ("burn_peer_miscompares", f"gpu0->{peer}"): 0.0}
+    for dtype in DTYPES:
+        found |= {(f"burn_{dtype}", "gpu0"): 0.99 * H200[f"gemm_{dtype}"], (f"burn_{dtype}_kept", "gpu0"): 0.99}
+        found[f"burn_{dtype}_miscompares", "gpu0"] = 0.0
+    return found
+
+
+def memory_values() -> dict[tuple[str, str], float]:
+    """What the memory test of a healthy H200 gives."""
+    values = {"vram_tested": 0.98, "vram_rate": 0.9, "vram_copy": 4200.0, "vram_miscompares": 0.0}
+    return {(name, "gpu0"): value for name, value in values.items()}
+
+
+def tables() -> dict[str, LoadTable]:
+    turns = [(float(lap), dtype) for lap in range(2) for dtype in DTYPES]
+    laps = tuple((*turn, 50.0, 10.0, 1.0, 100.0 + place, 101.0 + place) for place, turn in enumerate(turns))
+    rows = tuple((dtype, SHAPE, RIGHT, RIGHT) for dtype in DTYPES)
+    return {
+        "burn_laps": LoadTable("burn_laps", LAPS, laps),
+        "burn_digests": LoadTable("burn_digests", ("format", "shape", "inputs", "result"), rows),
+    }
+
+
+@dataclass
+class Machine:
+    """Three H200 and their host under full load, healthy until a test changes it."""
+
+    given: dict[str, dict[tuple[str, str], float]] = field(default_factory=lambda: {name: burned() for name in NAMES})
+    wrong: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    tables: dict[str, dict[str, LoadTable]] = field(default_factory=lambda: {name: tables() for name in NAMES})
+    libraries: dict[str, str] = field(default_factory=lambda: dict.fromkeys(NAMES, LIBRARY))
+    died: dict[str, LoadFailed] = field(default_factory=dict)
+    processors: HostRun = field(default_factory=lambda: HostRun(STRESS_NG))
+    memory: HostRun = field(default_factory=lambda: HostRun(STRESSAPPTEST))
+    heats: dict[str, Heat] = field(default_factory=dict)
+    written: list[tuple[str, str, Sequence[str], Sequence[Sequence[float | str]]]] = field(default_factory=list)
+
+    def change(self, gpu: str, reading: str, value: float, where: str = "gpu0") -> None:
+        self.given[gpu][reading, where] = value
+
+    def digest(self, gpu: str, dtype: str, inputs: str, result: str) -> None:
+        """The burn of a GPU came to this."""
+        own = self.tables[gpu]["burn_digests"]
+        rows = tuple((dtype, SHAPE, inputs, result) if row[0] == dtype else row for row in own.rows)
+        self.tables[gpu]["burn_digests"] = LoadTable(own.name, own.columns, rows)
+
+    def loads(self) -> GpuLoads:
+        outputs = {
+            name: LoadOutput(
+                "burn",
+                {"library": self.libraries[name], "laps": 2},
+                tuple(LoadReading(reading, "any", where, value) for (reading, where), value in given.items()),
+                tuple(self.wrong.get(name, ())),
+                (),
+                tuple(self.tables[name].values()),
+            )
+            for name, given in self.given.items()
+            if name not in self.died
+        }
+        return GpuLoads(gpus(seen()), outputs, self.died)
+
+    def heat(self, gpu: str, boot_s: float) -> Heat | None:
+        return self.heats.get(gpu)
+
+    def table(self, *words: object) -> None:
+        self.written.append(words)  # type: ignore[arg-type]
+
+    def said(self) -> Said:
+        """The burn, asked."""
+        return ask(
+            made(),
+            "together.burn",
+            together.test_burn,
+            together=lambda: Together(self.loads(), self.processors, self.memory, 51.2),
+            due_gpus=gpus(seen()),
+            siblings=SIBLINGS,
+            gpu_heat=self.heat,
+            table=self.table,
+        )
+
+    def memory_said(self) -> Said:
+        """The memory test, asked."""
+        return ask(
+            made(),
+            "vram.patterns",
+            vram.test_patterns,
+            vram_run=self.loads,
+            due_gpus=gpus(seen()),
+            gpu_heat=self.heat,
+            table=self.table,
+        )
+
+    def rows(self, gpu: str) -> list[dict[str, float | str]]:
+        """The table of wrong results of a GPU."""
+        found = [words for words in self.written if words[:2] == (gpu, "burn_miscompares")]
+        return [dict(zip(columns, row, strict=True)) for _, _, columns, rows in found for row in rows]
+
+
+@pytest.fixture
+def box() -> Machine:
+    return Machine()
+
+
+@pytest.fixture
+def chips() -> Machine:
+    """The same with the readings of the memory test."""
+    passes = LoadTable("vram_passes", ("pattern", "passes", "GB/s", "wrong"), (("march C-", 6.0, 3900.0, 0.0),))
+    return Machine({name: memory_values() for name in NAMES}, tables={name: {"vram_passes": passes} for name in NAMES})
+
+
+def note(said: Said, measurement: str, component: str) -> str | None:
+    (found,) = [
+        body.note
+        for body in said.written
+        if isinstance(body, Measured) and (body.measurement, body.component) == (measurement, component)
+    ]
+    return found
+
+
+def excused(said: Said, check: str, measurement: str, component: str) -> list[str]:
+    """What is found of a measurement that a machine file would let be as it is."""
+    (due,) = [
+        due
+        for one in made().checks
+        if one.id == check
+        for due in one.due
+        if (due.measurement, due.component) == (measurement, component)
+    ]
+    waiver = Waiver(reason="known", measurement=measurement, component=component, worst=1e9)
+    measured = [body for body in said.written if isinstance(body, Measured)]
+    return [finding.kind for finding in judge_due(due, check, measured, [], [waiver]).findings]
+
+
+# --- a healthy machine ---
+
+
+def test_a_healthy_machine_passes_with_everything_measured(box: Machine) -> None:
+    said = box.said()
+    assert (said.outcome, said.message) == ("pass", "")
+    (check,) = [one for one in made().checks if one.id == "together.burn"]
+    measured = {(body.measurement, body.component) for body in said.written if isinstance(body, Measured)}
+    assert measured == {(due.measurement, due.component) for due in check.due}
+    assert said.measured("burn_digests_differ") == dict.fromkeys(NAMES, 0.0)
+    assert len(said.measured("burn_peer_copied")) == 6
+    assert said.measured("burn_memory_filled") == {"memory": 51.2}
+
+
+def test_the_tables_of_every_gpu_are_journalled_and_none_of_wrong_results(box: Machine) -> None:
+    box.said()
+    assert [words[:2] for words in box.written] == [
+        (gpu, name) for gpu in NAMES for name in ("burn_laps", "burn_digests")
+    ]
+
+
+def test_the_burn_is_the_last_check_that_loads_the_machine_and_memory_comes_before() -> None:
+    whole = planned(seen(), NAMES, (), "d")
+    names = [check.id for check in whole.share("load")]
+    assert names[-1] == "together.burn"
+    assert names.index("compute.copies") < names.index("vram.patterns") < names.index("burn.gpu_burn[float]")
+
+
+# --- rates ---
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_gpu_15_percent_slower_than_its_siblings_fails_by_name(box: Machine, dtype: str) -> None:
+    for gpu in NAMES:
+        box.given[gpu][f"burn_{dtype}", "gpu0"] *= 1.25
+    box.given["gpu1"][f"burn_{dtype}", "gpu0"] *= 0.85
+    said = box.said()
+    assert said.outcome == "fail"
+    assert said.message.startswith(f"burn_{dtype}_ratio on gpu1: measured 0.85, limit >= 0.9")
+    assert len(said.message.splitlines()) == 1
+
+
+def test_gpus_that_are_all_slow_fail_by_the_floor_of_products(box: Machine) -> None:
+    for gpu in NAMES:
+        box.given[gpu]["burn_bf16", "gpu0"] *= 0.6
+    said = box.said()
+    assert said.outcome == "fail"
+    lines = said.message.splitlines()
+    assert [line.partition(":")[0] for line in lines] == [f"burn_bf16 on {gpu}" for gpu in NAMES]
+    assert "basis: as gemm_bf16, where every result verified costs at most 2 %" in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("reading", "value", "line"),
+    [
+        ("burn_f64_kept", 0.89, "burn_f64_kept on gpu2: measured 0.89, limit >= 0.9"),
+        ("burn_filled", 0.69, "burn_filled on gpu2: measured 0.69, limit >= 0.7"),
+        ("burn_copied", 0.5, "burn_copied on gpu2: measured 0.5 GiB, limit >= 1 GiB"),
+    ],
+)
+def test_a_figure_below_its_limit_fails(box: Machine, reading: str, value: float, line: str) -> None:
+    box.change("gpu2", reading, value)
+    said = box.said()
+    assert said.outcome == "fail"
+    assert said.message.startswith(line)
+
+
+def test_a_way_to_a_peer_that_carried_nothing_fails_by_its_pair(box: Machine) -> None:
+    box.change("gpu1", "burn_peer_copied", 0.0, "gpu0->gpu2")
+    said = box.said()
+    assert said.message.startswith("burn_peer_copied on gpu1->gpu2: measured 0 GiB, limit >= 1 GiB")
+
+
+def test_a_format_that_was_not_measured_is_an_error(box: Machine) -> None:
+    del box.given["gpu1"]["burn_f8", "gpu0"]
+    said = box.said()
+    assert said.outcome == "error"
+    assert "burn_f8 on gpu1 was not measured" in said.message
+
+
+# --- wrong results ---
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_one_wrong_product_fails_with_what_it_looks_like_and_no_waiver_excuses_it(box: Machine, dtype: str) -> None:
+    box.change("gpu1", f"burn_{dtype}_miscompares", 1.0)
+    box.wrong["gpu1"] = [{**RING, "dtype": dtype}]
+    said = box.said()
+    assert said.outcome == "fail"
+    assert said.message.startswith(f"burn_{dtype}_miscompares on gpu1: measured 1")
+    assert len(said.message.splitlines()) == 1
+    told = note(said, f"burn_{dtype}_miscompares", "gpu1")
+    assert told is not None
+    assert "bit" in told
+    assert f"{123456:#x}" in told
+    assert note(said, f"burn_{dtype}_miscompares", "gpu0") is None
+    assert excused(said, "together.burn", f"burn_{dtype}_miscompares", "gpu1") == ["fail"]
+
+
+def test_wrong_products_are_in_a_table_with_the_heat_of_their_moment(box: Machine) -> None:
+    box.change("gpu1", "burn_bf16_miscompares", 1.0)
+    box.wrong["gpu1"] = [RING]
+    box.heats["gpu1"] = Heat(71.0, 1755.0)
+    said = box.said()
+    assert said.outcome == "fail", said.message
+    (row,) = box.rows("gpu1")
+    kind = row.pop("kind")
+    assert isinstance(kind, str)
+    assert kind not in ("", "-", "unknown")
+    assert row == {
+        "format": "bf16", "iteration": 17.0, "elements": 1.0, "first address": "0x1e240", "stride": "-", "XOR": "0001", "bits": "0:1",
+        "made at s": 100.0, "degC": 71.0, "MHz": 1755.0,
+    }  # fmt: skip
+    assert box.rows("gpu0") == []
+
+
+@pytest.mark.parametrize(
+    ("reading", "where", "named", "wrong"),
+    [
+        ("burn_copy_miscompares", "gpu0", "gpu1", {"component": "gpu0", "check": "copy_d2h", "words": 2, "first": 7}),
+        (
+            "burn_peer_miscompares",
+            "gpu0->gpu1",
+            "gpu1->gpu0",
+            {"component": "gpu0->gpu1", "check": "copy_p2p", "words": 2, "first": 7},
+        ),
+    ],
+)
+def test_data_that_arrives_changed_fails_and_no_waiver_excuses_it(
+    box: Machine, reading: str, where: str, named: str, wrong: dict[str, Any]
+) -> None:
+    box.change("gpu1", reading, 1.0, where)
+    box.wrong["gpu1"] = [wrong]
+    said = box.said()
+    assert said.outcome == "fail"
+    assert said.message.startswith(f"{reading} on {named}: measured 1")
+    assert note(said, reading, named)
+    assert excused(said, "together.burn", reading, named) == ["fail"]
+    assert [row["format"] for row in box.rows("gpu1")] == [wrong["check"]]
+
+
+# --- equal GPUs, equal results ---
+
+
+def test_a_gpu_that_comes_to_another_result_than_its_siblings_fails_by_name(box: Machine) -> None:
+    box.digest("gpu1", "f64", RIGHT, WRONG)
+    said = box.said()
+    assert said.outcome == "fail"
+    told = f"burn_digests_differ on gpu1: measured 1 (f64 {SHAPE}: result {WRONG}, 2 of 3 have {RIGHT}), limit <= 0"
+    assert said.message.startswith(told)
+    assert len(said.message.splitlines()) == 1
+    assert excused(said, "together.burn", "burn_digests_differ", "gpu1") == ["fail"]
+
+
+def test_siblings_with_another_library_are_an_error_and_no_pass(box: Machine) -> None:
+    box.libraries["gpu2"] = "cuBLAS 13.0"
+    said = box.said()
+    assert said.outcome == "error"
+    assert "ran with different libraries" in said.message
+    assert said.measured("burn_digests_differ") == {}
+
+
+# --- parts that failed ---
+
+
+def test_a_load_that_died_is_an_error_and_what_the_others_proved_stays(box: Machine) -> None:
+    box.died["gpu1"] = LoadFailed("the load burn ended with exit code 1", ())
+    said = box.said()
+    assert (said.outcome, said.message) == ("error", "gpu1: the load burn ended with exit code 1")
+    assert set(said.measured("burn_bf16")) == {"gpu0", "gpu2"}
+    assert said.measured("burn_digests_differ") == {"gpu0": 0.0, "gpu2": 0.0}
+    assert said.measured("burn_cpu_failures") == {"cpu": 0.0}
+    assert said.measured("burn_memory_errors") == {"memory": 0.0}
+
+
+def test_wrong_results_of_a_load_that_died_fail_the_machine_and_are_diagnosed(box: Machine) -> None:
+    box.died["gpu1"] = LoadFailed("the load burn was killed", (RING, {**RING, "iteration": 18}))
+    said = box.said()
+    assert said.outcome == "error"
+    assert said.measured("burn_bf16_miscompares") == {"gpu0": 0.0, "gpu1": 2.0, "gpu2": 0.0}
+    assert set(said.measured("burn_f64_miscompares")) == {"gpu0", "gpu2"}
+    assert note(said, "burn_bf16_miscompares", "gpu1")
+    assert len(box.rows("gpu1")) == 2
+    assert excused(said, "together.burn", "burn_bf16_miscompares", "gpu1") == ["fail"]
+
+
+def test_every_part_that_failed_is_named(box: Machine) -> None:
+    box.died = {"gpu0": LoadFailed("it died", ()), "gpu2": LoadFailed("it hung", ())}
+    box.processors = HostRun(trouble="stress-ng was ended by signal 9")
+    said = box.said()
+    assert said.message.splitlines() == ["gpu0: it died", "gpu2: it hung", "stress-ng was ended by signal 9"]
+
+
+# --- processors and RAM ---
+
+
+def test_a_processor_that_computes_wrong_beside_hot_gpus_fails(box: Machine) -> None:
+    box.processors = HostRun(BAD_CPU)
+    said = box.said()
+    assert said.outcome == "fail"
+    assert said.message.startswith("burn_cpu_failures on cpu: measured 1 (cpu: float80 error detected")
+    assert excused(said, "together.burn", "burn_cpu_failures", "cpu") == ["fail"]
+
+
+def test_ram_that_forgets_beside_hot_gpus_fails(box: Machine) -> None:
+    box.memory = HostRun(BAD_RAM)
+    said = box.said()
+    assert said.outcome == "fail"
+    assert said.message.startswith("burn_memory_errors on memory: measured 1 (wrong data: ")
+    assert said.measured("burn_memory_filled") == {}
+    assert ("burn_memory_filled", "memory") in said.skipped()
+    assert excused(said, "together.burn", "burn_memory_errors", "memory") == ["fail"]
+
+
+def test_a_program_that_is_not_installed_is_a_skip_with_its_cure(box: Machine) -> None:
+    box.memory = HostRun(missing="stressapptest is not installed: install it")
+    said = box.said()
+    assert said.skipped() == {("burn_memory_errors", "memory"), ("burn_memory_filled", "memory")}
+    assert {body.reason for body in said.written if isinstance(body, Skipped)} == {box.memory.missing}
+    assert said.measured("burn_cpu_failures") == {"cpu": 0.0}
+
+
+@pytest.mark.parametrize("part", ["processors", "memory"])
+def test_a_program_that_proved_nothing_is_an_error(box: Machine, part: str) -> None:
+    setattr(box, part, HostRun(trouble="it printed nothing"))
+    said = box.said()
+    assert (said.outcome, said.message) == ("error", "it printed nothing")
+    assert said.measured("burn_cpu_failures" if part == "processors" else "burn_memory_errors") == {}
+
+
+# --- the memory of the GPUs ---
+
+
+def test_healthy_memory_passes_and_its_tables_are_journalled(chips: Machine) -> None:
+    said = chips.memory_said()
+    assert (said.outcome, said.message) == ("pass", "")
+    assert said.measured("vram_tested") == dict.fromkeys(NAMES, 0.98)
+    assert [words[:2] for words in chips.written] == [(gpu, "vram_passes") for gpu in NAMES]
+
+
+@pytest.mark.parametrize(
+    ("reading", "value", "line"),
+    [
+        ("vram_tested", 0.89, "vram_tested on gpu1: measured 0.89, limit >= 0.9"),
+        ("vram_rate", 0.79, "vram_rate on gpu1: measured 0.79, limit >= 0.8"),
+        ("vram_miscompares", 1.0, "vram_miscompares on gpu1: measured 1, limit <= 0"),
+    ],
+)
+def test_memory_outside_a_limit_fails(chips: Machine, reading: str, value: float, line: str) -> None:
+    chips.change("gpu1", reading, value)
+    said = chips.memory_said()
+    assert said.outcome == "fail"
+    assert said.message.startswith(line)
+    assert len(said.message.splitlines()) == 1
+
+
+def test_wrong_words_are_told_with_what_they_look_like_and_no_waiver_excuses_them(chips: Machine) -> None:
+    word = {"address": 4096, "expected": "0" * 16, "got": f"{32:016x}", "xor": f"{32:016x}"}
+    chips.wrong["gpu1"] = [
+        {
+            "component": "gpu0", "check": "vram", "pattern": "march C-", "pass": 3, "words": 1, "bits": {"5": 1}, "xor_or": f"{32:016x}",
+            "xor_and": f"{32:016x}", "found_s": 100.0, "first": [word],
+        }
+    ]  # fmt: skip
+    chips.change("gpu1", "vram_miscompares", 1.0)
+    said = chips.memory_said()
+    assert said.outcome == "fail"
+    told = note(said, "vram_miscompares", "gpu1")
+    assert told is not None
+    assert "bit" in told
+    assert excused(said, "vram.patterns", "vram_miscompares", "gpu1") == ["fail"]
+
+
+def test_a_memory_test_that_died_is_an_error_and_the_others_stay(chips: Machine) -> None:
+    chips.died["gpu2"] = LoadFailed("the load vram ended with exit code 1", ({"component": "gpu0", "check": "vram"},))
+    said = chips.memory_said()
+    assert (said.outcome, said.message) == ("error", "gpu2: the load vram ended with exit code 1")
+    assert said.measured("vram_miscompares") == {"gpu0": 0.0, "gpu1": 0.0, "gpu2": 1.0}
+    assert set(said.measured("vram_rate")) == {"gpu0", "gpu1"}
+
+
+def test_what_is_measured_is_in_the_plan_by_class() -> None:
+    per: Mapping[str, set[str]] = {
+        name: {due.component for one in made().checks for due in one.due if due.measurement == name}
+        for name in (
+            "burn_f64",
+            "burn_f64_ratio",
+            "burn_digests_differ",
+            "burn_peer_copied",
+            "burn_cpu_failures",
+            "vram_rate",
+        )
+    }
+    pairs = {f"{a}->{b}" for a in NAMES for b in NAMES if a != b}
+    assert per == {
+        "burn_f64": {*NAMES}, "burn_f64_ratio": {*NAMES}, "burn_digests_differ": {*NAMES}, "burn_peer_copied": pairs,
+        "burn_cpu_failures": {"cpu"}, "vram_rate": {*NAMES},
+    }  # fmt: skip
