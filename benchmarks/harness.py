@@ -23,6 +23,7 @@ from acceptance import fixtures, journal
 from acceptance.judge.record import CheckStarted, SessionEnded, ToolRan
 
 RUNS = 5
+TOGETHER = "together.burn"
 
 
 def timed(argv: list[str]) -> float:
@@ -86,7 +87,9 @@ def main() -> int:
     ]
     checks = sum(isinstance(entry.body, CheckStarted) for entry in entries)
     ended = [entry.body for entry in entries if isinstance(entry.body, SessionEnded)]
-    busy = sum(load.seconds for load in loads)
+    # The programs of the burn run side by side: the longest of them is what the machine was busy with.
+    together = [load.seconds for load in loads if load.check == TOGETHER]
+    busy = sum(load.seconds for load in loads if load.check != TOGETHER) + max(together, default=0.0)
     print(
         f"harness cost          {wall - busy:.2f} s = {wall:.2f} s wall - {busy:.2f} s in {len(loads)} loads (aim: < 3 s)"
     )
