@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from acceptance import __version__
+from acceptance.reports.text import one_line
 
 USAGE, UNJUDGED = 2, 3
 TOOLS = (
@@ -36,7 +37,7 @@ class _Parser(argparse.ArgumentParser):
         super().__init__(**settings, allow_abbrev=False)
 
     def error(self, message: str) -> NoReturn:
-        self.exit(USAGE, f"rigproof: {' '.join(message.split())}: see `{self.prog} --help`\n")
+        self.exit(USAGE, f"rigproof: {one_line(message)}: see `{self.prog} --help`\n")
 
 
 def _path(text: str) -> Path:
@@ -166,8 +167,9 @@ def _streams() -> None:
 
 
 def _say(text: str) -> None:
+    # Errors quote what they found: a key of a machine file, the name of a folder, a tool's last words.
     with contextlib.suppress(OSError):  # standard error is gone as well: the exit code still tells
-        sys.stderr.write(f"rigproof: {' '.join(text.split())}\n")
+        sys.stderr.write(f"rigproof: {one_line(text, 10_000)}\n")
         sys.stderr.flush()
 
 

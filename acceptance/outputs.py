@@ -6,20 +6,21 @@ import contextlib
 import os
 from pathlib import Path
 
-import msgspec
-
 from acceptance import journal
 from acceptance.judge.record import Observed
 from acceptance.judge.verdict import Verdict, fold
-from acceptance.reports import html, junit, verdict_json
+from acceptance.reports import html, junit, plain_json, verdict_json
 
 VERDICT = "verdict.json"
 JUNIT = "junit.xml"
 PAGE = "report.html"
 
 
-def put(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all. Raises JournalError when the disk does not take it."""
+def put(path: Path, content: bytes, then: str | None = None) -> None:
+    """Write a file whole or not at all. Raises JournalError when the disk does not take it.
+
+    `then` is what to do when there is room again; for the views of a journal that is to write them once more.
+    """
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with contextlib.suppress(FileNotFoundError):
@@ -30,9 +31,8 @@ def put(path: Path, content: bytes) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             draft.unlink()
-        raise journal.JournalError(
-            f"{path}: cannot be written ({error.strerror}): make room, then run `rigproof report {path.parent}`"
-        ) from error
+        cure = then or f"run `rigproof report {path.parent}`"
+        raise journal.JournalError(f"{path}: cannot be written ({error.strerror}): make room, then {cure}") from error
 
 
 def judge(run_dir: Path) -> Verdict:
@@ -54,7 +54,7 @@ def write(run_dir: Path) -> Verdict:
 def write_unreadable(run_dir: Path, reason: str) -> None:
     """The verdict of a run whose journal holds no plan."""
     content = {"verdict": "UNJUDGED", "run_id": run_dir.name, "unjudged": [{"check": "run", "text": reason}]}
-    put(run_dir / VERDICT, msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n")
+    put(run_dir / VERDICT, plain_json.render(content))
 
 
 def unlink_latest(out: Path) -> None:

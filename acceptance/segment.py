@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import msgspec
 
@@ -51,6 +51,24 @@ class Line(msgspec.Struct, frozen=True):
     boot_s: float
     utc: str
     body: Body
+
+
+def _known(value: Any) -> Any:
+    """Plain data in which every text can be written as UTF-8."""
+    if isinstance(value, str):
+        return value.encode("utf-8", errors="replace").decode("utf-8")
+    if isinstance(value, dict):
+        return {_known(key): _known(one) for key, one in value.items()}
+    return [_known(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def encoded(value: object) -> bytes:
+    """A value as JSON. A byte that is no UTF-8 (the kernel takes one in the name of a network link) becomes a question mark: a record
+    with that is worth more than none."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return msgspec.json.encode(_known(msgspec.to_builtins(value)))
 
 
 def _numbers(body: Body) -> Iterator[tuple[str, float]]:
@@ -125,7 +143,7 @@ class Writer:
             if not math.isfinite(value):
                 raise ValueError(f"{name} is {value}: JSON has no such number")
         boot_s, utc = clock.boot_s(), clock.utc()
-        self._put(lambda seq: msgspec.json.encode(Line(seq, boot_s, utc, body)), sync=not isinstance(body, _LAZY))
+        self._put(lambda seq: encoded(Line(seq, boot_s, utc, body)), sync=not isinstance(body, _LAZY))
 
     def sync(self) -> None:
         """Bring everything written so far to the disk."""

@@ -10,8 +10,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import msgspec
-
 from acceptance import (
     command,
     fixtures,
@@ -23,6 +21,7 @@ from acceptance import (
     preparation,
     profile,
     selection,
+    stopping,
     supervisor,
     unfinished,
 )
@@ -33,7 +32,8 @@ from acceptance.judge.verdict import Verdict
 from acceptance.observe import draft, kernel_log, sysfs
 from acceptance.observe import inventory as observed
 from acceptance.preparation import Options
-from acceptance.reports import terminal
+from acceptance.reports import plain_json, terminal
+from acceptance.reports.text import one_line
 from acceptance.tools import (
     bandwidth_test,
     device_query,
@@ -67,7 +67,7 @@ USER_ERRORS = (
 )
 # rigproof or the machine got in the way: exit code 3, and the machine stays unjudged.
 TROUBLE: tuple[type[BaseException], ...] = (
-    supervisor.Stopped,
+    stopping.Stopped,
     command.CommandError,
     journal.JournalError,
     verdict.UnreadableRun,
@@ -106,7 +106,7 @@ def accept(given: argparse.Namespace) -> int:
     options = _options(given)
     screen = terminal.Terminal.on_stdout()
     hidden = selection.refuse_outside(options.gpus, os.environ)
-    with supervisor.interruptible(), lock.MachineLock(options.root) as held:
+    with stopping.interruptible(), lock.MachineLock(options.root) as held:
         supervisor.usable(options.out)
         # What an earlier run left behind goes first: it would hold memory, or an old verdict under the name of the newest.
         for sentence in unfinished.close_all(options.out, held.last_run(), options.root):
@@ -124,7 +124,7 @@ def accept(given: argparse.Namespace) -> int:
                 screen.say(line, "bold yellow")
         if prepared.machine is None:
             drafted = run_dir / "machine.toml"
-            outputs.put(drafted, draft.render(prepared.inventory).encode("utf-8"))
+            outputs.put(drafted, draft.render(prepared.inventory).encode("utf-8"), then="start again")
             screen.say("no machine file was given: one was drafted from what was found, to be corrected by hand:")
             screen.path(str(drafted))
         screen.start(prepared.plan)
@@ -164,12 +164,11 @@ def inventory(given: argparse.Namespace) -> int:
     """Show the observed machine, or draft a machine file from it."""
     found = observed.observe()
     if given.write is None:
-        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n")
+        sys.stdout.buffer.write(plain_json.render(found, sys.stdout.encoding))
     else:
         draft.write(found, given.write)
-        sys.stdout.write(
-            f"{given.write}: drafted from what was found; correct it by hand, then run `rigproof accept --machine {given.write}`\n"
-        )
+        told = "drafted from what was found; correct it by hand, then run"
+        sys.stdout.write(f"{one_line(f'{given.write}: {told} `rigproof accept --machine {given.write}`', 10_000)}\n")
     return 0
 
 
@@ -208,7 +207,7 @@ def read(given: argparse.Namespace) -> int:
         output = replace(READERS[given.tool](_text(data)), tool=given.tool)
     except UnreadableOutput as error:
         output = ToolOutput(given.tool, "error", str(error))
-    sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(output.to_json_object()), indent=2) + b"\n")
+    sys.stdout.buffer.write(plain_json.render(output.to_json_object(), sys.stdout.encoding))
     return _EXIT[output.outcome]
 
 

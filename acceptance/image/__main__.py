@@ -10,10 +10,12 @@ from pathlib import Path
 from acceptance import command
 from acceptance.deadline import Deadline
 from acceptance.image import ImageError, build, inputs, recipe
+from acceptance.reports.text import clean, one_line
 
 
 def _say(line: str) -> None:
-    print(f"rigproof: {line}", file=sys.stderr, flush=True)
+    # What the engine and the build's own programs print is quoted here. Its columns stay.
+    print(f"rigproof: {clean(line).expandtabs()}", file=sys.stderr, flush=True)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -56,7 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
         f"{'built in ' + format(image.seconds, '.0f') + ' s' if image.built else 'the image is here'}: {image.tag} ({image.id})"
     )
     for key, value in image.provenance().items():
-        print(f"{key}={value}")
+        print(one_line(f"{key}={value}"))
     return 0
 
 

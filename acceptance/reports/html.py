@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -35,6 +36,7 @@ def harmless(value: object) -> object:
     return one_line(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
+@functools.cache  # reading the template takes longer than filling it in
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("acceptance.reports"),

@@ -3,17 +3,22 @@
 Readers: Jenkins, GitLab (which counts only the first of two equal names, so a testcase is named by its whole id) and the usual GitHub
 actions. Numbers are properties of their testcase, which Jenkins' xunit schema does not know and its junit plugin and test databases
 read; provenance is properties of the suite.
+
+Text from outside is data here too: no name is longer than CI stores, no two testcases have the same, and only `_attachment` writes
+the words at which CI fetches a file. A line is cut at 2,000 characters, so that a tool's megabytes add some tens of kilobytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestSuite
 from junitparser.xunit2 import TestCase
 
 from acceptance.journal import Journal
-from acceptance.judge.judgement import Judged
+from acceptance.judge.judgement import Finding, Judged
 from acceptance.judge.measurement import number
 from acceptance.judge.record import RunStarted, ToolRan
 from acceptance.judge.verdict import CheckResult, Verdict
@@ -21,24 +26,48 @@ from acceptance.reports import summary
 from acceptance.reports.text import one_line
 
 RUN = "the whole run"
+NAME = 200  # characters of a name; GitLab and test databases hold 255, and what was cut is said within them
+_UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
+_ATTACHMENT = "[[ATTACHMENT|"
+
+
+def _line(text: str) -> str:
+    """One line of text from outside, in which CI sees no request to attach a file of the machine it runs on."""
+    return one_line(text).replace(_ATTACHMENT, "[ [ATTACHMENT|")
+
+
+def _name(text: str) -> str:
+    return one_line(text, NAME)
+
+
+def _names(ids: Sequence[str]) -> Iterator[str]:
+    """A name for each testcase: its check's id, and a number where that, made harmless, is the name of another."""
+    taken = {RUN}
+    for text in ids:
+        name = own = _name(text)
+        number_ = 2
+        while name in taken:
+            name, number_ = f"{own} ({number_})", number_ + 1
+        taken.add(name)
+        yield name
 
 
 def render(verdict: Verdict, found: Journal) -> bytes:
     """The file's content."""
     suite = TestSuite("rigproof")
     started = next((entry for entry in found.entries if isinstance(entry.body, RunStarted)), None)
-    if started:
-        suite.timestamp = started.utc.rstrip("Z").partition(".")[0]
+    if started and (utc := _UTC.match(started.utc)):
+        suite.timestamp = utc[0]
     if host := verdict.provenance.get("host"):
-        suite.hostname = one_line(host)
+        suite.hostname = _name(host)
     for name, value in _provenance(verdict):
-        suite.add_property(name, one_line(value))
-    for check in verdict.checks:
-        suite.add_testcase(_case(check, found))
+        suite.add_property(_name(name), _line(value))
+    for name, check in zip(_names([check.id for check in verdict.checks]), verdict.checks, strict=True):
+        suite.add_testcase(_case(name, check, found))
     troubles = [finding for finding in verdict.findings if finding.kind in ("fail", "error")]
     if troubles:
         case = TestCase(RUN, classname="rigproof.run", time=0.0)
-        told = "\n".join(summary.told(troubles))
+        told = _told(troubles)
         kind = Failure if any(finding.kind == "fail" for finding in troubles) else Error
         case.result = [_result(kind, told, "run")]
         suite.add_testcase(case)
@@ -65,15 +94,15 @@ def _provenance(verdict: Verdict) -> Iterator[tuple[str, str]]:
         yield f"stale_waiver_{index}", waiver
 
 
-def _case(check: CheckResult, found: Journal) -> TestCase:
+def _case(name: str, check: CheckResult, found: Journal) -> TestCase:
     subject = check.id.partition(".")[0]
-    case = TestCase(one_line(check.id), classname=f"rigproof.{one_line(subject)}", time=_seconds(check.seconds))
+    case = TestCase(name, classname=f"rigproof.{_name(subject)}", time=_seconds(check.seconds))
     for judged in check.judged:
         for key, value in _numbers(judged):
-            case.add_property(one_line(key), one_line(value))
+            case.add_property(_name(key), _line(value))
     told = [finding for finding in check.findings if finding.kind == check.outcome]
     waived = [finding for finding in check.findings if finding.kind == "waived"] if check.outcome == "skip" else []
-    text = "\n".join(summary.told(told or waived))
+    text = _told(told or waived)
     if check.outcome == "fail":
         case.result = [_result(Failure, text, "limit")]
     elif check.outcome == "error":
@@ -82,6 +111,10 @@ def _case(check: CheckResult, found: Journal) -> TestCase:
         case.result = [_result(Skipped, text, "waived" if waived and not told else "skipped")]
     case.system_out = "\n".join(_lines(check, found))
     return case
+
+
+def _told(findings: Sequence[Finding]) -> str:
+    return "\n".join(map(_line, summary.told(findings)))
 
 
 def _seconds(seconds: float) -> float:
@@ -97,7 +130,8 @@ def _result(kind: type[Failure] | type[Error] | type[Skipped], text: str, type_:
 
 def _numbers(judged: Judged) -> Iterator[tuple[str, str]]:
     """`cpu_gemm_f64[cpu]` and its unit, limits and basis, each a property of its own, as Jenkins and test databases read them."""
-    key = f"{judged.due.measurement}[{judged.due.component}]"
+    # Cut before what is added, so that a value and its unit keep names of their own.
+    key = one_line(f"{judged.due.measurement}[{judged.due.component}]", NAME - 30)
     if judged.value is not None:
         yield key, repr(judged.value).removesuffix(".0")
     yield f"{key}.unit", judged.due.unit
@@ -113,17 +147,24 @@ def _numbers(judged: Judged) -> Iterator[tuple[str, str]]:
 
 
 def _lines(check: CheckResult, found: Journal) -> Iterator[str]:
-    yield one_line(check.title)
+    yield _line(check.title)
     for judged in check.judged:
         about = f"{judged.due.measurement} on {judged.due.component}: {summary.value_text(judged)}"
-        yield one_line(f"{about}, {'limit ' if judged.due.limit else ''}{summary.limit_text(judged)}")
+        yield _line(f"{about}, {'limit ' if judged.due.limit else ''}{summary.limit_text(judged)}")
     for finding in check.findings:
-        yield f"{finding.kind}: {one_line(finding.text)}"
+        yield f"{finding.kind}: {_line(finding.text)}"
         if finding.kind != check.outcome:  # what made the outcome is told whole in the result beside this
-            yield from summary.details(finding)
+            yield from map(_line, summary.details(finding))
     for entry in found.entries:
         body = entry.body
         if isinstance(body, ToolRan) and body.check == check.id:
-            yield one_line(f"ran {' '.join(body.argv)} (exit {body.returncode}, {body.seconds:.1f} s)")
+            yield _line(f"ran {' '.join(body.argv)} (exit {body.returncode}, {body.seconds:.1f} s)")
             if body.log:
-                yield one_line(f"[[ATTACHMENT|{found.run_dir / body.log}]]")
+                yield from _attachment(found.run_dir, body.log)
+
+
+def _attachment(run_dir: Path, log: str) -> Iterator[str]:
+    """Ask CI to attach a log. Sessions write the names: none may lead out of the run's folder, or be another than it looks."""
+    path, inside = f"{run_dir / log}", Path(log)
+    if one_line(path) == path and "]]" not in path and not inside.is_absolute() and ".." not in inside.parts:
+        yield f"{_ATTACHMENT}{path}]]"

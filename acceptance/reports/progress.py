@@ -9,7 +9,9 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from acceptance.judge.plan import Plan
-from acceptance.reports.text import duration
+from acceptance.reports.text import duration, one_line
+
+_WIDTH = 60  # columns for the name of what is running: the line is drawn over, so it must stay one line
 
 
 class Remaining:
@@ -64,11 +66,15 @@ class Live(Progress):
             redirect_stdout=False,
             redirect_stderr=False,
         )
-        self.add_task(remaining.check, total=plan.eta_s(), left=remaining.left())
+        self.add_task(self._name(), total=plan.eta_s(), left=remaining.left())
+
+    def _name(self) -> str:
+        """What is running. A session's journal says it, and rich would send its escape sequences on to the terminal."""
+        return one_line(self._remaining.check, _WIDTH)
 
     def get_renderables(self) -> Iterable[RenderableType]:
         """What is drawn; asked for at each refresh."""
         if self.task_ids:
             now = self._remaining
-            self.update(self.task_ids[0], description=now.check, completed=now.done_s(), left=now.left())
+            self.update(self.task_ids[0], description=self._name(), completed=now.done_s(), left=now.left())
         return super().get_renderables()

@@ -14,6 +14,7 @@ from acceptance.judge.verdict import Verdict
 from acceptance.reports.text import counted, one_line
 
 MOST_NAMES = 3
+MOST_NOTES = 50  # lines of a finding's note: more than any machine needs, and no flood
 
 
 def closing_line(verdict: Verdict) -> str:
@@ -56,8 +57,11 @@ def not_judged(verdict: Verdict) -> str | None:
 
 
 def notes(finding: Finding) -> tuple[str, ...]:
-    """What was looked at, a line each, where it takes more than the finding's own line."""
-    return tuple(one_line(part) for part in (finding.note or "").splitlines())
+    """What was looked at, a line each, where it takes more than the finding's own line. How many lines were left out is said."""
+    lines = (finding.note or "").splitlines()
+    rest = len(lines) - MOST_NOTES
+    left_out = [f"... ({counted(rest, 'more line')})"] if rest > 0 else []
+    return (*(one_line(part) for part in lines[:MOST_NOTES]), *left_out)
 
 
 def advice(finding: Finding) -> tuple[tuple[str, str], ...]:

@@ -23,6 +23,7 @@ _STYLE: dict[str, str] = {"pass": "green", "fail": "bold red", "error": "yellow"
 _VERDICT = {"PASS": "bold green", "FAIL": "bold red", "UNJUDGED": "bold yellow"}
 _HANG = 4  # columns by which the second line of a sentence is set in
 _SOURCES = {"kernel-log": "kernel", "nvml": "NVML"}  # who told of an event, for people
+_MOST_LINES = 2_000  # of a table: more than any machine has GPUs and network cards
 _NARROW = 24  # below this many columns nothing can be laid out: lines break where the terminal breaks them
 
 _BLOCK: tuple[tuple[str, str, tuple[Kind, ...]], ...] = (
@@ -91,8 +92,11 @@ class Terminal:
 
     def table(self, text: str) -> None:
         """Lines that were laid out already, as they are."""
-        for line in text.splitlines():
-            self._print(Text(clean(line)))
+        lines = text.splitlines()
+        for line in lines[:_MOST_LINES]:
+            self._print(Text(clean(line).replace("\t", " ")))  # no column of ours is set with tabs
+        if len(lines) > _MOST_LINES:
+            self.say(f"... ({counted(len(lines) - _MOST_LINES, 'more line')})")
 
     def _print(self, line: Text) -> None:
         self._console.print(line, soft_wrap=True)

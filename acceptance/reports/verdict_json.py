@@ -9,6 +9,7 @@ import msgspec
 from acceptance.journal import Journal
 from acceptance.judge.judgement import Finding
 from acceptance.judge.verdict import Verdict
+from acceptance.reports import plain_json
 
 SCHEMA = 1
 
@@ -67,4 +68,4 @@ def render(verdict: Verdict, found: Journal) -> bytes:
         ],
         "provenance": verdict.provenance,
     }
-    return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
+    return plain_json.render(content)

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from rich.console import Console
 from test_junit import HOSTILE
 
+from acceptance.judge.judgement import Finding
 from acceptance.judge.limits import NO_ARCHITECTURE, NO_SHEET
 from acceptance.judge.record import Body, CheckEnded, CheckStarted, Event, Measured, Skipped
 from acceptance.judge.verdict import Verdict, fold
@@ -100,6 +101,20 @@ def test_the_plan_is_told_before_anything_is_heated() -> None:
     terminal.plan(journals.plan(gaps=["gpu7: nothing loads it"]), "a minute", details=False)
     assert "plan: 1 check, 1 measurement, about 1 s\n" in out.getvalue()
     assert "gap: gpu7: nothing loads it" in out.getvalue()
+
+
+def test_a_table_is_shown_as_it_is_and_not_without_end() -> None:
+    terminal, out = piped()
+    terminal.table("a  b\n\x1b[2Jc\td\n")
+    assert out.getvalue() == "a  b\nc d\n"
+    terminal, out = piped()
+    terminal.table("row\n" * 2_003)
+    assert out.getvalue() == "row\n" * 2_000 + "... (3 more lines)\n"
+
+
+def test_a_note_without_end_is_cut_and_said() -> None:
+    finding = Finding("fail", "gpu.present", "text", note="line\n" * 52)
+    assert summary.notes(finding) == (*["line"] * 50, "... (2 more lines)")
 
 
 def told(*bodies: Body) -> str:

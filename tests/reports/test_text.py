@@ -18,6 +18,9 @@ from acceptance.reports.text import clean, counted, duration, one_line
         ("\x9b31m", "\ufffd31m"),
         ("exe\u202egpj.", "exe\ufffdgpj."),
         ("\ud800", "\ufffd"),
+        ("gpu\u200b0 \ufeffx\u00ad\u200fy \U000e0041", "gpu\ufffd0 \ufffdx\ufffd\ufffdy \ufffd"),
+        ("\u0645\u06cc\u200c\u062e", "\u0645\u06cc\u200c\u062e"),
+        ("a\x85b\u2028c\u2029d", "a b c d"),
         ("tab\there", "tab here"),
         ("]]> <b> & \U0001d558", "]]> <b> & \U0001d558"),
     ],
@@ -30,6 +33,11 @@ def test_a_flood_is_cut_and_said() -> None:
     assert one_line("x" * 3_000) == "x" * 2_000 + "... (1000 more characters)"
     assert len(clean("\x1b[0m" * 10**7)) < 100
     assert clean("y" * 10**7, 10) == "y" * 10 + f"... ({10**7 - 10} more characters)"
+
+
+def test_what_stands_behind_a_flood_of_sequences_is_not_hidden_unsaid() -> None:
+    text = "\x1b[0m" * 30_000 + "FAULTY"
+    assert one_line(text) == f"... ({len(text) - 2_000} more characters)"
 
 
 @given(st.text(st.characters() | st.sampled_from("\x1b[]\x07\x00\r\n\u202e")))

@@ -1,0 +1,223 @@
+"""Text that means harm, and the means to put it into every place of a run that holds text from outside.
+
+The places are found from the types of the records, so that a field that is added tomorrow is attacked tomorrow.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+import samples
+from hypothesis import strategies as st
+from msgspec import inspect
+
+from acceptance.judge.record import Body, Event, Measured, Note, Observed, RunClosed, Sample, SessionEnded, Table
+
+# What each is to do to whom: a terminal (colour, title, clipboard, link, cursor, 8-bit controls), a reader's eyes (direction, invisible
+# letters), XML, HTML, a template, rich's markup, a format string, the line structure of a journal, CI's attachments.
+FRAGMENTS = (
+    "\x1b[31m", "\x1b[2J\x1b[H", "\x1b]0;title\x07", "\x1b]8;;http://evil\x1b\\link\x1b]8;;\x1b\\", "\x1b]52;c;ZXZpbA==\x07",
+    "\x1bP1$r0m\x1b\\", "\x1b_apc\x1b\\", "\x1bc", "\x1b(0", "\x1b[", "\x1b", "\x9b31m", "\x9d0;title\x9c", "\x90dcs\x9c", "\x85",
+    "\x00", "\x07\x08\x0b\x0c\x0e\x1f\x7f", "\r", "\r\n", "\n", "\t", "\u2028", "\u2029",
+    "\u202eexe", "\u2066\u2069", "\u200e\u200f\u061c", "\u200b\u2060\ufeff", "\u00ad", "\U000e0041\U000e007f", "\ufff9",
+    "\ud800", "\udcff", "\udfff\ud83d", "\ufffe\uffff", "\ufdd0", "\U0001fffe", "\U0001d558\U0001f525", "e\u0301\u0337", "\uff21",
+    "]]>", "<![CDATA[", "<!--", "-->", "<?xml ?>", "&amp;&#0;&#x1b;&lol;", "<script>alert(1)</script>", "</style></title>",
+    '"><img src=x onerror=alert(1)>', "' onmouseover='x", "javascript:alert(1)", "<a href=http://evil>", "</testcase><testcase name='x'/>",
+    "{{ 7*7 }}", "{% raw %}", "{0.__class__}", "%s%n%(x)s", "[bold red]x[/]", "[link=http://evil]x[/link]", "[/]", ":fire:",
+    "[[ATTACHMENT|/etc/passwd]]", "::error::x", "\\", "\\n", "'", '"', "`", "  ", "*", "[!a]", "../../etc/passwd",
+)  # fmt: skip
+EVERYTHING = "".join(FRAGMENTS)
+ATTACKS = int(os.environ.get("RIGPROOF_ATTACKS", "1"))
+FLOODS = {
+    "letters": "x" * 3_000_000,
+    "lines": "a\n" * 1_500_000,
+    "escapes": "\x1b[0m" * 750_000,
+    "hidden": "\u200b" * 3_000_000,
+    "marks": '"<&' * 1_000_000,
+}
+# Marks each hostile text, so that it is never empty and never a part of anything else by chance.
+MARK = "attack"
+
+# Nothing of this may reach a reader: control characters but the line end, marks of direction, letters that nobody sees.
+HARMFUL = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff\U000e0000-\U000e007f]"
+)
+
+Change = Callable[[str, str], str]
+
+
+def twin(text: str) -> str:
+    """A harmless text of as many lines: what it does to a report, the hostile one must do too, and nothing else."""
+    return "\n".join("plain" if line.strip() else "" for line in text.splitlines())
+
+
+fragments = st.sampled_from(FRAGMENTS)
+texts = st.lists(fragments | st.text(st.characters(exclude_categories=[]), max_size=8), min_size=1, max_size=12).map(
+    "".join
+)
+
+
+# --- the places ---
+
+_OWN = {"observed.inventory"}  # a mapping whose keys are our own words
+
+
+def _member(kind: inspect.UnionType, value: object) -> inspect.Type:
+    """That member of a union which the value is of."""
+    if isinstance(value, dict) and "record" in value:
+        return next(one for one in kind.types if isinstance(one, inspect.StructType) and one.tag == value["record"])
+    wanted: tuple[type[inspect.Type], ...] = {
+        str: (inspect.StrType, inspect.LiteralType),
+        int: (inspect.IntType,),
+        float: (inspect.FloatType,),
+        dict: (inspect.DictType, inspect.StructType, inspect.DataclassType),
+    }.get(type(value), (inspect.NoneType,))
+    return next((one for one in kind.types if isinstance(one, wanted)), inspect.NoneType())
+
+
+def _swapped(value: Any, kind: inspect.Type, place: str, change: Change) -> Any:
+    if isinstance(kind, inspect.UnionType):
+        kind = _member(kind, value)
+    if isinstance(kind, inspect.LiteralType):
+        return value
+    if isinstance(kind, inspect.StrType):
+        return change(place, value)
+    if isinstance(kind, inspect.StructType | inspect.DataclassType):
+        types = {field.encode_name: field.type for field in kind.fields}
+        return {
+            name: _swapped(one, types[name], f"{place}.{name}", change) if name in types else one
+            for name, one in value.items()
+        }
+    if isinstance(kind, inspect.VarTupleType):
+        return [_swapped(one, kind.item_type, f"{place}[]", change) for one in value]
+    if isinstance(kind, inspect.DictType) and place not in _OWN:
+        return {
+            change(f"{place}.key", key): _swapped(one, kind.value_type, f"{place}.value", change)
+            for key, one in value.items()
+        }
+    return _anything(value, place, change)
+
+
+def _anything(value: Any, place: str, change: Change) -> Any:
+    """Of what no type is known every text is one from outside, and no key is."""
+    if isinstance(value, str):
+        return change(place, value)
+    if isinstance(value, dict):
+        return {key: _anything(one, f"{place}.{key}", change) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_anything(one, f"{place}[]", change) for one in value]
+    return value
+
+
+def changed(bodies: Sequence[Body], change: Change) -> list[Body]:
+    """The records with every text from outside put through `change`, which gets its place and the text.
+
+    Raises msgspec.ValidationError for what no record can hold.
+    """
+    kind = inspect.type_info(Body)
+    plain = [msgspec.to_builtins(body) for body in bodies]
+    swapped = [_swapped(one, kind, one["record"], change) for one in plain]
+    return [msgspec.convert(one, Body) for one in swapped]  # type: ignore[arg-type]  # a union is a type to msgspec
+
+
+def attacked(bodies: Sequence[Body], text: str, place: str | None = None) -> list[Body]:
+    """The records with the text in that place of each, or in every place that can hold it. What was equal stays equal: names still meet."""
+
+    def change(where: str, old: str) -> str:
+        return f"{text}{MARK}{old}" if where == place or (place is None and where not in _APART) else old
+
+    return changed(bodies, change)
+
+
+def places(bodies: Sequence[Body]) -> list[str]:
+    """Every place of these records that holds a text."""
+    found: dict[str, None] = {}
+
+    def note(place: str, text: str) -> str:
+        found[place] = None
+        return text
+
+    changed(bodies, note)
+    return list(found)
+
+
+def places_by_type() -> set[str]:
+    """Every place that any record can have."""
+
+    def walk(kind: inspect.Type, place: str) -> Iterator[str]:
+        if isinstance(kind, inspect.StrType):
+            yield place
+        elif isinstance(kind, inspect.UnionType):
+            for one in kind.types:
+                yield from walk(one, place)
+        elif isinstance(kind, inspect.StructType | inspect.DataclassType):
+            place = place or str(getattr(kind, "tag", ""))
+            for field in kind.fields:
+                yield from walk(field.type, f"{place}.{field.encode_name}")
+        elif isinstance(kind, inspect.VarTupleType):
+            yield from walk(kind.item_type, f"{place}[]")
+        elif isinstance(kind, inspect.DictType) and place not in _OWN:
+            yield f"{place}.key"
+            yield from walk(kind.value_type, f"{place}.value")
+
+    return set(walk(inspect.type_info(Body), ""))
+
+
+# --- a run with something in every place ---
+
+
+def _inventory() -> dict[str, Any]:
+    """The machine of the samples, with every name told."""
+    found = dict(samples.INVENTORY)
+    found["disks"] = [{**disk, "model": "a model"} for disk in found["disks"]]
+    found["board"] = {key: value or "told" for key, value in found["board"].items()}
+    found["pci"] = [{**function, "driver": "nvidia"} for function in found["pci"]]
+    return found
+
+
+def run() -> list[Body]:
+    """The run with every outcome, and beside it a record for every place that it leaves empty."""
+    bodies = samples.mixed_bodies()
+    start, *rest = bodies
+    plan = msgspec.structs.replace(
+        start.plan,  # type: ignore[union-attr]  # it is the beginning of the run
+        loads_s={"cpu": 4.0},
+        not_tested=("what nobody offers",),
+        gaps=("gpu7: no check of this plan loads it",),
+        gpus=("gpu0",),
+    )
+    check = "memory.bandwidth"
+    more: list[Body] = [
+        Observed(_inventory(), (("", "gpu0"), ("gpu0", "X"))),
+        Table(check, "memory", "rates_by_size", ("size", "format"), ((1.0, "fast"), ("large", 2.0))),
+        Measured(check, "extra", "memory", "count", 1.0, serial="SN2", note="seen"),
+        Event(
+            "mce", "error", "said", "meaning", "action", code="bank 4", component="cpu", source="load", hardware=False
+        ),
+        Event("aer", "warning", "said so", "a corrected error", "look", component="gpu0", source="kernel-log"),
+        Sample({"power_w": 1.0}, low={"power_w": 1.0}, high={"power_w": 1.0}, component="gpu0"),
+        Note("a word that keeps the run from passing", trouble=True),
+    ]
+    closed = RunClosed(check, True, {"power_w": 1.0}, "closed by a later start")
+    told = [
+        msgspec.structs.replace(body, container="0123abcd") if isinstance(body, SessionEnded) else body for body in rest
+    ]
+    return [msgspec.structs.replace(start, plan=plan, injected="bf16"), *more, *told, closed]
+
+
+PLACES = tuple(places(run()))
+# A unit is one of a closed set, a bound has no text: no record with another one can be read.
+REFUSED = frozenset(place for place in PLACES if place.endswith(".limit.unit"))
+FREE = tuple(place for place in PLACES if place not in REFUSED)
+# A waiver's component is a pattern: with `*` or `[` in it, it would cover another component than its twin. It is attacked alone.
+_APART = REFUSED | {"run-started.plan.waivers[].component"}
+
+
+def attack(text: str, place: str | None = None) -> list[Body]:
+    """That run with the text in one place, or in all of them that can hold it."""
+    return attacked(run(), text, place)

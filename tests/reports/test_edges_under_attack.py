@@ -1,0 +1,163 @@
+"""The journal with hostile text in it, and in reports what stands around its records: times, names of segments and logs, JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import hostile
+import jenkins_schema
+import journals
+import msgspec
+import pytest
+import runs
+import samples
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from acceptance import journal, outputs, segment
+from acceptance.judge.verdict import fold
+from acceptance.reports import html, junit, plain_json, verdict_json
+
+RECORDED = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs/1xh200-host-smoke"
+many = settings(
+    max_examples=20 * hostile.ATTACKS,
+    deadline=None,
+    derandomize=hostile.ATTACKS == 1,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+def assert_harmless(text: str) -> None:
+    assert not hostile.HARMFUL.search(text)
+
+
+# --- the journal ---
+
+
+@many
+@given(hostile.texts)
+def test_a_journal_gives_back_what_was_written_one_line_a_record(
+    tmp_path_factory: pytest.TempPathFactory, text: str
+) -> None:
+    folder = tmp_path_factory.mktemp("run")
+    text = text.encode("utf-8", errors="replace").decode("utf-8")
+    bodies = hostile.attack(text)
+    path = runs.write_segment(folder / "journal.jsonl", bodies, runs.machine_root(folder / "root"))
+    assert path.read_bytes().count(b"\n") == len(bodies) + 1
+    assert [entry.body for entry in journal.read(folder).entries] == bodies
+
+
+def test_a_byte_that_is_no_utf_8_costs_no_record(tmp_path: Path) -> None:
+    """The kernel takes any byte in the name of a network link, and Python hands it on as half of a pair."""
+    path = runs.write_segment(
+        tmp_path / "journal.jsonl", hostile.attack("eth\udcff"), runs.machine_root(tmp_path / "root")
+    )
+    entries = journal.read(tmp_path).entries
+    assert [entry.body for entry in entries] == hostile.attack("eth?")
+    assert "\\udcff" not in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("text", hostile.FLOODS.values(), ids=hostile.FLOODS)
+def test_megabytes_are_journalled_whole(text: str, tmp_path: Path) -> None:
+    bodies = hostile.attack(text, "tool-ran.argv[]")
+    runs.write_segment(tmp_path / "journal.jsonl", bodies, runs.machine_root(tmp_path / "root"))
+    assert [entry.body for entry in journal.read(tmp_path).entries] == bodies
+
+
+# --- reports of what stands around the records ---
+
+
+def test_a_time_that_is_none_is_left_out_of_junit() -> None:
+    found = samples.journal(hostile.run())
+    for utc in (hostile.EVERYTHING, "", "2026-01-01"):
+        changed = dataclasses.replace(
+            found, entries=tuple(msgspec.structs.replace(one, utc=utc) for one in found.entries)
+        )
+        data = junit.render(fold(changed.entries), changed)
+        assert jenkins_schema.faults(data) == []
+        assert b"timestamp" not in data
+
+
+def test_a_torn_segment_of_a_hostile_name_is_told_harmlessly(tmp_path: Path) -> None:
+    root = runs.machine_root(tmp_path / "root")
+    folder = tmp_path / "run"
+    runs.write_segment(folder / "journal.jsonl", hostile.run(), root)
+    for name in ("\x1b[2J\u202e", "\udcff\x9b31m"):
+        (folder / f"journal-{name}.jsonl").write_bytes(b'{"half\x1b[31m')
+    outputs.write(folder)
+    for name in (outputs.JUNIT, outputs.PAGE, outputs.VERDICT):
+        assert_harmless((folder / name).read_text(encoding="utf-8"))
+    assert sum("half" in note for note in json.loads((folder / outputs.VERDICT).read_bytes())["notes"]) == 2
+
+
+@pytest.mark.parametrize(
+    "log", ["/etc/passwd", "../../etc/passwd", "logs/../../x", "logs/a]]", "logs/\x1b[31m", "logs/a  b", "logs/a\nb"]
+)
+def test_no_log_outside_the_run_is_attached(log: str) -> None:
+    def change(place: str, old: str) -> str:
+        return log if place == "tool-ran.log" else old
+
+    found = samples.journal(hostile.changed(hostile.run(), change))
+    assert b"ATTACHMENT" not in junit.render(fold(found.entries), found)
+
+
+def test_two_checks_whose_names_look_alike_keep_two_testcases() -> None:
+    made = journals.plan(
+        *(
+            journals.check(name)
+            for name in ("a.b\x1b[31m", "a.b\x1b[32m", "the whole run", "x" * 300 + "1", "x" * 300 + "2")
+        )
+    )
+    found = samples.journal(journals.bodies(made)[:-1])  # without its end, so that the run has a testcase of its own
+    data = junit.render(fold(found.entries), found)
+    assert jenkins_schema.faults(data) == []
+    assert data.count(b"<testcase") == 6
+
+
+def test_a_recorded_run_under_attack_keeps_its_measure() -> None:
+    found = journal.read(RECORDED)
+    bodies = [entry.body for entry in found.entries]
+    sizes = []
+    for text in ("plain", hostile.EVERYTHING, "\u200b" * 2_500):
+        attacked = [
+            msgspec.structs.replace(entry, body=body)
+            for entry, body in zip(found.entries, hostile.attacked(bodies, text), strict=True)
+        ]
+        changed = dataclasses.replace(found, entries=tuple(attacked))
+        verdict = fold(changed.entries)
+        assert verdict.run_id.startswith(text)
+        data = junit.render(verdict, changed)
+        assert jenkins_schema.faults(data) == []
+        assert_harmless(data.decode())
+        shown = html.render(verdict, changed, {})
+        assert_harmless(shown)
+        assert_harmless(verdict_json.render(verdict, changed).decode())
+        sizes.append((len(data), len(shown)))
+    assert max(size for pair in sizes for size in pair) < 8_000_000
+
+
+# --- JSON for a screen ---
+
+
+def test_json_for_a_screen_says_the_same_in_escapes() -> None:
+    value = {"name": "G\u015b\xae \U0001f525", "text": "\u202e\x9b31m\x7f\x1b", "\u2028": "\U000e0041"}
+    shown = plain_json.render(value)
+    assert json.loads(shown) == value
+    assert shown.decode("utf-8").split("\n")[1:3] == [
+        '  "name": "G\u015b\xae \U0001f525",',
+        '  "text": "\\u202e\\u009b31m\\u007f\\u001b",',
+    ]
+    for encoding in ("ascii", "latin-1"):
+        assert plain_json.render(value, encoding).isascii()
+        assert json.loads(plain_json.render(value, encoding)) == value
+
+
+@many
+@given(st.dictionaries(hostile.texts, st.lists(hostile.texts, max_size=2), max_size=2))
+def test_plain_json_is_the_same_value(value: object) -> None:
+    for encoding in ("utf-8", "ascii"):
+        data = plain_json.render(value, encoding)
+        assert json.loads(data) == json.loads(segment.encoded(value))
+        assert not hostile.HARMFUL.search(data.decode(encoding))

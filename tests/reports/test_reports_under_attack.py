@@ -1,0 +1,233 @@
+"""Every report, with hostile text in every place of a run that text from outside can stand in.
+
+What a report may do to its reader is held against a twin: the same run with harmless text of as many lines in the same place. The
+same elements, the same attributes, as many lines; and no character that steers a terminal or hides from the eye.
+RIGPROOF_ATTACKS=N in the environment tries N times as many texts.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from io import StringIO
+from typing import Any
+
+import hostile
+import jenkins_schema
+import msgspec
+import pytest
+import samples
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from lxml import etree
+from lxml import html as lxml_html
+from rich.console import Console
+
+from acceptance.journal import Journal
+from acceptance.judge.record import Body, Observed, RunStarted
+from acceptance.judge.verdict import Verdict, fold
+from acceptance.reports import html, junit, verdict_json
+from acceptance.reports.progress import Live, Remaining
+from acceptance.reports.terminal import Terminal
+
+many = settings(
+    max_examples=20 * hostile.ATTACKS,
+    deadline=None,
+    derandomize=hostile.ATTACKS == 1,
+    suppress_health_check=list(HealthCheck),
+)
+everywhere: str | None = None
+
+
+class Watched(StringIO):
+    """A terminal as far as programs ask."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def judged(bodies: Sequence[Body]) -> tuple[Verdict, Journal]:
+    found = samples.journal(bodies)
+    return fold(found.entries), found
+
+
+def page(bodies: Sequence[Body]) -> str:
+    verdict, found = judged(bodies)
+    seen = next(body for body in bodies if isinstance(body, Observed))
+    return html.render(verdict, found, seen.inventory, seen.matrix)
+
+
+def on_screen(bodies: Sequence[Body], *, watched: bool = False) -> str:
+    """All that a run prints: the plan, each record, and the closing block."""
+    out = Watched() if watched else StringIO()
+    environment = {"TERM": "xterm-256color", "COLUMNS": "100"}
+    terminal = Terminal(Console(file=out, highlight=False, _environ=environment, force_terminal=watched or None))
+    verdict, found = judged(bodies)
+    plan = next(body for body in bodies if isinstance(body, RunStarted)).plan
+    seen = next(body for body in bodies if isinstance(body, Observed))
+    terminal.table("\n".join("  ".join(row) for row in seen.matrix))
+    terminal.plan(plan, "a minute", details=True)
+    terminal.start(plan)
+    for entry in found.entries:
+        terminal.entry(entry)
+    terminal.stop()
+    terminal.verdict(verdict, [f"/runs/{verdict.run_id}/report.html"])
+    return out.getvalue()
+
+
+def elements(root: Any) -> Iterator[tuple[str, dict[str, str]]]:
+    """A tree's elements in order, each with those of its attributes that hold no text from outside."""
+    for element in root.iter():
+        kept = ("class", "scope", "role", "tabindex", "type", "rowspan")
+        yield str(element.tag), {name: element.get(name) if name in kept else "" for name in element.attrib}
+
+
+def assert_valid_junit(data: bytes, twin: bytes) -> None:
+    assert jenkins_schema.faults(data) == []
+    root = etree.fromstring(data)
+    assert list(elements(root)) == list(elements(etree.fromstring(twin)))
+    assert not hostile.HARMFUL.search(data.decode("utf-8"))
+    for element in root.iter():
+        assert all(len(value) < 2_100 for value in element.attrib.values())
+        assert all(len(name) < 256 for name in (element.get("name", ""), element.get("classname", "")))
+    attached = re.findall(r"\[\[ATTACHMENT\|.*", "\n".join(root.itertext()))
+    assert all(re.fullmatch(r"\[\[ATTACHMENT\|/runs/run-1/((?!\]\]|\.\.).)*\]\]", line) for line in attached), attached
+
+
+def assert_inert_page(text: str, twin: str) -> None:
+    assert list(elements(lxml_html.document_fromstring(text))) == list(elements(lxml_html.document_fromstring(twin)))
+    assert not hostile.HARMFUL.search(text)
+    text.encode("utf-8")
+
+
+def assert_calm_screen(text: str, twin: str) -> None:
+    assert not hostile.HARMFUL.search(text)
+    lines = text.split("\n")
+    assert len(lines) == len(twin.split("\n"))
+    assert all(len(line) < 2_600 for line in lines)
+
+
+def assert_kept(data: bytes, twin: bytes) -> None:
+    """verdict.json: JSON in UTF-8 of the same shape, with nothing in it that a screen would obey."""
+
+    def shape(value: object) -> object:
+        if isinstance(value, dict):
+            return [shape(one) for one in value.values()]
+        return [shape(one) for one in value] if isinstance(value, list) else type(value)
+
+    assert shape(json.loads(data.decode("utf-8"))) == shape(json.loads(twin))
+    assert not hostile.HARMFUL.search(data.decode("utf-8"))
+
+
+def views(text: str, place: str | None) -> tuple[bytes, str, str, bytes]:
+    """junit.xml, report.html, all that is printed, and verdict.json."""
+    bodies = hostile.attack(text, place)
+    verdict, found = judged(bodies)
+    return junit.render(verdict, found), page(bodies), on_screen(bodies), verdict_json.render(verdict, found)
+
+
+twins = functools.lru_cache(maxsize=512)(views)
+
+
+def assert_unharmed(text: str, place: str | None) -> None:
+    xml, shown, printed, content = views(text, place)
+    # With a letter after it, as the mark stands after the text: a line that is begun is a line.
+    twin = twins(hostile.twin(f"{text}."), place)
+    assert_valid_junit(xml, twin[0])
+    assert_inert_page(shown, twin[1])
+    assert_calm_screen(printed, twin[2])
+    assert_kept(content, twin[3])
+
+
+def test_every_place_of_every_record_is_attacked() -> None:
+    assert hostile.places_by_type() <= set(hostile.PLACES)
+    assert len(hostile.PLACES) > 80
+
+
+@pytest.mark.parametrize("place", [everywhere, *hostile.FREE])
+def test_no_place_carries_harm(place: str | None) -> None:
+    assert_unharmed(hostile.EVERYTHING, place)
+
+
+@many
+@given(hostile.texts, st.sampled_from([everywhere, *hostile.FREE]))
+def test_no_text_does_harm(text: str, place: str | None) -> None:
+    assert_unharmed(text, place)
+
+
+@pytest.mark.parametrize("text", hostile.FRAGMENTS, ids=range(len(hostile.FRAGMENTS)))
+def test_each_text_is_harmless_in_all_places_at_once(text: str) -> None:
+    assert_unharmed(text, everywhere)
+
+
+@pytest.mark.parametrize("place", sorted(hostile.REFUSED))
+def test_what_no_record_may_hold_is_refused_on_reading(place: str) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        hostile.attack("x", place)
+
+
+@pytest.mark.parametrize("flood", hostile.FLOODS)
+def test_megabytes_in_every_place_make_no_megabytes_of_report(flood: str) -> None:
+    bodies = hostile.attack(hostile.FLOODS[flood][:100_000], everywhere)  # of some 200 texts each
+    verdict, found = judged(bodies)
+    assert jenkins_schema.faults(data := junit.render(verdict, found)) == []
+    assert len(data) < 2_000_000
+    assert len(page(bodies).encode()) < 2_000_000
+    assert len(on_screen(bodies).encode()) < 1_000_000
+
+
+@pytest.mark.parametrize(
+    "place", ["measured.note", "check-ended.message", "event.text", "note.text", "run-ended.detail"]
+)
+def test_megabytes_in_one_place_add_little(place: str) -> None:
+    views: tuple[Callable[[Sequence[Body]], str | bytes], ...] = (
+        lambda bodies: junit.render(*judged(bodies)),
+        page,
+        on_screen,
+    )
+    for view in views:
+        plain = len(view(hostile.attack("plain", place)))
+        for text in (hostile.FLOODS["letters"], hostile.FLOODS["lines"]):
+            assert len(view(hostile.attack(text, place))) < plain + 50_000
+
+
+def test_what_a_reader_can_see_survives() -> None:
+    text = "a]]>b <b> & \U0001d558 \"both\" 'quotes' {{ 7*7 }} [bold]x[/] %s"
+    bodies = hostile.attack(text, "run-started.plan.gaps[]")
+    said = f"{text}attackgpu7: no check of this plan loads it"
+    root = etree.fromstring(junit.render(*judged(bodies)))
+    assert said in root.findall(".//error")[-1].text
+    assert said in "".join(lxml_html.document_fromstring(page(bodies)).itertext())
+    assert f"UNJUDGED run: {said}\n" in on_screen(bodies)
+    assert said in {row["text"] for row in json.loads(verdict_json.render(*judged(bodies)))["unjudged"]}
+
+
+# Our own colours and those of the bar (rich keeps a style in the depth of the terminal it first drew it for), and what the moving line
+# needs: the cursor hidden, up, shown, a line wiped, a carriage return.
+OWN = re.compile(
+    r"\x1b\[(0|3[0-79]|9[0-7]|1;3[0-79]|38;5;\d+|38;2;\d+;\d+;\d+)m|\x1b\[\?25[lh]|\x1b\[1A|\x1b\[2K|\r",
+)
+
+
+@pytest.mark.parametrize("text", [hostile.EVERYTHING, "a\n" * 5_000], ids=["everything", "lines"])
+def test_a_coloured_terminal_gets_our_own_sequences_alone(text: str) -> None:
+    shown = on_screen(hostile.attack(text, everywhere), watched=True)
+    assert "\x1b[1;31m" in shown
+    assert not hostile.HARMFUL.search(OWN.sub("", shown))
+    assert shown.count("\n") < 6_000
+
+
+@pytest.mark.parametrize("text", [hostile.EVERYTHING, *hostile.FLOODS.values()], ids=["everything", *hostile.FLOODS])
+def test_the_moving_line_shows_the_name_of_a_check_as_one_line_of_text(text: str) -> None:
+    plan = samples.mixed_plan()
+    remaining = Remaining(plan)
+    remaining.started(f"{text}{hostile.MARK}")
+    out = Watched()
+    console = Console(file=out, width=200, force_terminal=True, _environ={"TERM": "xterm-256color"})
+    console.print(Live(console, plan, remaining).get_renderable())
+    shown = OWN.sub("", out.getvalue())
+    assert not hostile.HARMFUL.search(shown)
+    assert shown.count("\n") == 1
+    assert len(shown) < 200

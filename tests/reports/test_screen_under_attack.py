@@ -1,0 +1,181 @@
+"""What the command line prints beside its reports, with hostile text in what it was given: errors, JSON, names of files, the locale."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import hostile
+import pytest
+import runs
+
+from acceptance import verbs
+from acceptance.__main__ import TOOLS, main
+from acceptance.image import __main__ as image_main
+
+WHOLE = hostile.EVERYTHING.encode("utf-8", errors="replace").decode("utf-8")  # as a file can hold it
+# A file name holds no slash and no NUL, and at most 255 bytes.
+NAMES = [part.replace("/", "-").replace("\0", "") for part in hostile.FRAGMENTS]
+NAMES = [name for name in NAMES if name.strip(". ") and not re.search("[\ud800-\udfff]", name)]
+Call = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Call:
+    """Runs the command line in a folder of its own: exit code, standard output, standard error."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        try:
+            code = main(arguments)
+        except SystemExit as left:  # argparse
+            code = int(left.code or 0)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def assert_harmless(text: str, most: int = 12_000) -> None:
+    assert not hostile.HARMFUL.search(text), text
+    assert all(len(line) < most for line in text.split("\n"))
+
+
+def assert_one_sentence(err: str) -> None:
+    assert_harmless(err)
+    assert err.startswith("rigproof: ")
+    assert err.count("\n") == 1
+    assert "rigproof's own" not in err
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_hostile_folder_is_named_harmlessly(name: str, call: Call, tmp_path: Path) -> None:
+    code, out, err = call("judge", f"no/{name}")
+    assert (code, out) == (2, "")
+    assert_one_sentence(err)
+    runs.write_segment(tmp_path / name / "journal.jsonl", hostile.run(), runs.machine_root(tmp_path / "root"))
+    code, out, err = call("report", f"./{name}")
+    assert (code, err) == (1, "")
+    assert_harmless(out)
+    assert out.split("\n")[-2].startswith("FAIL: ")
+    assert not hostile.HARMFUL.search((tmp_path / name / "junit.xml").read_text())
+
+
+@pytest.mark.parametrize("text", [WHOLE, *hostile.FLOODS.values()], ids=["everything", *hostile.FLOODS])
+@pytest.mark.parametrize(
+    "form",
+    [
+        "{} = 1",
+        "schema = 1\nname = 'x'\n[[waiver]]\n{} = 1",
+        "schema = 1\nname = 'x'\n[[limit]]\nmeasurement = {}\nunit = {}\nbasis = 'b'\nlow = 1",
+    ],
+)
+def test_an_error_quotes_a_machine_file_harmlessly(form: str, text: str, call: Call, tmp_path: Path) -> None:
+    quoted = json.dumps(text).replace("\x7f", "\\u007f") if text == WHOLE else f'"{text[:200_000]}"'
+    if text == WHOLE:  # TOML writes what is beyond 16 bits in another way than JSON
+        quoted = quoted.encode().decode("ascii")
+        quoted = re.sub(r"\\ud8..\\ud[c-f]..", "?", quoted)
+    (tmp_path / "machine.toml").write_text(form.format(quoted, quoted), encoding="utf-8")
+    code, out, err = call("plan", "--machine", "machine.toml")
+    assert (code, out) == (2, "")
+    assert_one_sentence(err)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["{}"],
+        ["accept", "{}"],
+        ["accept", "--burn", "{}"],
+        ["accept", "--{}"],
+        ["read", "{}", "x"],
+        ["read", "topo", "{}"],
+        ["plan", "--profile", "{}"],
+        ["plan", "--out", "{}", "x"],
+    ],
+)
+def test_a_mistake_in_the_call_is_quoted_harmlessly(arguments: list[str], call: Call) -> None:
+    for text in (hostile.EVERYTHING.replace("\0", ""), hostile.FRAGMENTS[0], "x" * 100_000):
+        code, out, err = call(*(argument.format(text) for argument in arguments))
+        assert (code, out) == (2, "")
+        assert_one_sentence(err)
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_what_is_read_is_told_harmlessly(tool: str, call: Call, tmp_path: Path) -> None:
+    known = {
+        "kernel-log": "NVRM: Xid (PCI:0000:01:00): 79, pid='<unknown>', name=<unknown>, {} has fallen off the bus."
+    }
+    for text in (
+        WHOLE,
+        known.get(tool, "{}").format(WHOLE.replace("\n", "").replace("\r", "")),
+        *hostile.FLOODS.values(),
+    ):
+        (tmp_path / "recording").write_text(text[:20_000], encoding="utf-8")
+        code, out, err = call("read", tool, "recording")
+        assert code in verbs._EXIT.values()
+        assert err == ""
+        assert_harmless(out, most=10**9)
+        assert json.loads(out)["tool"] == tool
+
+
+class Bytes(io.TextIOWrapper):
+    """A screen in some encoding, as `_streams` leaves one."""
+
+    def __init__(self, encoding: str) -> None:
+        super().__init__(io.BytesIO(), encoding=encoding, errors="backslashreplace")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii", "latin-1"])
+def test_the_inventory_is_printed_harmlessly(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {"links": [{"name": f"eth\udcff{hostile.EVERYTHING}"}], "name": "G\u015b\xae"}
+    monkeypatch.setattr(verbs.observed, "observe", lambda: found)
+    monkeypatch.setattr(sys, "stdout", Bytes(encoding))
+    assert main(["inventory"]) == 0
+    data = sys.stdout.buffer.getvalue()  # type: ignore[attr-defined]
+    assert_harmless(data.decode(encoding))
+    assert json.loads(data)["name"] == "G\u015b\xae"
+
+
+def test_a_drafted_file_is_named_harmlessly(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verbs.observed, "observe", lambda: None)
+    monkeypatch.setattr(verbs.draft, "write", lambda found, path: None)
+    code, out, err = call("inventory", "--write", re.sub("[\0\ud800-\udfff]", "", hostile.EVERYTHING))
+    assert (code, err) == (0, "")
+    assert_harmless(out)
+    assert out.count("\n") == 1
+
+
+def test_what_a_build_prints_is_told_harmlessly(capsys: pytest.CaptureFixture[str]) -> None:
+    image_main._say(hostile.EVERYTHING)
+    assert_harmless(capsys.readouterr().err)
+
+
+@pytest.mark.parametrize(
+    "locale",
+    [
+        {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},
+        {"PYTHONIOENCODING": "latin-1"},
+        {"PYTHONIOENCODING": "ascii:strict"},
+    ],
+)
+def test_a_locale_without_our_letters_gets_its_own(locale: dict[str, str], tmp_path: Path) -> None:
+    runs.write_segment(tmp_path / "journal.jsonl", hostile.attack(WHOLE), runs.machine_root(tmp_path / "root"))
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("LC_", "LANG", "PYTHON"))}
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "acceptance", "judge", str(tmp_path)],
+        env={**environment, **locale},
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert_harmless(done.stdout.decode("latin-1"))
+    assert done.stdout.splitlines()[-1].startswith(b"FAIL: ")
