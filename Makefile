@@ -20,7 +20,7 @@ ARGS = --profile "$(PROFILE)" --station "$(STATION)" --out "$(OUT)" \
        $(if $(IMAGE),--image "$(IMAGE)")
 
 .DEFAULT_GOAL := help
-.PHONY: help accept smoke nightly soak plan inventory judge report image engine tools test test-e2e test-gpu lint bench clean
+.PHONY: help accept smoke nightly soak plan inventory judge report image engine tools selftest selftest-long mutants test test-e2e test-gpu lint bench clean
 
 help: ## list these targets
 	@echo 'rigproof: the acceptance test for a newly built NVIDIA GPU machine'
@@ -64,6 +64,16 @@ engine: ## install and start the distribution's container engine (as root)
 
 tools: ## install the distribution's test tools (as root)
 	@scripts/tools
+
+selftest: .venv/.test ## what rigproof catches, and how little it takes: faulty machines through the real harness (as root; ten minutes)
+	@.venv/bin/python -m selftest --out "$(OUT)"
+
+selftest-long: .venv/.test ## the same with 200 kills, 50 full disks, 10,000 clean journals, and every mutant (hours)
+	@.venv/bin/python -m selftest --out "$(OUT)" --long
+	@.venv/bin/python -m selftest.mutation --all --out "$(OUT)/selftest"
+
+mutants: .venv/.test ## rigproof's own judgement mutated, a sample: the tests must notice each
+	@.venv/bin/python -m selftest.mutation --sample 120 --out "$(OUT)/selftest"
 
 test: .venv/.test ## the harness's own tests: no GPU, no engine, about a minute
 	@$(BYTECODE) .venv/bin/python -m pytest -q -n auto --dist loadfile

@@ -113,6 +113,10 @@ class Running:
     _began: float
     _exit: _Exit
 
+    @property
+    def container_id(self) -> None:
+        """A child of this process is in no container of ours."""
+
     def poll(self) -> bool:
         """Whether it has ended."""
         return self.process.poll() is not None

@@ -74,6 +74,11 @@ class InContainer:
     _log_error: str | None = None
     _reader: threading.Thread | None = None
 
+    @property
+    def container_id(self) -> str:
+        """As the engine names it."""
+        return str(self.container.id)
+
     def read_on(self) -> None:
         """Begin to keep what the session prints."""
         self._reader = threading.Thread(target=self._read, daemon=True)

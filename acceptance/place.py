@@ -20,6 +20,11 @@ class StationError(Exception):
 class Session(Protocol):
     """A session that was started; `command.Running` is one."""
 
+    @property
+    def container_id(self) -> str | None:
+        """The engine's id of the container that it is in; None in place."""
+        ...
+
     def poll(self) -> bool:
         """Whether it has ended."""
         ...

@@ -157,21 +157,26 @@ def prepare(options: Options) -> Prepared:
     filled_gib = memory_gib(declared, chosen, inventory)
     total_gib = inventory.memory.total_bytes / (1 << 30)
     untested = f"RAM beyond the {filled_gib:.1f} of {total_gib:.1f} GiB that the memory test fills"
-    made = plan.build(
-        answer.checks,
-        profile=options.profile,
-        loads_s=profile.seconds(chosen, options.burn_s),
-        memory_gib=filled_gib,
-        cannot_detect=chosen.cannot_detect,
-        components=classes,
-        not_offered=(*components.not_offered(classes), untested),
-        book=book(declared, file, inventory, names),
-        advice=advised(),
-        waivers=declared.waiver if declared else (),
-        declared_in=file,
-        only=options.only,
-        digest=answer.digest,
-        gaps=(*gpu_limits.gaps(inventory, names), *memory_gap(filled_gib, declared, chosen, inventory)),
-        narrowed=bool(options.gpus),
-    )
+    try:
+        made = plan.build(
+            answer.checks,
+            profile=options.profile,
+            loads_s=profile.seconds(chosen, options.burn_s),
+            memory_gib=filled_gib,
+            cannot_detect=chosen.cannot_detect,
+            components=classes,
+            not_offered=(*components.not_offered(classes), untested),
+            book=book(declared, file, inventory, names),
+            advice=advised(),
+            waivers=declared.waiver if declared else (),
+            declared_in=file,
+            only=options.only,
+            digest=answer.digest,
+            gaps=(*gpu_limits.gaps(inventory, names), *memory_gap(filled_gib, declared, chosen, inventory)),
+            narrowed=bool(options.gpus),
+        )
+    except plan.PlanError as error:
+        if options.machine_file is None or not error.place:
+            raise
+        raise machine.misfit(options.machine_file, error.place, error.sentence) from error
     return Prepared(options, declared, inventory, made, chosen.summary)

@@ -5,19 +5,15 @@ It is outside pytest and outside any container, and goes on when either dies.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import secrets
-import signal
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
-from typing import NoReturn
 
-from acceptance import clock, gpu_child, journal, outputs, provenance, session, strays
+from acceptance import clock, gpu_child, journal, outputs, proven, provenance, session, strays
 from acceptance.command import CommandError, Completed
 from acceptance.deadline import Deadline
 from acceptance.judge.plan import SESSIONS, Plan, Session
@@ -26,28 +22,10 @@ from acceptance.judge.verdict import Verdict
 from acceptance.place import Host, Station
 from acceptance.plugin import belt_s
 from acceptance.preparation import Prepared
+from acceptance.stopping import Stop, stoppable
 from acceptance.watch import Watch
 
 View = Callable[[Entry], None]
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-class Stopped(BaseException):
-    """Somebody ended rigproof before a run had begun. Not an Exception, so that nothing on the way takes it for a fault."""
-
-
-class Stop:
-    """Whether somebody asked the run to end, and how: `reason` is None until then.
-
-    A flag that is looked at, and not an exception: one that came out of a half-written record would cost the journal its last word.
-    """
-
-    def __init__(self) -> None:
-        self.reason: str | None = None
-
-    def ask(self, number: int, _frame: FrameType | None = None) -> None:
-        """The signal handler; the first word counts."""
-        self.reason = self.reason or f"stopped by {signal.Signals(number).name}"
 
 
 class OutputError(Exception):
@@ -76,45 +54,6 @@ def new_run_dir(out: Path) -> Path:
     except OSError as error:
         raise _refused(out, error) from error
     return (out / run_id).resolve()
-
-
-def _handle(handler: Callable[[int, FrameType | None], None]) -> dict[signal.Signals, object]:
-    """Install a handler for every stop signal that is not ignored: `nohup` and `&` mean what they say. Returns the handlers before."""
-    before: dict[signal.Signals, object] = {}
-    for number in STOP_SIGNALS:
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            before[number] = signal.signal(number, handler)
-    return before
-
-
-def _restore(before: dict[signal.Signals, object]) -> None:
-    for number, handler in before.items():
-        signal.signal(number, handler)  # type: ignore[arg-type]  # it is what signal.signal gave
-
-
-@contextlib.contextmanager
-def interruptible() -> Iterator[None]:
-    """Turn SIGINT, SIGTERM and SIGHUP into Stopped, for the time before a run, when nothing is written that could be torn."""
-
-    def stop(number: int, _frame: FrameType | None) -> NoReturn:
-        raise Stopped(f"stopped by {signal.Signals(number).name}")
-
-    before = _handle(stop)
-    try:
-        yield
-    finally:
-        _restore(before)
-
-
-@contextlib.contextmanager
-def stoppable() -> Iterator[Stop]:
-    """Turn SIGINT, SIGTERM and SIGHUP into a Stop for as long as a run and its reports last."""
-    stop = Stop()
-    before = _handle(stop.ask)
-    try:
-        yield stop
-    finally:
-        _restore(before)
 
 
 class Supervisor:
@@ -168,6 +107,7 @@ class Supervisor:
             machine=self._prepared.machine.name if self._prepared.machine else None,
             boot_id=clock.boot_id(self._root),
             user="root" if os.geteuid() == 0 else "unprivileged",
+            selftest=proven.told(self._run_dir.parent, self._plan.digest, clock.machine_id(self._root)),
             **self._station.provenance,
         )
         writer.write(RunStarted(self._run_dir.name, self._plan, told, clock.machine_id(self._root)))
@@ -231,7 +171,7 @@ class Supervisor:
             running.stop()
         gate, stopped = failed_gate is not None, stop.reason is not None
         complete, detail = outcome_of(running.wait(), begun=begun, gate=gate, stopped=stopped)
-        writer.write(SessionEnded(name, complete, detail, time.monotonic() - began))
+        writer.write(SessionEnded(name, complete, detail, time.monotonic() - began, running.container_id))
         if stop.reason is not None and not complete:
             return RunEnded(False, stop.reason)
         return RunEnded(False, f"{failed_gate} did not pass, so nothing after it was run") if failed_gate else None

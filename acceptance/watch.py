@@ -118,9 +118,11 @@ class Watch:
         # A report that spreads over several messages is read whole: while messages come, what came before waits for the next look.
         if self._held and (last or not fresh or now - self._held[0][1] >= HOLD_S):
             read_at = {record.seconds_since_boot: moment for record, moment in self._held}
+            # Both clocks at one moment: reading a long report takes a while, and would move its events to before their check began.
+            offset_s = clock.boot_s() - time.monotonic()
             for found in kernel_log.events_of(kmsg.as_lines(record for record, _ in self._held)):
                 moment = read_at.get(found.time, now) if isinstance(found.time, float) else now
-                self._events.event(to_record(found, moment, now - time.monotonic()))
+                self._events.event(to_record(found, moment, offset_s))
             self._held = []
         if self._log.lost:
             self._log.lost = False

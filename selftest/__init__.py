@@ -1,1 +1,13 @@
-"""The proof of the tester: a catalogue of faulty machines driven through the real harness, and what it says of each."""
+"""The proof of the tester: a catalogue of faulty machines driven through the real harness, and what it says of each.
+
+It is played with what the tests play with: described machines, a fake NVML library, replayed tools. They lie in `tests/` and are imported
+from there by their own names, as pytest does (`pythonpath` in tox.ini).
+"""
+
+import sys
+from pathlib import Path
+
+_TESTS = Path(__file__).resolve().parents[1] / "tests"
+for _folder in ("", "judge", "observe", "reports", "e2e", "nvml", "station"):
+    if (_place := str(_TESTS / _folder)) not in sys.path:
+        sys.path.append(_place)

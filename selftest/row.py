@@ -61,9 +61,13 @@ class Sensitivity:
 
 @dataclass(frozen=True, slots=True)
 class FalseAlarms:
-    """Clean runs, and how many of them were not a clean pass; `told` are the first words of those that were not."""
+    """Clean runs, and how many of them were not a pass; `told` are the first words of those that were not.
+
+    `remarked` of those that passed carried a remark (a value within its limit and outside what is usual), which is no alarm.
+    """
 
     what: str
     runs: int
     alarms: int
     told: str = ""
+    remarked: int = 0

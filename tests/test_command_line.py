@@ -15,7 +15,7 @@ import journals
 import msgspec
 import pytest
 
-from acceptance import __main__, clock, journal, lock, outputs, preparation, session, supervisor, verbs
+from acceptance import __main__, clock, journal, lock, outputs, preparation, session, stopping, supervisor, verbs
 from acceptance.__main__ import main
 from acceptance.judge.record import Body, RunClosed, RunStarted
 
@@ -408,7 +408,7 @@ def test_inventory(call: Call) -> None:
     ("raised", "code", "said"),
     [
         (KeyboardInterrupt(), 3, "stopped"),
-        (supervisor.Stopped("stopped by SIGTERM"), 3, "stopped by SIGTERM"),
+        (stopping.Stopped("stopped by SIGTERM"), 3, "stopped by SIGTERM"),
         (ZeroDivisionError("oh\nno"), 3, "an error of rigproof's own in test_command_line.py, line"),
         (
             PermissionError(13, "Permission denied", "/some/where"),

@@ -45,6 +45,8 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
         JournalError, match=rf"cannot be written \(No such file or directory\): .* `rigproof report {tmp_path}/n`"
     ):
         outputs.put(tmp_path / "n/x", b"after")
+    with pytest.raises(JournalError, match=r"No such file or directory\): make room, then start again$"):
+        outputs.put(tmp_path / "n/x", b"after", then="start again")
     outputs.put(tmp_path / "x", b"after")
     assert (tmp_path / "x").read_bytes() == b"after"
 

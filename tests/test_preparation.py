@@ -384,3 +384,39 @@ def test_an_answer_that_is_none(monkeypatch: pytest.MonkeyPatch, answer: str) ->
     monkeypatch.setattr(command, "run", run)
     with pytest.raises(PreparationError, match="checks are not marked as they should be"):
         preparation.collect(Path("/"))
+
+
+@pytest.mark.parametrize(
+    ("declared", "told"),
+    [
+        (
+            '[[waiver]]\nskip = "gpu"\nreason = "r"\n[[waiver]]\nreason = "r"\nskip = "cpo"\n',
+            r"8: waiver \(number 2\)\.skip: a waiver names the check cpo",
+        ),
+        (
+            '[[waiver]]\nmeasurement = "heat"\ncomponent = "cpu"\nworst = 1\nreason = "r"\n',
+            r"4: waiver \(number 1\)\.measurement: a waiver names heat",
+        ),
+        (
+            '[[waiver]]\nmeasurement = "stress_ng_failures"\ncomponent = "cpu"\nworst = 1\nreason = "r"\n',
+            r"4: .*\.measurement: stress_ng_failures cannot be waived",
+        ),
+        (
+            '[[limit]]\nmeasurement = "heat"\nunit = "degC"\nhigh = 1\nbasis = "b"\n',
+            r"4: limit \(number 1\)\.measurement: a limit for heat, which no check measures",
+        ),
+        (
+            '[[limit]]\nmeasurement = "memory_copy"\nunit = "GiB"\nlow = 1\nbasis = "b"\n',
+            r"5: limit \(number 1\)\.unit: the limit for memory_copy is in GiB",
+        ),
+        (
+            '[[limit]]\nmeasurement = "stress_ng_failures"\nunit = "count"\nhigh = 9\nbasis = "b"\n',
+            r"4: .*\.measurement: stress_ng_failures takes no limit of the machine's own",
+        ),
+    ],
+)
+def test_what_does_not_fit_the_checks_is_told_with_its_line(
+    prepare: Callable[..., Prepared], declared: str, told: str
+) -> None:
+    with pytest.raises(MachineFileError, match=rf"box\.toml, line {told}"):
+        prepare(declared)

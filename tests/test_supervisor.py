@@ -12,14 +12,15 @@ from pathlib import Path
 import journals
 import pytest
 
-from acceptance import command, journal, supervisor
+from acceptance import command, journal, stopping, supervisor
 from acceptance.command import CommandError, Completed
 from acceptance.deadline import Deadline
 from acceptance.judge.plan import Plan
 from acceptance.judge.record import Entry, Note, RunEnded, SessionEnded
 from acceptance.observe.inventory import Inventory, observe
 from acceptance.preparation import Options, Prepared
-from acceptance.supervisor import Stopped, Supervisor, interruptible, outcome_of, stoppable
+from acceptance.stopping import Stopped, interruptible, stoppable
+from acceptance.supervisor import Supervisor, outcome_of
 
 
 @pytest.fixture(scope="module")
@@ -222,7 +223,7 @@ def test_a_session_that_said_nothing() -> None:
     )
 
 
-@pytest.mark.parametrize("number", supervisor.STOP_SIGNALS)
+@pytest.mark.parametrize("number", stopping.STOP_SIGNALS)
 def test_signals_are_handled_and_given_back(number: signal.Signals) -> None:
     before = signal.getsignal(number)
     with stoppable() as stop:

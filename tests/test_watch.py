@@ -4,7 +4,7 @@ import errno
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -13,7 +13,8 @@ from runs import machine_root, until
 
 from acceptance import clock, event_log, gpu_child, journal, watch
 from acceptance.judge.record import Event, Note, Sample
-from acceptance.observe import event, kmsg
+from acceptance.observe import event, kernel_log, kmsg
+from acceptance.observe.kernel_line import KernelLine
 from acceptance.watch import Watch, to_record
 from acceptance.watched import Watched
 
@@ -322,3 +323,24 @@ def test_an_event_without_a_fitting_stamp_is_dated_by_its_reading(
     machine.say(GONE, stamp=1.0)
     watched._look(last=True)
     assert [body.boot_s for body in machine.journalled() if isinstance(body, Event)] == [5000.0]
+
+
+def test_the_time_that_reading_a_report_takes_moves_no_event(
+    machine: Machine, watched: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would put an event of a check's first moments to before the check began."""
+    read = kernel_log.events_of
+
+    def slowly(lines: Sequence[KernelLine]) -> tuple[event.Event, ...]:
+        time.sleep(0.5)
+        return read(lines)
+
+    monkeypatch.setattr(kernel_log, "events_of", slowly)
+    began = clock.boot_s()
+    machine.say(GONE)
+    said = clock.boot_s()
+    watched._look(last=True)
+    (found,) = machine.journalled()
+    assert isinstance(found, Event)
+    assert found.boot_s is not None
+    assert began - 0.01 <= found.boot_s <= said + 0.01

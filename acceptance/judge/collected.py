@@ -17,7 +17,15 @@ SESSIONS: tuple[Session, ...] = ("host-before", "load", "host-after")
 
 
 class PlanError(Exception):
-    """The plan cannot be made; the message is one sentence for the user."""
+    """The plan cannot be made as asked; the message is one sentence for the user.
+
+    `place` is the key of the machine file that is at fault, as a path (`("waiver", 0, "skip")`), and `sentence` what is wrong with it.
+    """
+
+    def __init__(self, sentence: str, where: str | None = None, place: tuple[str | int, ...] = ()) -> None:
+        super().__init__(f"{where}: {sentence}" if where else sentence)
+        self.sentence = sentence
+        self.place = place
 
 
 class Measures(msgspec.Struct, frozen=True):
@@ -77,18 +85,19 @@ def lint(collected: Sequence[Collected], book: LimitBook) -> None:
         other = units.setdefault(measures.name, measures.unit)
         if other != measures.unit:
             raise PlanError(f"{check.id} measures {measures.name} in {measures.unit}, another check in {other}")
+    own = [entry for entry in book.entries if entry.own]  # in the order of the machine file, which they begin with
     for entry in book.entries:
         name, where = entry.measurement, entry.origin
+        row: tuple[str | int, ...] = ("limit", own.index(entry)) if entry.own else ()
         if name not in units:
-            known = ", ".join(sorted(units))
-            raise PlanError(f"{where}: a limit for {name}, which no check measures; measured are: {known}")
+            told = f"a limit for {name}, which no check measures; measured are: {', '.join(sorted(units))}"
+            raise PlanError(told, where, row and (*row, "measurement"))
         if entry.limit is not None and entry.limit.unit != units[name]:
-            told = f"the limit for {name} is in {entry.limit.unit}, but {name} is measured in {units[name]}"
-            raise PlanError(f"{where}: {told}: write it in that unit")
+            told = f"the limit for {name} is in {entry.limit.unit}, but {name} is measured in {units[name]}: write it in that unit"
+            raise PlanError(told, where, row and (*row, "unit"))
         if entry.own and any(measures.name == name and not measures.waivable for _, measures in every):
-            raise PlanError(
-                f"{where}: {name} takes no limit of the machine's own, because it proves a fault: remove it"
-            )
+            told = f"{name} takes no limit of the machine's own, because it proves a fault: remove it"
+            raise PlanError(told, where, (*row, "measurement"))
     for _, measures in every:
         if not measures.fact and not book.knows(measures.name):
             raise PlanError(f"{measures.name} is measured but has no limit, and nothing says why none can be")
@@ -96,11 +105,14 @@ def lint(collected: Sequence[Collected], book: LimitBook) -> None:
 
 def lint_waivers(collected: Sequence[Collected], waivers: Iterable[Waiver], where: str) -> None:
     """A waiver must name something that exists and that may be waived. Raises PlanError."""
-    for waiver in waivers:
+    for number, waiver in enumerate(waivers):
         named = [one for check in collected for one in check.measures if one.name == waiver.measurement]
         if waiver.measurement is not None and not named:
-            raise PlanError(f"{where}: a waiver names {waiver.measurement}, which no check measures: correct it")
+            told = f"a waiver names {waiver.measurement}, which no check measures: correct it"
+            raise PlanError(told, where, ("waiver", number, "measurement"))
         if not all(one.waivable for one in named):
-            raise PlanError(f"{where}: {waiver.measurement} cannot be waived, because it proves a fault: remove it")
+            told = f"{waiver.measurement} cannot be waived, because it proves a fault: remove it"
+            raise PlanError(told, where, ("waiver", number, "measurement"))
         if waiver.skip is not None and not any(selected(check.id, [waiver.skip]) for check in collected):
-            raise PlanError(f"{where}: a waiver names the check {waiver.skip}, which does not exist: correct it")
+            told = f"a waiver names the check {waiver.skip}, which does not exist: correct it"
+            raise PlanError(told, where, ("waiver", number, "skip"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -207,6 +207,12 @@ def _parse(text: str, file: Path) -> dict[str, object]:
         raise _error(file, None, "is nested too deeply: a machine file has tables in tables, no more") from error
     except ValueError as error:  # a number of thousands of digits
         raise _error(file, None, f"holds a value that cannot be read ({error}): correct it") from error
+
+
+def misfit(file: Path, place: Sequence[str | int], sentence: str) -> MachineFileError:
+    """What is wrong with one key of a file that was read already, beside the checks that there are; with file, line and key."""
+    text = file.read_text(encoding="utf-8-sig")
+    return _error(file, line_of(text, place), f"{spell(place)}: {sentence}")
 
 
 def read(file: Path) -> Machine:

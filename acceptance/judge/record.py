@@ -46,12 +46,16 @@ class SessionStarted(_Record, frozen=True, tag="session-started"):
 
 
 class SessionEnded(_Record, frozen=True, tag="session-ended"):
-    """The supervisor's word on how a session ended. `complete` is false when it died, hung, or refused to start."""
+    """The supervisor's word on how a session ended. `complete` is false when it died, hung, or refused to start.
+
+    `container` is the engine's id of the container that it was in; None for one in place.
+    """
 
     session: Session
     complete: bool
     detail: str
     seconds: float
+    container: str | None = None
 
 
 class CheckStarted(_Record, frozen=True, tag="check-started"):

@@ -34,7 +34,7 @@ Edit = Callable[[Document], None]
 MOUNTS = """
 set -e
 root=$1; shift
-mkdir "$root/kept"
+mkdir -p "$root/kept"
 mount --rbind /dev "$root/kept"
 mount -t overlay described -o "lowerdir=$root/sys:/sys" /sys
 mount -t overlay described -o "lowerdir=$root/dev:/dev" /dev

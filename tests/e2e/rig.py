@@ -120,9 +120,9 @@ class Rig:
             started.kill()
             started.communicate()
 
-    def finish(self, started: subprocess.Popen[str], before: set[Path], began: float) -> Run:
-        """Wait for it to end."""
-        out, err = started.communicate(timeout=110)
+    def finish(self, started: subprocess.Popen[str], before: set[Path], began: float, seconds: float = 110.0) -> Run:
+        """Wait for it to end, no longer than so many seconds."""
+        out, err = started.communicate(timeout=seconds)
         made = sorted(self.runs() - before)
         assert len(made) <= 1
         return Run(started.returncode, out, err, time.monotonic() - began, made[0] if made else None)
@@ -157,7 +157,7 @@ class Rig:
         """The folder of the run that begins now."""
         return wait_for(lambda: next(iter(self.runs() - before), None))
 
-    def reached(self, folder: Path, check: str) -> None:
+    def reached(self, folder: Path, check: str, seconds: float = 40.0) -> None:
         """Wait until this check has begun."""
 
         def begun() -> bool:
@@ -167,7 +167,7 @@ class Rig:
                     return True
             return False
 
-        wait_for(begun)
+        wait_for(begun, seconds)
 
 
 def processes(run_id: str, *words: str, without: str = "reaper.py") -> list[int]:

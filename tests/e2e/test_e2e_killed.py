@@ -1,10 +1,11 @@
-"""Killed, stopped, and started twice: a crash is evidence, and nothing is left behind."""
+"""Killed, stopped, and started twice: a crash is evidence, and nothing is left behind.
+
+Kills at random moments are the self-test's: selftest/interruption.py.
+"""
 
 from __future__ import annotations
 
-import json
 import os
-import random
 import signal
 import time
 from pathlib import Path
@@ -14,81 +15,14 @@ import pytest
 from rig import BUSY, Rig, processes, wait_for
 from run_left import Run
 
-from acceptance import journal, strays, unfinished
-from acceptance.judge.record import CheckEnded, CheckStarted, RunClosed, RunEnded, SessionEnded
+from acceptance.judge.record import CheckEnded, CheckStarted, RunEnded, SessionEnded
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(280)]
-
-MOMENTS = 20
-SEED = 20
-ONLY = "gpu,cpu.stress_ng,memory.stressapptest,kernel_log"
 
 
 def healthy(rig: Rig) -> None:
     for tool in ("stress-ng", "stressapptest"):
         fakes.write(rig.fakes, tool, "healthy")
-
-
-def segments(folder: Path) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in folder.glob("*.jsonl")}
-
-
-def whole_run(entries: tuple[journal.Entry, ...]) -> bool:
-    return any(isinstance(entry.body, RunEnded) and entry.body.complete for entry in entries)
-
-
-def test_the_harness_is_killed_at_twenty_moments(rig: Rig) -> None:
-    healthy(rig)
-    began = time.monotonic()
-    clean = rig.accept(only=ONLY)
-    assert clean.verdict["verdict"] == "PASS"
-    length = time.monotonic() - began
-    random_ = random.Random(SEED)
-    # One in each twentieth of a run, in no order: the moments spread over all that a run does.
-    moments = [(slot + random_.random()) * length / MOMENTS for slot in range(MOMENTS)]
-    random_.shuffle(moments)
-    killed: dict[Path, dict[str, bytes]] = {}
-    told = ""
-    for moment in moments:
-        before = rig.runs()
-        started = rig.start(rig.argv(only=ONLY))
-        time.sleep(moment)
-        started.kill()
-        told += started.communicate()[0]
-        for folder in rig.runs() - before:
-            # Not by the next start's sweep: the kernel tells every program that its harness has died.
-            wait_for(lambda name=folder.name: not strays.find(name), 10.0)  # type: ignore[misc]
-            killed[folder] = segments(folder)
-            assert (folder / "verdict.json").is_file() is False or whole_run(journal.read(folder).entries)
-    last = rig.accept(only=ONLY)
-    last.assert_agrees()
-    assert last.verdict["verdict"] == "PASS"
-    told += last.out
-    assert len(killed) >= MOMENTS // 2
-    mid_check = 0
-    for folder, kept in killed.items():
-        for name, data in kept.items():
-            assert (folder / name).read_bytes() == data, "what was journalled stays as it was"
-        if journal.SUPERVISOR not in kept:
-            continue  # killed before its journal began: there is nothing to close
-        mid_check += closed(folder, told)
-    assert mid_check >= MOMENTS // 4
-
-
-def closed(folder: Path, told: str) -> bool:
-    """Whether a check was running; asserts that the run was closed as it must be."""
-    verdict = json.loads((folder / "verdict.json").read_bytes())
-    entries = journal.read(folder, telemetry=True).entries
-    if whole_run(entries):  # it died while it wrote its reports or said its last words: everything had been measured
-        assert verdict["verdict"] == "PASS"
-        return False
-    assert verdict["verdict"] == "UNJUDGED"
-    assert folder.name in told
-    assert (folder / "report.html").is_file() or "before its plan was written" in verdict["unjudged"][0]["text"]
-    running = unfinished.running_check(tuple(e for e in entries if not isinstance(e.body, RunClosed)))
-    words = f"{running} was running" if running else "no check was running"
-    assert words in "\n".join(row["text"] for row in verdict["unjudged"]) or not (folder / "report.html").is_file()
-    return running is not None
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

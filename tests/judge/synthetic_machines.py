@@ -100,8 +100,8 @@ def inventory(box: Box) -> Inventory:
     return replace(seen, pci=pci, cpu=replace(seen.cpu, virtualised=box.slot is None))
 
 
-def planned(box: Box, seen: Inventory) -> Plan:
-    """The accept profile's plan for the shipped machine file on this machine."""
+def planned(box: Box, seen: Inventory, sensors: frozenset[str] = frozenset()) -> Plan:
+    """The accept profile's plan for the shipped machine file on this machine, which has these sensors."""
     path = fixtures.locate("machines") / box.file
     declared = machine.read(path)
     names = selection.names((), gpus(seen), components.gpu_count(declared, seen))
@@ -112,7 +112,7 @@ def planned(box: Box, seen: Inventory) -> Plan:
         loads_s=profile.seconds(chosen, None),
         memory_gib=1.0,
         cannot_detect=chosen.cannot_detect,
-        components=components.resolve(declared, seen, frozenset(), names),
+        components=components.resolve(declared, seen, sensors, names),
         not_offered=(),
         book=preparation.book(declared, path.name, seen, names),
         advice={},

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.judge.gpu_history import MOMENT_S, GpuHistory, Point, histories, running_at
+from acceptance.judge.gpu_history import GAP_S, MOMENT_S, GpuHistory, Point, histories, running_at
 from acceptance.judge.record import Body, Entry, Note, Sample
 from acceptance.observe.telemetry import Thinning
 
@@ -147,7 +147,7 @@ def test_growth_that_is_not_known(points: list[Point], told: str) -> None:
         (raw(1.0, 1.0, 0.0), 2.0),
         (raw(0.0, 1.0, 1.0, step=PERIOD_S), PERIOD_S + MOMENT_S),
         (raw(0.0, 1.0), MOMENT_S),  # seen in the last sample of all
-        (raw(1.0), MOMENT_S),
+        (raw(1.0), 0.001),
         (raw(1.0, 0.0, step=60.0), 5.0),  # nothing is known of a minute without samples
         (raw(1.0, 0.0, step=-1.0), MOMENT_S),  # a clock that went back
         ([span(110.0, 0.0, 0.0, 0.0), span(120.0, 0.0, 0.0, 0.0)], 0.0),
@@ -252,6 +252,20 @@ def test_full_use_while_the_reading_was_absent_says_nothing_of_it() -> None:
         plain(samples).under_load("x")
 
 
+@pytest.mark.parametrize(("low_at", "least"), [(101.0, 4.0), (102.0, 1.0), (109.0, 1.0), (110.0, 4.0)])
+def test_the_edges_of_full_use(low_at: float, least: float) -> None:
+    """From the end of its second second to a second before its last sample, both included."""
+    samples = [
+        (moment, {"utilisation": 1.0, "x": 1.0 if moment == low_at else 4.0}) for moment in map(float, range(100, 111))
+    ]
+    assert plain(samples).under_load("x") == least
+
+
+def test_samples_that_are_as_far_apart_as_may_be_still_follow_upon_each_other() -> None:
+    samples = [(100.0 + GAP_S * number, {"utilisation": 1.0, "x": 4.0}) for number in range(4)]
+    assert plain(samples).under_load("x") == 4.0
+
+
 def test_under_load_of_spans() -> None:
     begins = [(10, 0.0, 1), (1, 1.0, 1), (60, 1.0, 4), (10, 0.0, 1)]
     assert thinned(loaded(*begins)).under_load("x") == 4.0
@@ -345,3 +359,8 @@ def test_histories_by_gpu() -> None:
         "gpu1": GpuHistory("gpu1", (Point(102.0, {"x": 2.0}),)),
     }
     assert histories([]) == {}
+
+
+def test_a_step_that_ends_with_the_last_moment_counts() -> None:
+    points = (*raw(1.0, 1.0, begin=100.0, step=10.0), *raw(1.0, begin=150.0))
+    assert history(*points).slow_step(100.0, 150.0) == 40.0

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.judge.incidents import SAME_WITHIN_S, told_once
-from acceptance.judge.record import CheckStarted, Entry, Event
+from acceptance.judge.incidents import SAME_WITHIN_S, findings_of, told_once
+from acceptance.judge.record import CheckStarted, Entry, Event, Severity
 from acceptance.judge.verdict import fold
 
 GPU, OTHER = "0000:01:00.0", "0000:02:00.0"
@@ -95,3 +95,25 @@ def test_the_fold_counts_an_incident_once() -> None:
     assert both.verdict == "FAIL"
     alone = fold(events(lost("nvml", 103.0)))
     assert (alone.verdict, [finding.quote for finding in alone.of_kind("fail")]) == ("FAIL", ["nvml said"])
+
+
+@pytest.mark.parametrize(
+    ("severity", "hardware", "kinds"),
+    [
+        ("fatal", True, ["fail"]),
+        ("error", True, ["fail"]),
+        ("fatal", False, ["error"]),
+        ("error", False, ["error"]),
+        ("warning", True, ["warn"]),
+        ("warning", False, ["warn"]),
+        ("info", True, []),
+        ("info", False, []),
+    ],
+)
+def test_what_an_event_does_to_the_outcome(severity: Severity, hardware: bool, kinds: list[str]) -> None:
+    """Harm that proves a fault of the machine fails; harm that software alone can do leaves it unjudged."""
+    for component, told in ((GPU, f"xid 48 on {GPU}: m"), (None, "xid 48: m")):
+        event = msgspec.structs.replace(xid(48, "nvml", component=component), severity=severity, hardware=hardware)
+        found = findings_of([event], "c.one")
+        assert [finding.kind for finding in found] == kinds
+        assert [finding.text for finding in found] == [told] * len(kinds)

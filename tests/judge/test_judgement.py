@@ -250,3 +250,9 @@ def test_what_a_waiver_covers() -> None:
     assert not covers(Waiver("r", skip="cpu"), "link.copy", due())
     assert covers(waiver(1.0), "any.check", due())
     assert not covers(waiver(1.0, measurement="triad"), "link.copy", due())
+
+
+def test_a_value_in_another_unit_is_an_error_and_never_held_against_the_limit() -> None:
+    judged = judge_due(due(), "link.copy", [Measured("link.copy", "copy", "gpu0", "GiB", 500.0)], [], [])
+    assert [(finding.kind, finding.text) for finding in judged.findings] == [("error", "copy came in GiB, not in GB/s")]
+    assert judged.value is None

@@ -76,7 +76,24 @@ def test_a_limit_that_could_not_judge_is_refused(arguments: dict[str, float], to
         Limit(**given_)  # type: ignore[arg-type]
 
 
-def test_every_unit_makes_a_limit() -> None:
+def test_these_units_make_a_limit_and_no_others() -> None:
+    known = {
+        "GB/s",
+        "GFLOP/s",
+        "TFLOP/s",
+        "degC",
+        "W",
+        "MHz",
+        "us",
+        "ns",
+        "s",
+        "count",
+        "ratio",
+        "GiB",
+        "MT/s",
+        "Mbit/s",
+    }
+    assert {*known, "GT/s"} == UNITS
     assert all(Limit(unit, "b", low=0.0).unit == unit for unit in UNITS)
 
 
@@ -107,6 +124,7 @@ def test_a_limit_as_text(limit: Limit, text: str) -> None:
     ("value", "text"),
     [
         (8.0, "8"), (-0.0, "0"), (0.12345, "0.1235"), (12.5, "12.5"), (999.96, "1000"), (1000.04, "1000"), (1234.56, "1234.6"),
+        (1000.5, "1000.5"),
         (1e11, "100000000000"), (1e12, "1e+12"), (1.5e300, "1.5e+300"), (1.25e-5, "1.25e-05"), (NAN, "nan"), (INF, "inf"),
         (-1234.56, "-1234.6"),
     ],
@@ -144,6 +162,10 @@ def test_reductions_of_a_series() -> None:
 def test_no_reduction_of_nothing_or_of_what_is_no_number(reduction: str, values: tuple[float, ...], told: str) -> None:
     with pytest.raises(ValueError, match=f"cpu_temperature on cpu .*{told}"):
         getattr(series(*values), reduction)()
+
+
+def test_growth_is_counted_from_the_first_sample() -> None:
+    assert series(5, 7, 7, 9).growth() == 4
 
 
 def test_growth_of_one_sample_is_not_zero() -> None:

@@ -42,3 +42,11 @@ def test_the_data_rate_of_each_generation(generation: int, width: int, rate: flo
 def test_a_generation_to_come_has_no_rate() -> None:
     assert pcie.data_rate(8, 16) is None
     assert pcie.data_rate(0, 16) is None
+
+
+@pytest.mark.parametrize(
+    ("transfers_gts", "generation"),
+    [(2.5, 1), (16.0, 4), (32.0, 5), (128.0, 7), (15.9, None), (0.0, None), (None, None)],
+)
+def test_a_speed_names_its_generation(transfers_gts: float | None, generation: int | None) -> None:
+    assert pcie.generation(transfers_gts) == generation

@@ -203,3 +203,27 @@ def test_a_limit_for_a_component_that_is_not_there_is_a_gap(component: str) -> N
     burn = collected("g.burn", Measures("faults", "count", "gpu"), load="burn", heats=True)
     gaps = build([*BOTH, burn], components=classes, book=book, loads_s={"burn": 1.0}).gaps
     assert gaps == (f"override in box.toml: a limit for power on {component}, which this machine does not show",)
+
+
+def test_a_check_that_takes_its_time_for_each_gpu_costs_that_often() -> None:
+    classes = {**CLASSES, "gpu": ("gpu0", "gpu1", "gpu2")}
+    made = build(
+        [collected("a.each", seconds=2.0, seconds_per_gpu=1.5)], components=classes, book=LimitBook(BOOK.entries[:1])
+    )
+    assert [check.seconds for check in made.checks] == [6.5]
+
+
+def test_a_planned_check_that_tells_no_slack_has_none() -> None:
+    """As in the journals of runs before there was any."""
+    assert plan.PlannedCheck("a.one", "title", "load", 1.0, ()).slack_s == 0.0
+
+
+def test_a_check_that_does_not_work_gpu_by_gpu_costs_the_same_for_any_number() -> None:
+    classes = {**CLASSES, "gpu": ("gpu0", "gpu1", "gpu2")}
+    made = build([collected("a.all", seconds=2.0)], components=classes, book=LimitBook(BOOK.entries[:1]))
+    assert [check.seconds for check in made.checks] == [2.0]
+
+
+def test_what_is_wrong_with_a_plan_says_where_if_it_is_known() -> None:
+    assert str(PlanError("it cannot be")) == "it cannot be"
+    assert str(PlanError("it cannot be", "box.toml")) == "box.toml: it cannot be"

@@ -78,3 +78,39 @@ def test_a_measurement_that_one_check_calls_unwaivable_is_unwaivable() -> None:
         assert FAULTS in BOTH[1].measures
         with pytest.raises(PlanError, match="faults cannot be waived"):
             build(checks, waivers=[Waiver("r", measurement="faults", component="cpu", worst=1.0)])
+
+
+KEPT = Override("power", "override in box.toml", WATT, own=True)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "place"),
+    [
+        (Override("heat", "override in box.toml", WATT, own=True), ("limit", 1, "measurement")),
+        (Override("power", "override in box.toml", COUNT, own=True), ("limit", 1, "unit")),
+        (Override("faults", "override in box.toml", COUNT, own=True), ("limit", 1, "measurement")),
+        (Override("heat", "class default", WATT), ()),
+        (Override("power", "class default", COUNT), ()),
+    ],
+)
+def test_a_limit_of_the_machine_file_is_told_by_its_row_and_no_other_has_one(
+    wrong: Override, place: tuple[str | int, ...]
+) -> None:
+    derived = Override("power", "declared in box.toml", WATT)
+    with pytest.raises(PlanError) as caught:
+        build(book=BOOK.after([derived, KEPT, wrong]))
+    assert caught.value.place == place
+
+
+@pytest.mark.parametrize(
+    ("wrong", "place"),
+    [
+        (Waiver("r", measurement="heat", component="cpu", worst=1.0), ("waiver", 1, "measurement")),
+        (Waiver("r", measurement="faults", component="cpu", worst=1.0), ("waiver", 1, "measurement")),
+        (Waiver("r", skip="c"), ("waiver", 1, "skip")),
+    ],
+)
+def test_a_waiver_is_told_by_its_row(wrong: Waiver, place: tuple[str | int, ...]) -> None:
+    with pytest.raises(PlanError) as caught:
+        build(waivers=[Waiver("r", measurement="power", component="cpu", worst=110.0), wrong])
+    assert caught.value.place == place

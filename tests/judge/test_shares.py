@@ -25,6 +25,8 @@ def test_how_long_each_stands() -> None:
 def test_what_was_sampled_between_two_moments() -> None:
     assert weighed(HISTORY, "x", 100.1, 101.2) == [(2.0, pytest.approx(1.0)), (3.0, GAP_S)]
     assert weighed(HISTORY, "x", 122.0, 126.0) == [(4.0, 4.0)], "of a span, what lies between them"
+    assert weighed(HISTORY, "x", 100.2, 100.5) == [(2.0, pytest.approx(1.0))], "a sample of the first moment counts"
+    assert weighed(HISTORY, "x", 130.0, 130.5) == [(4.0, 0.001)], "a span that ends as it begins counts for a moment"
     assert weighed(HISTORY, "x", 90.0, 140.0, lambda point: point.span_s > 0) == [(4.0, 10.0)]
 
 
@@ -40,3 +42,5 @@ def test_means_and_medians_are_by_time() -> None:
     assert median([(5.0, 1.0), (1.0, 3.0)]) == 1.0
     assert median([(5.0, 3.0), (1.0, 1.0), (9.0, 1.0)]) == 5.0
     assert median([(7.0, 0.001)]) == 7.0
+    assert median([(1.0, 2.0), (5.0, 2.0)]) == 1.0, "below 5 for half of the time"
+    assert median([(1.0, 1.4), (5.0, 2.0)]) == 5.0, "above 1 for more than half of it"

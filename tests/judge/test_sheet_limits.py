@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 
 import pytest
+from limit_book import owed
 from limit_lint import CLASSES, lint, range_of, subjects
 from msgspec.structs import replace
 from published import CARDS, MORE, SUSTAINED
@@ -14,7 +15,7 @@ from published import CARDS, MORE, SUSTAINED
 from acceptance import fixtures
 from acceptance.judge import architecture, sheet
 from acceptance.judge.compute_expectation import Card, compute_limits
-from acceptance.judge.dtype import gemm_names, native_dtypes
+from acceptance.judge.dtype import gemm_names
 from acceptance.judge.judgement import judge_due
 from acceptance.judge.plan import Due
 from acceptance.judge.record import Measured
@@ -24,7 +25,6 @@ FOLDER = fixtures.locate("models")
 SHEETS = sheet.read_all(FOLDER)
 BY_NAME = {one.name: one for one in SHEETS}
 KNOWN = architecture.read(FOLDER / "architectures.toml")
-SLOW_FLOAT64 = {"7.5", "8.6", "8.9", "12.0"}
 
 
 def row_of(one: Sheet, measurement: str) -> SheetLimit | None:
@@ -36,14 +36,7 @@ def row_of(one: Sheet, measurement: str) -> SheetLimit | None:
 
 @pytest.mark.parametrize("one", SHEETS, ids=lambda one: one.name)
 def test_each_format_that_a_model_has_is_limited_cool_and_hot(one: Sheet) -> None:
-    """But float64 where it runs at a 32nd or a 64th, and INT8 that the B300 gave up."""
-    owed = {LOCAL_COPY}
-    for dtype in native_dtypes(one.compute_capability):
-        if not (dtype == "f64" and one.compute_capability in SLOW_FLOAT64) and not (
-            dtype == "i8" and one.peak.int8 is None
-        ):
-            owed |= set(gemm_names(dtype))
-    assert {row.measurement for row in one.limit} == owed
+    assert {row.measurement for row in one.limit} == owed(one)
 
 
 @pytest.mark.parametrize("one", SHEETS, ids=lambda one: one.name)

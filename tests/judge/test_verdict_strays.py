@@ -116,3 +116,25 @@ def test_sessions_that_left_no_trace_are_told_unless_the_run_says_why_it_stopped
     assert told(fold(entries([started, RunEnded(False, "stopped by SIGINT")])))[0] == (
         "run: the run did not come to its end: stopped by SIGINT"
     )
+
+
+def test_of_two_ends_of_a_run_only_the_one_that_was_none_says_why() -> None:
+    verdict = added(RunEnded(False, "stopped by SIGINT"))
+    assert told(verdict) == ["run: the run did not come to its end: stopped by SIGINT"]
+
+
+def test_what_a_check_did_not_measure_is_told_by_its_error_however_often_it_ended() -> None:
+    twice: list[Body] = [CheckEnded("a.one", "error", "ToolTrouble: it printed nothing", 1.0)]
+    verdict = changed(
+        lambda body: (
+            []
+            if isinstance(body, Measured) and body.check == "a.one"
+            else [body, *twice]
+            if isinstance(body, CheckEnded) and body.check == "a.one"
+            else [body]
+        )
+    )
+    assert told(verdict) == [
+        "a.one: began 1 and ended 2 times, not once: a check that has run is never run again",
+        "a.one: ToolTrouble: it printed nothing",
+    ]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -48,6 +50,36 @@ def test_a_step_comes_when_its_time_has_come(library: Path, tmp_path: Path) -> N
 def test_time_begins_with_the_first_init_where_no_other_is_given(library: Path, tmp_path: Path) -> None:
     path = write(tmp_path, machine(gpu(0), timeline=[{"after_s": 0.3, "gpu": 0, "set": {"temperature_c": 70}}]))
     assert ask(library, path, TEMPERATURE, ["sleep", 0.35], TEMPERATURE).values() == [40, None, 70]
+
+
+def test_time_begins_when_the_file_that_holds_the_epoch_is_there(library: Path, tmp_path: Path) -> None:
+    path = write(tmp_path, machine(gpu(0), timeline=[{"after_s": 0.0, "gpu": 0, "set": {"temperature_c": 70}}]))
+    epoch = tmp_path / "epoch"
+    variables = {**os.environ, **fake_driver.environment(library, path), "RIGPROOF_FAKE_NVML_EPOCH": str(epoch)}
+    program = """
+import sys, pynvml
+pynvml.nvmlInit()
+handle = pynvml.nvmlDeviceGetHandleByIndex(0)
+events = pynvml.nvmlEventSetCreate()
+for _ in sys.stdin:
+    try:
+        pynvml.nvmlEventSetWait_v2(events, 10)
+    except pynvml.NVMLError_Timeout:
+        pass
+    print(pynvml.nvmlDeviceGetTemperature(handle, 0), flush=True)
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", program], env=variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as asked:
+        assert asked.stdin is not None
+        assert asked.stdout is not None
+        for expected in ("40", "40", "70"):
+            if expected == "70":
+                epoch.write_text(repr(time.clock_gettime(time.CLOCK_BOOTTIME)), encoding="utf-8")
+            asked.stdin.write("\n")
+            asked.stdin.flush()
+            assert asked.stdout.readline().strip() == expected
+        asked.stdin.close()
 
 
 def test_readings_grow(library: Path, tmp_path: Path) -> None:

@@ -93,6 +93,21 @@ def test_a_memory_that_was_through_something(counters: dict[str, int], told: str
     assert len(said.message.splitlines()) == 1
 
 
+def test_ecc_that_is_off_where_the_model_has_it_is_an_error_with_its_cure(tmp_path: Path) -> None:
+    """In a part of a run too, which knows no gaps: to that card nothing of the check is due but its remaps."""
+    tree = tree_of(tmp_path, 0)
+    for bus in (1, 2):
+        tree.gpu(bus, device="0x2335")
+    on, off = replace(TRAITS, ecc_enabled=True), replace(TRAITS, ecc_enabled=False)
+    blind = device(1, name="NVIDIA H200", traits=off, counters=replace(COUNTERS, ecc_uncorrected=None))
+    seen = look(tree, [device(0, name="NVIDIA H200", traits=on), blind])
+    said = asked(seen, "gpu.memory_health", gpu.test_memory_health)
+    assert said.outcome == "error"
+    assert said.message.startswith(
+        "gpu1: ECC is off, and an H200 SXM 141GB has it on: `sudo nvidia-smi -i GPU-00000001-"
+    )
+
+
 def test_counters_that_are_gone_when_they_are_due_are_an_error() -> None:
     seen = machine(device(0), device(1))
     made = planned(seen, ("gpu0", "gpu1"), ("gpu.memory_health",), "d")

@@ -1,5 +1,6 @@
 /* Events: an Xid comes to every set that had its GPU registered when it happened. */
 #define _POSIX_C_SOURCE 200809L
+#include <math.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -82,12 +83,13 @@ static enum code look(struct event_set *set, struct event_data *data)
 EXPORT enum code nvmlEventSetWait_v2(struct event_set *set, struct event_data *data, unsigned timeout_ms)
 {
     static const struct timespec nap = {0, 5000000};
-    for (double start = -1.0;;) {
+    double start = NAN; /* the time itself may be negative */
+    for (;;) {
         enum code code = library_begin(__func__);
         if (code != DONE)
             return code;
         double now = call_time();
-        start = start < 0.0 ? now : start;
+        start = isnan(start) ? now : start;
         code = set == NULL || data == NULL ? INVALID_ARGUMENT : look(set, data);
         call_end(code);
         if (code != TIMED_OUT || (now - start) * 1e3 >= timeout_ms)

@@ -1,0 +1,213 @@
+"""`python -m selftest`: shows what rigproof catches on this machine, and how little it takes.
+
+Exit status: 0 when every fault was caught, no clean run raised an alarm and all was tried; 1 when not; 2 for a usage error or a machine
+on which nothing can be proved.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import docker
+import fake_driver
+from rich.console import Console
+from rig import Rig
+
+from acceptance import clock, image, lock, provenance
+from acceptance.deadline import Deadline
+from acceptance.image.errors import ImageError
+from selftest import clean, disk, interruption, paper, sensitivity
+from selftest.alarms import false_alarms
+from selftest.catalogue import Theatre, sweep
+from selftest.fault import FAULTS, CatalogueError, Named, read
+from selftest.images import ImageTrouble, open_images
+from selftest.row import FAMILIES, FalseAlarms, Row, Sensitivity
+from selftest.scene import StationName
+
+SEED = 7
+# Short and long: folded clean runs, whole clean runs, kills and full disks.
+CLEAN = (1000, 10_000)
+WHOLE = (6, 20)
+POINTS = ((20, 5), (200, 50))
+RECORDINGS = Path(__file__).resolve().parents[1] / "fixtures/recordings"
+
+
+class NotHere(Exception):
+    """Nothing can be proved on this machine as it is; the message is one sentence with the cure."""
+
+
+def arguments() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="selftest", description="Show what rigproof catches, and how little it takes."
+    )
+    parser.add_argument("--out", type=Path, default=Path("reports"), help="where its folder and its record go")
+    parser.add_argument("--faults", type=Path, default=FAULTS, help="the catalogue (default: fixtures/faults)")
+    parser.add_argument("--only", default="", help="families or faults that hold this word, and nothing else")
+    parser.add_argument("--long", action="store_true", help="everything: more points, more runs, all mutants")
+    parser.add_argument(
+        "--clean", type=int, default=0, help="clean journals that are folded (default 1000, long 10,000)"
+    )
+    parser.add_argument("--jobs", type=int, default=2 * (os.cpu_count() or 1), help="faults played side by side")
+    return parser
+
+
+def chosen(faults: Sequence[Named], only: str, *, long: bool) -> tuple[Named, ...]:
+    """The faults that are to be played."""
+    found = (one for one in faults if only in f"{one.family}/{one.name}")
+    return tuple(one for one in found if long or not one.fault.long)
+
+
+def ready() -> None:
+    """Raises NotHere where the machine lacks what faults are put in with."""
+    if os.geteuid() != 0:
+        raise NotHere(
+            "the self-test lays faulty files over this machine's in a mount namespace, as root: run `sudo make selftest`"
+        )
+    for tool, package in (("unshare", "util-linux"), ("cc", "gcc libc6-dev")):
+        if shutil.which(tool) is None:
+            raise NotHere(f"{tool} is not installed: install it with `sudo apt install {package}`")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The program; see the module for its exit status."""
+    given = arguments().parse_args(argv)
+    try:
+        faults = chosen(read(given.faults), given.only, long=given.long)
+        ready()
+        if not faults and given.only not in ("", "interruption", "clean"):
+            raise NotHere(f"no family and no fault holds {given.only!r}: see fixtures/faults")
+        with _alone(given.out):
+            return _run(given, faults)
+    except (lock.Busy, lock.LockError, CatalogueError, NotHere, ImageError, ImageTrouble) as error:
+        sys.stderr.write(f"selftest: {error}\n")
+        return 2
+    except KeyboardInterrupt:
+        sys.stderr.write("selftest: stopped by SIGINT: nothing is proved\n")
+        return 2
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """The machine for itself: what is played here has a lock of its own, and would spoil a real run. Raises Busy and LockError."""
+    with lock.MachineLock() as held:
+        before = held.last_run()
+        held.claim(out.resolve() / "selftest")
+        try:
+            yield
+        finally:
+            if before is not None:  # it may still be unfinished, and the next start looks at it
+                held.claim(before)
+
+
+def _run(given: argparse.Namespace, faults: Sequence[Named]) -> int:
+    began, utc = time.monotonic(), f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    folder = (given.out / "selftest" / utc.replace(":", "-")).resolve()
+    folder.mkdir(parents=True)
+    digest = provenance.package_digest()
+    with tempfile.TemporaryDirectory(prefix="rigproof-selftest-") as kept, ExitStack() as stack:
+        library = fake_driver.build(Path(kept) / "library")
+        built = image.build(log_dir=folder, say=say, deadline=Deadline.after(3000.0))
+        client = docker.from_env()
+        stack.callback(client.close)
+        images = stack.enter_context(open_images(client, built.tag, Path(kept), RECORDINGS))
+        theatre = Theatre(folder, library, (str(Path(sys.executable).with_name("rigproof")),), images)
+        try:
+            rows, alarms = _prove(given, theatre, faults)
+        except KeyboardInterrupt:
+            theatre.over = True
+            raise
+    told: tuple[Sensitivity, ...] = ()
+    if not given.only:
+        say("folding clean and faulty journals")
+        alarms = (*alarms, *false_alarms(given.clean or CLEAN[given.long], SEED))
+        told = sensitivity.sensitivity()
+    kind = f"only {given.only}" if given.only else "long" if given.long else "short"
+    place = {one: number for number, one in enumerate(FAMILIES)}
+    ordered = tuple(sorted(rows, key=lambda row: (place[row.family], row.fault)))
+    outcome = paper.Outcome(utc, digest[:12], kind, time.monotonic() - began, ordered, alarms, told)
+    return close(outcome, folder, given.out, digest)
+
+
+def _prove(
+    given: argparse.Namespace, theatre: Theatre, faults: Sequence[Named]
+) -> tuple[list[Row], tuple[FalseAlarms, ...]]:
+    """The catalogue in threads of its own, and beside it the interruptions; then, unless a part was chosen, the clean runs."""
+    with ThreadPoolExecutor(1) as beside:
+        playing = beside.submit(lambda: list(theatre.play_all(faults, given.jobs, say)))
+        try:
+            rows = list(_interrupted(given, theatre)) if given.only in ("", "interruption") else []
+            rows += playing.result()
+        except KeyboardInterrupt:
+            theatre.over = True
+            raise
+    if given.only not in ("", "clean"):
+        return rows, ()
+    return rows, (clean.play(theatre, WHOLE[given.long], given.jobs, say),)
+
+
+def _interrupted(given: argparse.Namespace, theatre: Theatre) -> Iterator[Row]:
+    """Kills and full disks at random moments, in corners of their own."""
+    kills, full = POINTS[given.long]
+    stations: tuple[tuple[StationName, int], ...] = (("host", kills - kills // 3), ("docker", kills // 3))
+    for station, points in stations:
+        rig = _rig(theatre.home, f"interruption-{station}")
+        yield from _said(rig, interruption.kills(rig, points, SEED, station=station, say=say, library=theatre.library))
+    rig = _rig(theatre.home, "interruption-disk")
+    yield from _said(rig, disk.full_disks(rig, full, SEED, station="host", say=say, library=theatre.library))
+
+
+def _rig(home: Path, name: str) -> Rig:
+    (home / name).mkdir()
+    return Rig(home / name)
+
+
+def _said(rig: Rig, rows: Iterator[Row]) -> Iterator[Row]:
+    """The same rows, with their journals as seen from the self-test's folder."""
+    try:
+        for row in rows:
+            say(f"{row.family}: {row.fault}: {row.message if row.caught else f'MISSED: {row.wrong}'}")
+            yield replace(row, journal=f"{rig.home.name}/{row.journal}") if row.journal else row
+    except (AssertionError, OSError) as error:
+        yield Row(
+            "interruption",
+            f"{rig.home.name} as a whole",
+            "process",
+            False,
+            wrong=f"it could not be played: {error}"[:400],
+        )
+    finally:
+        sweep(rig.home)
+
+
+def say(line: str) -> None:
+    """What happens now, in a line."""
+    print(line, flush=True)
+
+
+def close(outcome: paper.Outcome, folder: Path, out: Path, digest: str) -> int:
+    """Write and show what was found; the exit status."""
+    paper.write(outcome, folder, package_digest=digest, machine_id=clock.machine_id())
+    if not outcome.kind.startswith("only"):  # a part proves nothing of the whole
+        record = out / "selftest.json"
+        record.with_suffix(".part").write_bytes((folder / "selftest.json").read_bytes())
+        record.with_suffix(".part").replace(record)
+    console = Console(highlight=False)
+    paper.show(outcome, console)
+    console.print(f"\n{outcome.closing_line()}\npage, JUnit and runs: {folder}", markup=False, soft_wrap=True)
+    return 0 if outcome.good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

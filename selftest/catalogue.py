@@ -1,0 +1,96 @@
+"""The catalogue played: every fault in a corner of its own, several side by side."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import SubprocessError
+
+from selftest import trial
+from selftest.fault import Named
+from selftest.images import Images, ImageTrouble
+from selftest.row import Row
+from selftest.stage import Stage, StageError
+
+Say = Callable[[str], None]
+
+
+class Stopped(Exception):
+    """Somebody ended the self-test before this fault was played."""
+
+
+@dataclass
+class Theatre:
+    """What every fault is played with. `library` is the folder of the fake NVML; `rigproof` how its command line begins.
+
+    Once it is `over` nothing more is begun.
+    """
+
+    home: Path
+    library: Path
+    rigproof: Sequence[str]
+    images: Images | None
+    over: bool = False
+
+    def play(self, named: Named) -> tuple[Row, ...]:
+        """The rows of one fault. Whatever goes wrong with playing it is a fault that was not caught."""
+        began = time.monotonic()
+        try:
+            with corner(self, named) as stage:
+                run, boot_s = stage.play()
+                return tuple(trial.rows(named, run, boot_s, self.home))
+        except (
+            Stopped,
+            StageError,
+            ImageTrouble,
+            AssertionError,
+            SubprocessError,
+            OSError,
+            ValueError,
+            KeyError,
+        ) as error:
+            told = f"it could not be played: {type(error).__name__}: {' '.join(str(error).split())[:400]}"
+            seconds = round(time.monotonic() - began, 1)
+            return (Row(named.family, named.name, named.fault.seam, False, seconds=seconds, wrong=told),)
+
+    def play_all(self, faults: Sequence[Named], jobs: int, say: Say) -> Iterator[Row]:
+        """Every fault, so many side by side; rows come as they are known."""
+        with ThreadPoolExecutor(jobs) as pool:
+            waiting = [pool.submit(self.play, one) for one in longest_first(faults)]
+            for done in as_completed(waiting):
+                for row in done.result():
+                    word = f"{row.by} after {row.seconds:.1f} s" if row.caught else f"MISSED: {row.wrong}"
+                    say(f"{row.family}: {row.fault}: {word}")
+                    yield row
+
+
+@contextlib.contextmanager
+def corner(theatre: Theatre, named: Named) -> Iterator[Stage]:
+    """A stage for as long as one fault is played on it; what is kept of it is its run."""
+    if theatre.over:
+        raise Stopped("the self-test was stopped")
+    home = theatre.home / f"{named.family.replace(' ', '-')}-{named.name}"
+    try:
+        stage = Stage(home, named.fault, theatre.library, theatre.rigproof, theatre.images)
+        try:
+            yield stage
+        finally:
+            stage.clear()
+    finally:
+        sweep(home)
+
+
+def longest_first(faults: Sequence[Named]) -> list[Named]:
+    """In the order in which they are begun, so that none is left alone at the end."""
+    return sorted(faults, key=lambda one: -one.fault.burn - 30 * (one.fault.kill is not None) - one.fault.within_s)
+
+
+def sweep(home: Path) -> None:
+    """Remove what a fault was played with, and keep its run."""
+    for name in ("root", "fakes", "work", "image"):
+        shutil.rmtree(home / name, ignore_errors=True)

@@ -1,0 +1,195 @@
+"""The catalogue: one file a fault, `fixtures/faults/<family>/<name>.toml`. What is broken, at which seam, and what must be said of it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from selftest.row import FAMILIES
+
+FAULTS = Path(__file__).resolve().parents[1] / "fixtures" / "faults"
+ALL_TOOLS = "gpu.present,gpu.granted"
+
+
+class CatalogueError(Exception):
+    """A file of the catalogue is wrong; the message is one sentence that names it."""
+
+
+class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    pass
+
+
+class NvmlEdit(_Strict, frozen=True):
+    """What the described machine (`fixtures/nvml`) says instead.
+
+    `set` changes keys of a GPU, of all without `gpu`, of the document with `machine`, or of a link of it; `after_s` makes a step of the
+    timeline of it, in seconds since a program first asked, with `grow` and `xid` as fixtures/nvml/README.md has them. `inside` changes
+    only what is seen in the container.
+    """
+
+    gpu: int | None = None
+    link: int | None = None
+    pair: str | None = None
+    machine: bool = False
+    inside: bool = False
+    remove_gpus: tuple[int, ...] = ()
+    set: dict[str, Any] = {}
+    grow: dict[str, Any] = {}
+    xid: int | None = None
+    after_s: float | None = None
+
+
+class Program(_Strict, frozen=True):
+    """A program on PATH that is a shell script; `text` lies beside it as a file that `TEXT` in the script names."""
+
+    script: str
+    text: str = ""
+
+
+class File(_Strict, frozen=True):
+    """A file of the described root directory (`sys/...`, `proc/driver/...`, `dev/...`): its text, or that it is not there."""
+
+    path: str
+    text: str | None = None
+
+
+class Load(_Strict, frozen=True):
+    """How a load of ours comes out: `fault` names what the GPU does wrong, `gpu` which, `share` what is left of its rate."""
+
+    fault: str = ""
+    gpu: int = 0
+    share: float = 1.0
+    dtype: str = ""
+
+
+class KernelLog(_Strict, frozen=True):
+    """Lines of the kernel, in dmesg's words without time; `level` is syslog's. They come when the check begins, or lie there before.
+
+    `lost` is how many messages were overwritten before them.
+    """
+
+    lines: tuple[str, ...]
+    during: str | None = None
+    level: int = 3
+    lost: int = 0
+
+
+class Kill(_Strict, frozen=True):
+    """A process that is ended or stopped while a check runs: the words that its command line holds, or `container`, or `harness`."""
+
+    what: str
+    during: str
+    signal: Literal["KILL", "STOP", "SEGV", "TERM"] = "KILL"
+    after_s: float = 0.5
+
+
+class Expect(_Strict, frozen=True):
+    """What must be said: by which check (`run` for the run as a whole, `start` where no run is made), with what outcome and words.
+
+    `says` is a regular expression over the JUnit text of that check. `name` tells rows of one file apart.
+    """
+
+    check: str
+    says: str
+    outcome: Literal["fail", "error", "skip", "refused"] = "fail"
+    name: str = ""
+
+
+class Fault(_Strict, frozen=True):
+    """One fault. `machine` is a description of fixtures/nvml; without it this machine is taken, without GPUs.
+
+    `also` are checks that may speak too, as regular expressions of their ids: every other check of the run must pass. `code` is
+    rigproof's exit status. `station` is where the load session runs. `timeline_from` is the check with whose beginning the timeline of the
+    described machine begins, for all programs of the host.
+    """
+
+    what: str
+    expect: tuple[Expect, ...]
+    code: Literal[0, 1, 2, 3]
+    machine: str | None = None
+    only: str | None = None
+    burn: float = 1.0
+    profile: str = "smoke"
+    station: Literal["docker", "host"] = "docker"
+    nvml: tuple[NvmlEdit, ...] = ()
+    timeline_from: str | None = None
+    tools: dict[str, str] = {}
+    programs: dict[str, Program] = {}
+    loads: dict[str, Load] = {}
+    files: tuple[File, ...] = ()
+    kernel_log: KernelLog | None = None
+    kill: Kill | None = None
+    declared: str | None = None
+    arguments: tuple[str, ...] = ()
+    image_steps: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
+    long: bool = False
+    within_s: Annotated[float, msgspec.Meta(gt=0)] = 90.0
+
+    @property
+    def seam(self) -> str:
+        """Where the fault goes in, in DESIGN's words."""
+        parts = [
+            ("NVML", bool(self.nvml)),
+            ("program", bool(self.tools or self.programs)),
+            ("load", bool(self.loads)),
+            ("files", bool(self.files)),
+            ("kernel log", self.kernel_log is not None),
+            ("process", self.kill is not None),
+            ("machine file", self.declared is not None),
+            ("arguments", bool(self.arguments)),
+            ("image", bool(self.image_steps)),
+        ]
+        return ", ".join(name for name, there in parts if there) or "machine"
+
+
+class Named(_Strict, frozen=True):
+    """A fault with its place in the catalogue."""
+
+    family: str
+    name: str
+    fault: Fault
+
+
+def read(folder: Path = FAULTS) -> tuple[Named, ...]:
+    """The whole catalogue, in order of family and name. Raises CatalogueError."""
+    found = tuple(_read(path) for path in sorted(folder.glob("*/*.toml")))
+    order = list(FAMILIES)
+    return tuple(sorted(found, key=lambda one: (order.index(one.family), one.name)))
+
+
+def _read(path: Path) -> Named:
+    family = path.parent.name.replace("-", " ").replace("set up", "set-up")
+    if family not in FAMILIES:
+        raise CatalogueError(f"{path}: there is no family {family!r} of faults: choose one of {', '.join(FAMILIES)}")
+    try:
+        fault = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Fault)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
+        raise CatalogueError(f"{path}: {error}") from error
+    if trouble := next(_troubles(fault), None):
+        raise CatalogueError(f"{path}: {trouble}")
+    return Named(family, path.stem, fault)
+
+
+def _troubles(fault: Fault) -> Iterator[str]:
+    if not fault.expect:
+        yield "says nothing of what must be said: give an [[expect]]"
+    names = [one.name for one in fault.expect]
+    if len(set(names)) != len(names):
+        yield "has two [[expect]] of one name: name them apart"
+    for one in fault.expect:
+        if len(one.says) < 8:
+            yield f"`says = {one.says!r}` would be found in any text: quote the words that must be said"
+        try:
+            re.compile(one.says)
+        except re.error as error:
+            yield f"`says = {one.says!r}` is no regular expression ({error})"
+    if fault.code == 0:
+        yield "ends with code 0, which is a pass: a fault that is caught ends with 1, 2 or 3"
+    if fault.machine is None and (fault.nvml or fault.tools):
+        yield "changes GPUs, and names no machine that has any"

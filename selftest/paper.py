@@ -1,0 +1,190 @@
+"""What a self-test leaves: a table in the terminal, a page, a JUnit of its own, and the record that later runs tell of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import jinja2
+import msgspec
+from junitparser import Failure, JUnitXml, TestSuite
+from junitparser.xunit2 import TestCase
+from markupsafe import Markup
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from acceptance.proven import Record
+from acceptance.reports.text import one_line
+from selftest.row import FAMILIES, FalseAlarms, Row, Sensitivity
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """All that a self-test found. `troubles` are reasons why it proves less than it should, each a sentence."""
+
+    utc: str
+    build: str
+    kind: str
+    seconds: float
+    rows: tuple[Row, ...]
+    alarms: tuple[FalseAlarms, ...] = ()
+    sensitivity: tuple[Sensitivity, ...] = ()
+    troubles: tuple[str, ...] = ()
+
+    @property
+    def caught(self) -> int:
+        """Faults that were caught."""
+        return sum(row.caught for row in self.rows)
+
+    @property
+    def clean_runs(self) -> int:
+        """Clean runs in all."""
+        return sum(one.runs for one in self.alarms)
+
+    @property
+    def false_alarms(self) -> int:
+        """Those of them that raised an alarm."""
+        return sum(one.alarms for one in self.alarms)
+
+    @property
+    def good(self) -> bool:
+        """Whether nothing was missed, no clean run raised an alarm, and all was tried that should be."""
+        return bool(self.rows) and self.caught == len(self.rows) and not self.false_alarms and not self.troubles
+
+    def families(self) -> list[tuple[str, int, int, float]]:
+        """Family, caught, faults, and the seconds of the slowest row that was caught."""
+        found = []
+        for family in FAMILIES:
+            own = [row for row in self.rows if row.family == family]
+            if own:
+                slowest = max((row.seconds for row in own if row.caught), default=0.0)
+                found.append((family, sum(row.caught for row in own), len(own), slowest))
+        return found
+
+    def closing_line(self) -> str:
+        """The last line of the terminal, and the title of the page."""
+        word = "CAUGHT ALL" if self.good else "NOT PROVED"
+        told = f"{self.caught} of {len(self.rows)} faults caught"
+        alarms = (
+            f"{self.false_alarms} false alarms in {self.clean_runs} clean runs"
+            if self.alarms
+            else "no clean runs tried"
+        )
+        return f"{word}: {told}, {alarms}, in {self.seconds / 60:.1f} minutes"
+
+    def record(self, package_digest: str, machine_id: str) -> Record:
+        """For the runs to come."""
+        return Record(
+            self.utc,
+            package_digest,
+            machine_id,
+            self.caught,
+            len(self.rows),
+            self.false_alarms,
+            self.clean_runs,
+            self.kind,
+        )
+
+
+def show(outcome: Outcome, console: Console) -> None:
+    """The table: fault, what caught it, after how long, with which message; then sensitivity and false alarms."""
+    table = Table("family", "fault", "caught by", "s", "it said", box=None, pad_edge=False)
+    for row in outcome.rows:
+        word = Text(one_line(row.by)) if row.caught else Text("MISSED", style="bold red")
+        said = row.message if row.caught else row.wrong
+        table.add_row(row.family, Text(row.fault), word, f"{row.seconds:.1f}", Text(one_line(said)[:160]))
+    console.print(table)
+    if outcome.sensitivity:
+        table = Table("what", "smallest caught", "largest missed", "by", box=None, pad_edge=False)
+        for one in outcome.sensitivity:
+            table.add_row(Text(one.what), Text(one.smallest), Text(one.missed), Text(one_line(one.how)[:120]))
+        console.print(table)
+    for alarms in outcome.alarms:
+        told = f": {one_line(alarms.told)[:200]}" if alarms.told else ""
+        remarked = f", {alarms.remarked} with a remark" if alarms.remarked else ""
+        console.print(Text(f"clean runs, {alarms.what}: {alarms.alarms} alarms in {alarms.runs}{remarked}{told}"))
+    for family, caught, faults, slowest in outcome.families():
+        console.print(Text(f"{family}: {caught} of {faults}, the slowest after {slowest:.0f} s"))
+    for trouble in outcome.troubles:
+        console.print(Text(trouble, style="red"))
+
+
+def junit(outcome: Outcome) -> bytes:
+    """One testcase a fault, one a family of clean runs; what was missed is a failure."""
+    suite = TestSuite("rigproof self-test")
+    suite.timestamp = outcome.utc.rstrip("Z")
+    for key, value in (("build", outcome.build), ("kind", outcome.kind), ("closing_line", outcome.closing_line())):
+        suite.add_property(key, one_line(value))
+    for row in outcome.rows:
+        case = TestCase(one_line(f"{row.family}: {row.fault}"), classname=f"selftest.{row.family.replace(' ', '_')}")
+        case.time = row.seconds
+        for key in ("seam", "by", "run_id", "container", "journal"):
+            if value := getattr(row, key):
+                case.add_property(key, one_line(value))
+        if row.caught:
+            case.system_out = one_line(row.message)
+        else:
+            case.result = [_failure(row.wrong)]
+        suite.add_testcase(case)
+    for alarms in outcome.alarms:
+        case = TestCase(one_line(f"clean runs: {alarms.what}"), classname="selftest.clean_runs", time=0.0)
+        case.system_out = f"{alarms.alarms} alarms in {alarms.runs} runs"
+        if alarms.alarms or not alarms.runs:
+            case.result = [_failure(alarms.told or "no clean run was made")]
+        suite.add_testcase(case)
+    for number, trouble in enumerate(outcome.troubles, start=1):
+        case = TestCase(f"the self-test itself {number}", classname="selftest.itself", time=0.0)
+        case.result = [_failure(trouble)]
+        suite.add_testcase(case)
+    suite.update_statistics()
+    report = JUnitXml("rigproof self-test")
+    report.add_testsuite(suite)
+    report.update_statistics()
+    del report._elem.attrib["skipped"]  # not in Jenkins' schema, which counts skipped tests at the suite alone
+    written: bytes = report.tostring()
+    return b'<?xml version="1.0" encoding="UTF-8"?>\n' + written + b"\n"
+
+
+def _failure(text: str) -> Failure:
+    result = Failure(message=one_line(text)[:300], type_="missed")
+    result.text = one_line(text)
+    return result
+
+
+def page(outcome: Outcome) -> str:
+    """One page, offline, without scripts."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=lambda value: one_line(value) if isinstance(value, str) and not isinstance(value, Markup) else value,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("page.html.j2").render(outcome=outcome)
+
+
+def markdown(outcome: Outcome) -> str:
+    """The table by family for docs/sensitivity.md."""
+    lines = ["| family | caught | of | slowest |", "|---|---|---|---|"]
+    lines += [
+        f"| {family} | {caught} | {faults} | {slowest:.0f} s |"
+        for family, caught, faults, slowest in outcome.families()
+    ]
+    return "\n".join([*lines, "", outcome.closing_line()]) + "\n"
+
+
+def write(outcome: Outcome, folder: Path, *, package_digest: str, machine_id: str) -> Sequence[Path]:
+    """Write everything into a folder; returns the files."""
+    files = {
+        "selftest.html": page(outcome).encode(),
+        "selftest.xml": junit(outcome),
+        "selftest.md": markdown(outcome).encode(),
+        "selftest.json": msgspec.json.format(msgspec.json.encode(outcome.record(package_digest, machine_id))) + b"\n",
+        "rows.json": msgspec.json.format(msgspec.json.encode(outcome.rows)) + b"\n",
+    }
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    return [folder / name for name in files]

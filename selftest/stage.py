@@ -1,0 +1,242 @@
+"""Where one fault is played: files, programs and a kernel log of its own around a real rigproof, in a mount namespace of its own.
+
+Nothing outside of it changes, and the lock is its own too: faults are played side by side, none of them with this machine's load.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import fake_driver
+import fakes
+import gpu_box
+from machine_root import sysfs_tree
+from rig import Rig, processes, wait_for
+from run_left import Run
+
+from acceptance import clock
+from selftest.edits import Document, edited
+from selftest.fault import Fault, KernelLog
+from selftest.images import Images
+
+ENDS_S = 240.0  # that a run may last; a machine with much else to do takes long to make an image
+# $1: the described root. `kept` has what the overlay of /dev hides; `binds` lists single files under /proc.
+MOUNTS = """
+set -e
+root=$1; shift
+mkdir -p "$root/kept" "$root/lock"
+mount --rbind /dev "$root/kept"
+mount -t overlay described -o "lowerdir=$root/sys:/sys" /sys
+mount -t overlay described -o "lowerdir=$root/dev:/dev" /dev
+for folder in shm pts; do mount --rbind "$root/kept/$folder" "/dev/$folder"; done
+mount --bind "$root/kmsg" /dev/kmsg
+mount --bind "$root/lock" /run/lock
+while read -r file; do mount --bind "$root/$file" "/$file"; done <"$root/binds"
+exec "$@"
+"""
+
+
+class StageError(Exception):
+    """A fault cannot be played as its file asks; the message is one sentence."""
+
+
+@dataclass
+class Stage:
+    """One fault's corner. `library` is the folder of the fake NVML library, `rigproof` how the command line of rigproof begins."""
+
+    home: Path
+    fault: Fault
+    library: Path
+    rigproof: Sequence[str]
+    images: Images | None
+    _records: int = 0
+    rig: Rig = field(init=False)
+    root: Path = field(init=False)
+    image: str | None = None
+
+    def __post_init__(self) -> None:
+        self.home.mkdir(parents=True)
+        self.rig = Rig(self.home)
+        self.root = self.home / "root"
+        for name in ("sys", "dev", "proc/driver"):
+            (self.root / name).mkdir(parents=True)
+        if self.fault.declared is not None:
+            self.rig.machine.write_text(self.fault.declared, encoding="utf-8")
+        self._machine()
+        self._programs(self.rig.fakes)
+        self._files()
+        self._kmsg()
+
+    # --- what is laid out ---
+
+    def _machine(self) -> None:
+        if self.fault.machine is None:
+            (self.root / "sys/bus/pci/devices").mkdir(parents=True)
+        else:
+            path = self.home / "described.json"
+            path.write_text(json.dumps(self.described(inside=False)), encoding="utf-8")
+            sysfs_tree(self.root, path)
+            self._nodes()
+            gpu_box.install(self.rig.fakes, sys.executable, self.fault.tools)
+            self.rig.variables |= fake_driver.environment(self.library, path)
+            if self.fault.timeline_from is not None:
+                self.rig.variables["RIGPROOF_FAKE_NVML_EPOCH"] = str(self._epoch)
+        gpu_box.hide_real_gpus(self.root)
+
+    def _nodes(self) -> None:
+        """Device nodes where the tree has plain files: of those nobody may write in an overlay without an upper layer."""
+        for node in (self.root / "dev").iterdir():
+            node.unlink()
+            os.mknod(node, 0o020666, os.makedev(1, 3))
+            node.chmod(0o666)
+
+    def described(self, *, inside: bool) -> Document:
+        """The described machine, as the host or the container is to see it."""
+        assert self.fault.machine is not None
+        return edited(gpu_box.document(self.fault.machine), self.fault.nvml, inside=inside)
+
+    def _programs(self, folder: Path) -> None:
+        for name, told in self.fault.programs.items():
+            text = folder / f"{name}.TEXT"
+            text.write_text(told.text, encoding="utf-8", newline="")
+            # The script finds its text beside itself, on the host and in the container.
+            fakes.program(folder, name, told.script.replace("TEXT", f'"${{0%/*}}/{name}.TEXT"'))
+
+    def _files(self) -> None:
+        binds = ["proc/driver"] if any((self.root / "proc/driver").iterdir()) else []
+        for file in self.fault.files:
+            path = self.root / file.path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if file.text is None:
+                path.unlink(missing_ok=True)
+                if Path("/", file.path).exists():
+                    os.mknod(path, 0o020000, os.makedev(0, 0))  # an overlay's whiteout
+            else:
+                path.write_text(file.text, encoding="utf-8")
+                if file.path.startswith("proc/") and not file.path.startswith("proc/driver"):
+                    binds.append(file.path)
+        (self.root / "binds").write_text("".join(f"{one}\n" for one in binds), encoding="utf-8")
+
+    def _kmsg(self) -> None:
+        (self.root / "kmsg").write_text("", encoding="utf-8")
+        if not Path("/dev/kmsg").exists():
+            raise StageError(
+                "this machine has no /dev/kmsg to lay a kernel log over: run the self-test on the host itself"
+            )
+        self.log(KernelLog(("Linux version 6.12.0 (rigproof self-test)",), level=6))
+        if self.fault.kernel_log is not None and self.fault.kernel_log.during is None:
+            self.log(self.fault.kernel_log)
+
+    def log(self, said: KernelLog) -> None:
+        """The kernel says something now."""
+        self._records += said.lost
+        with (self.root / "kmsg").open("a", encoding="utf-8") as file:
+            for line in said.lines:
+                file.write(f"{said.level},{self._records},{int(time.monotonic() * 1e6)},-;{line}\n")
+                self._records += 1
+
+    # --- how it is played ---
+
+    def play(self) -> tuple[Run, float]:
+        """The run to its end, and the boot-time clock at its beginning. Raises StageError where the fault could not be put in."""
+        argv = [*self.rig.argv(only=self.fault.only, burn=None, machine=self._declares), *self._arguments()]
+        program = ["unshare", "--mount", "sh", "-c", MOUNTS, "sh", str(self.root), *self.rigproof]
+        before, began, boot_s = self.rig.runs(), time.monotonic(), clock.boot_s()
+        started = self.rig.start(argv, program=program, wait=False)
+        self._during(started, before)
+        return self.rig.finish(started, before, began, ENDS_S), boot_s
+
+    @property
+    def _epoch(self) -> Path:
+        """The file that says when the described machine's timeline began."""
+        return self.home / "epoch"
+
+    @property
+    def _declares(self) -> bool:
+        """Whether a machine file is named: a described machine has none unless the fault gives it one."""
+        return self.fault.machine is None or self.fault.declared is not None
+
+    def _arguments(self) -> list[str]:
+        found = ["--profile", self.fault.profile, "--station", self.fault.station, "--burn", f"{self.fault.burn:g}"]
+        if self.fault.station == "docker":
+            if self.images is None:
+                raise StageError("it is played in a container, and no engine was found: run `make engine` as root")
+            if self.fault.machine is not None:
+                self._on_the_host()
+            self.image = self.images.of(self)
+            found += ["--image", self.image]
+        return [*found, *self.fault.arguments]
+
+    def _on_the_host(self) -> None:
+        """Beside a container: tools of the host that must not be what runs, and an ldconfig that knows the driver's two libraries."""
+        for tool in gpu_box.PROGRAMS:
+            if tool not in self.fault.programs:
+                fakes.program(self.rig.fakes, tool, "exit 99")
+        (self.home / "libcuda.so.1").write_bytes(b"")
+        there = {"libcuda.so.1": self.home, "libnvidia-ml.so.1": self.library}
+        word = {"x86_64": "x86-64", "aarch64": "AArch64"}[os.uname().machine]
+        listing = "".join(f"\t{name} (libc6,{word}) => {folder}/{name}\n" for name, folder in there.items())
+        (self.home / "ldconfig.txt").write_text(listing, encoding="utf-8")
+        fakes.program(self.rig.fakes, "ldconfig", f"cat '{self.home}/ldconfig.txt'")
+
+    def container_programs(self, folder: Path) -> None:
+        """The fault's own programs, for its image."""
+        self._programs(folder)
+
+    def _during(self, started: subprocess.Popen[str], before: set[Path]) -> None:
+        """What happens while a check runs."""
+        kill, said = self.fault.kill, self.fault.kernel_log
+        check = kill.during if kill else said.during if said and said.during else self.fault.timeline_from
+        if check is None:
+            return
+        folder = wait_for(lambda: next(iter(self.rig.runs() - before), None) or started.poll() is not None, ENDS_S)
+        if not isinstance(folder, Path):
+            raise StageError(f"no run was made in which {check} could begin: {started.communicate()[1].strip()}")
+        self.rig.reached(folder, check, self.fault.within_s)
+        if said is not None and said.during is not None:
+            self.log(said)
+        if self.fault.timeline_from is not None:
+            part = self.home / "epoch.part"
+            part.write_text(repr(clock.boot_s()), encoding="utf-8")
+            part.replace(self._epoch)
+        if kill is not None:
+            time.sleep(kill.after_s)
+            self._kill(folder)
+
+    def _kill(self, folder: Path) -> None:
+        kill = self.fault.kill
+        assert kill is not None
+        number = signal.Signals[f"SIG{kill.signal}"]
+        if kill.what == "container":
+            assert self.images is not None
+            self.images.kill(folder.name)
+            return
+        words = kill.what.split()
+        found = wait_for(lambda: processes(folder.name, *words) or beside(folder, words), 10.0)
+        os.kill(found[-1], number)
+
+    def clear(self) -> None:
+        """End what was left running, and remove the image."""
+        self.rig.clear()
+        if self.image is not None and self.images is not None:
+            self.images.remove(self.image)
+
+
+def beside(folder: Path, words: Sequence[str]) -> list[int]:
+    """Processes of the run itself and no session's (its watch, say): by their command lines, which name its folder."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            line = (place / "cmdline").read_bytes().decode(errors="replace").replace("\0", " ")
+            if all(word in line for word in (str(folder), *words)) and "reaper.py" not in line:
+                found.append(int(place.name))
+    return sorted(found)

@@ -1,0 +1,175 @@
+"""Stands in for a load of ours on a described machine: `load.py NAME ARGUMENTS`, as the interpreter of the image is told to start it.
+
+`loads.json` beside it says which load, what is wrong with which GPU, and what is left of its rate. The burn is the real one, with torch
+on the processor in the place of the GPU: its faults are made in its products and found by its own comparing, in every number format. Its
+rates, and all of the matrix load and the memory test, are those of an H200, as recorded.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import seen
+
+HERE = Path(__file__).parent
+DIVISOR = 128  # matrices of 64 x 64, so that a processor makes thousands of them
+FREE = 4 << 20
+GEMM = {"f64": 53.6, "f32": 51.2, "tf32": 344.0, "f16": 637.0, "bf16": 664.0, "f8": 1213.0, "i8": 869.0}
+SHORT = {"f64": 57.0, "f32": 51.9, "tf32": 402.0, "f16": 760.0, "bf16": 814.0, "f8": 1403.0, "i8": 1100.0}
+
+
+def plan(name: str) -> dict[str, Any]:
+    told: dict[str, dict[str, Any]] = json.loads((HERE / "loads.json").read_text(encoding="utf-8"))
+    return told[name]
+
+
+def option(words: list[str], name: str, default: str = "") -> str:
+    return words[words.index(name) + 1] if name in words else default
+
+
+def who() -> tuple[seen.Gpu, dict[str, Any]]:
+    """The GPU that it runs on, and what the hello says of it."""
+    gpu = seen.gpus(seen.machine())[0]
+    said = gpu.readings
+    told = {"gpu": said["name"], "uuid": said["uuid"], "capability": said["compute_capability"]}
+    return gpu, {**told, "library": "torch 2.11.0+cu130, CUDA 13.0"}
+
+
+def recorded(name: str) -> dict[str, float]:
+    """The readings of a recording, by name."""
+    lines = (HERE / "recordings" / name).read_text(encoding="utf-8").splitlines()
+    return {one["reading"]: one["value"] for one in map(json.loads, lines) if "reading" in one}
+
+
+def burn(words: list[str]) -> None:
+    from acceptance.loads.burn_card import boot_s
+    from acceptance.loads.burn_compare import TorchComparator
+    from acceptance.loads.burn_device import TorchDevice
+    from acceptance.loads.burn_order import Order
+    from acceptance.loads.burn_worker import Worker
+    from acceptance.loads.gpu_dtypes import DTYPES
+    from acceptance.loads.protocol import Output
+
+    told = plan("burn")
+    gpu, parameters = who()
+    sick = gpu.index == told["gpu"]
+    fault = told["fault"] if sick else ""
+    figures = recorded("clean.txt")
+    share = told["share"] if sick else 1.0
+
+    class Rated(Output):
+        def reading(self, name: str, unit: str, component: str, value: float) -> None:
+            if not name.endswith("_miscompares"):
+                value = figures[name] * (share if unit == "TFLOP/s" else 1.0)
+            super().reading(name, unit, component, value)
+
+    class Processor:
+        mark = staticmethod(time.perf_counter)
+
+        def seconds(self, begin: float, end: float) -> float:
+            return end - begin
+
+        def free_bytes(self) -> int:
+            return FREE
+
+    class Copies:
+        def step(self) -> None: ...
+
+        def finish(self) -> None:
+            for peer in ["gpu0"] + [f"gpu0->gpu{number}" for number in range(1, peers + 1)]:
+                kind = "peer_" if "->" in peer else ""
+                Output.reading(output, f"burn_{kind}copied", "GiB", peer, 12.75)
+                miscompares = "burn_peer_miscompares" if kind else "burn_copy_miscompares"
+                Output.reading(output, miscompares, "count", peer, float(fault == "peer" and bool(kind)))
+
+    dtypes = tuple(DTYPES[name] for name in option(words, "--dtypes").split(","))
+    seconds, peers = float(option(words, "--seconds")), int(option(words, "--peers", "0"))
+    output = Rated(sys.stdout)
+    order = Order(dtypes, seconds, divisors=dict.fromkeys(DTYPES, DIVISOR))
+    card = Processor()
+    asked = {"dtypes": [dtype.short for dtype in dtypes], "seconds": seconds, "peers": peers, "laps": order.laps}
+    output.hello("burn", {**asked, **parameters})
+    if fault == "hang":
+        time.sleep(900)
+    made = None if fault in ("", "lost", "peer") else fault
+    device = TorchDevice("cpu", card, TorchComparator(), made)
+    Worker(order, device, card, output, Copies(), boot_s).run(1 << 20)
+    if fault == "lost":
+        print("burn: CUDA error: an illegal memory access was encountered", file=sys.stderr)
+        sys.exit(1)
+    output.end()
+
+
+def gpu_gemm(words: list[str]) -> None:
+    from acceptance.loads.protocol import Output
+
+    told = plan("gpu_gemm")
+    gpu, parameters = who()
+    sick = gpu.index == told["gpu"]
+    dtypes, seconds = option(words, "--dtypes").split(","), float(option(words, "--seconds"))
+    table = [int(size) for size in option(words, "--table").split(",") if size]
+    output = Output(sys.stdout)
+    output.hello("gpu_gemm", {"dtypes": dtypes, "seconds": seconds, "table": table, "size": 8192, **parameters})
+    for index, dtype in enumerate(dtypes):
+        time.sleep(seconds * 1.02)
+        share = told["share"] if sick and told["dtype"] in ("", dtype) else 1.0
+        wrong = float(sick and told["fault"] == "wrong" and told["dtype"] in ("", dtype))
+        output.reading(f"gemm_{dtype}_short", "TFLOP/s", "gpu0", seen.wobble(SHORT[dtype] * share, gpu.index, index))
+        output.reading(f"gemm_{dtype}", "TFLOP/s", "gpu0", seen.wobble(GEMM[dtype] * share, gpu.index, index))
+        output.reading(f"gemm_{dtype}_miscompares", "count", "gpu0", wrong)
+    output.end()
+
+
+def vram(words: list[str]) -> None:
+    told = plan("vram")
+    gpu, parameters = who()
+    fault = told["fault"] if gpu.index == told["gpu"] else ""
+    seconds = float(option(words, "--seconds"))
+    lines = (HERE / "recordings" / f"vram-{fault or 'bit'}.txt").read_text(encoding="utf-8").splitlines()
+    time.sleep(seconds)
+    for number, line in enumerate(lines):
+        one = json.loads(line)
+        if number == 0:
+            one["parameters"] = {"seconds": seconds, **parameters}
+        if not fault and "miscompare" in one:
+            continue
+        if not fault and one.get("reading") == "vram_miscompares":
+            one["value"] = 0
+        if not fault and one.get("table") == "vram_passes":
+            one["rows"] = [[*row[:3], 0] for row in one["rows"]]
+        if one.get("reading") == "vram_rate" and gpu.index == told["gpu"]:
+            one["value"] *= told["share"]
+        print(json.dumps(one), flush=True)
+
+
+def scaled(name: str, words: list[str]) -> None:
+    """The real load, with one reading (`fault`: its name and component) at a share of what it was."""
+    told = plan(name)
+    real = [f"{sys.executable}.real" if Path(f"{sys.executable}.real").exists() else sys.executable]
+    done = subprocess.run([*real, "-m", f"acceptance.loads.{name}", *words], stdout=subprocess.PIPE, text=True)
+    which, _, component = told["fault"].partition(" ")
+    for line in done.stdout.splitlines():
+        one = json.loads(line)
+        if one.get("reading") == which and one["component"] == component:
+            one["value"] *= told["share"]
+        print(json.dumps(one))
+    sys.stdout.flush()
+    sys.exit(done.returncode)
+
+
+def main() -> None:
+    name, *words = sys.argv[1:]
+    own = {"burn": burn, "gpu_gemm": gpu_gemm, "vram": vram}
+    if name in own:
+        own[name](words)
+    else:
+        scaled(name, words)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+"""How a run is held against what had to be said of it: every way of not being caught is seen."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from journals import bodies, check, due, entries, plan
+from run_left import Run
+from runs import machine_root
+
+from acceptance import journal, outputs
+from acceptance.judge import judgement, verdict
+from acceptance.judge.record import CheckEnded, SessionEnded
+from acceptance.judge.verdict import CheckResult, Verdict
+from selftest import trial
+from selftest.fault import Expect, Fault, Named
+
+SAID = r"copy on gpu0: measured 50 GB/s, limit >= 100"
+FAULT = Fault("a slow copy", (Expect("link.copy", SAID),), 1)
+
+
+def made(folder: Path, value: float = 50.0, *others: float) -> Run:
+    """A run of the checks link.copy and, with a value of its own each, link.other1 and so on; read back as after a call."""
+    names = ["link.copy", *(f"link.other{number}" for number in range(1, len(others) + 1))]
+    planned = plan(*(check(name, due(name.replace("link.", ""))) for name in names))
+    values = {(name.replace("link.", ""), "gpu0"): one for name, one in zip(names, (value, *others), strict=True)}
+    records = [
+        replace_container(body)
+        if isinstance(body, SessionEnded)
+        else told(body, values)
+        if isinstance(body, CheckEnded)
+        else body
+        for body in bodies(planned, values)
+    ]
+    run_dir = folder / "run-1"
+    (run_dir / "logs").mkdir(parents=True)
+    with journal.Writer(run_dir / journal.SUPERVISOR, machine_root(folder / "root")) as writer:
+        for entry in entries(records):
+            writer.write(entry.body)
+    verdict = outputs.write(run_dir)
+    return Run(verdict.exit_code(), f"{verdict.verdict}\n", "", 3.0, run_dir)
+
+
+def replace_container(body: SessionEnded) -> SessionEnded:
+    return SessionEnded(body.session, body.complete, body.detail, body.seconds, "0123456789abcdef")
+
+
+def told(body: CheckEnded, values: dict[tuple[str, str], float]) -> CheckEnded:
+    low = values[body.check.replace("link.", ""), "gpu0"] < 100.0
+    return CheckEnded(body.check, "fail" if low else "pass", "", body.seconds)
+
+
+def row(run: Run, fault: Fault = FAULT) -> Any:
+    (found,) = trial.rows(Named("links", "one", fault), run, 0.0, run.path.parent)
+    return found
+
+
+def test_a_fault_that_was_said_is_caught_and_names_its_run(tmp_path: Path) -> None:
+    found = row(made(tmp_path))
+    assert found.caught
+    assert found.message.startswith("copy on gpu0: measured 50 GB/s")
+    assert (found.by, found.run_id, found.container) == ("link.copy", "run-1", "0123456789ab")
+    assert (tmp_path / found.journal).is_file()
+    assert found.seconds > 0
+
+
+@pytest.mark.parametrize(
+    ("fault", "wrong"),
+    [
+        (FAULT, ""),
+        (Fault("", (Expect("link.copy", "measured 51 GB/s"),), 1), "said .* not /measured 51"),
+        (Fault("", (Expect("link.copy", SAID, "error"),), 1), "came to fail, not error"),
+        (Fault("", (Expect("link.more", SAID),), 1), "no testcase link.more"),
+        (Fault("", (Expect("link.copy", SAID),), 3), "ended with 1, not 3"),
+        (Fault("", (Expect("start", SAID, "refused"),), 2), "a run was made, and it was to be refused"),
+    ],
+)
+def test_what_was_not_said_is_missed(tmp_path: Path, fault: Fault, wrong: str) -> None:
+    found = row(made(tmp_path), fault)
+    assert found.caught == (not wrong)
+    if wrong:
+        assert re.search(wrong, found.wrong), found.wrong
+
+
+def test_a_check_that_is_accused_too_spoils_the_row_unless_it_may_be(tmp_path: Path) -> None:
+    run = made(tmp_path, 50.0, 60.0)
+    assert "link.other1 was accused too (fail)" in row(run).wrong
+    assert row(run, Fault("", FAULT.expect, 1, also=("link\\.other.*",))).caught
+
+
+def test_reports_that_do_not_agree_spoil_the_row(tmp_path: Path) -> None:
+    run = made(tmp_path)
+    page = run.path / "report.html"
+    page.write_text(
+        page.read_text(encoding="utf-8").replace('<h1 class="FAIL">', '<h1 class="PASS">'), encoding="utf-8"
+    )
+    assert "its reports do not agree" in row(run).wrong
+
+
+def test_a_refusal_is_caught_by_its_words_and_not_by_a_traceback(tmp_path: Path) -> None:
+    fault = Fault("", (Expect("start", "machine.toml, line 3: ", "refused"),), 2)
+    refused = Run(2, "", "rigproof: machine.toml, line 3: no\n", 0.4, None)
+    assert row_of(fault, refused, tmp_path).caught
+    assert "traceback" in row_of(fault, replace(refused, err="Traceback\nmachine.toml, line 3: no\n"), tmp_path).wrong
+    assert "it said" in row_of(fault, replace(refused, err="rigproof: no\n"), tmp_path).wrong
+    assert "no run was made" in row_of(FAULT, refused, tmp_path).wrong
+
+
+def row_of(fault: Fault, run: Run, home: Path) -> Any:
+    (found,) = trial.rows(Named("bad input", "one", fault), run, 0.0, home)
+    return found
+
+
+# --- a fault in the harness itself turns the row red ---
+
+
+def test_a_dropped_limit_is_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judgement, "_against_limit", lambda *_: None)
+    assert not row(made(tmp_path)).caught
+
+
+def test_a_fold_that_counts_only_what_sessions_say_failed_is_missed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lenient(found: Any) -> Verdict:
+        folded = verdict.fold(found)
+        checks = tuple(passed(one) for one in folded.checks)
+        return msgspec.structs.replace(folded, verdict="PASS", checks=checks, findings=())
+
+    monkeypatch.setattr(outputs, "fold", lenient)
+    assert not row(made(tmp_path)).caught
+
+
+def passed(one: CheckResult) -> CheckResult:
+    return msgspec.structs.replace(one, outcome="pass", findings=())
