@@ -21,7 +21,7 @@ _HEADER = re.compile(
 _BUS = re.compile(
     rf"^\S+ (?P<pci>{_ADDRESS}): (?:AER: )?PCIe Bus Error: severity={_CLASS}(?:, type=(?P<type>[\w ]+))?", re.IGNORECASE
 )
-_BIT = re.compile(rf"^\S+ (?P<pci>{_ADDRESS}):(?: AER:)? +\[ *\d+\] (?P<name>\S.*?)(?: +\(First\))?\s*$", re.IGNORECASE)
+_BIT = re.compile(rf"^\S+ (?P<pci>{_ADDRESS}):(?: AER:)? +\[ *\d+\] (?P<name>\S.*)$", re.IGNORECASE)
 _STATUS = re.compile(rf"^\S+ (?P<pci>{_ADDRESS}): (?:AER: )?aer_status: 0x(?P<status>[0-9a-f]{{1,8}})\b", re.IGNORECASE)
 _LEVELS = re.compile(rf"^\S+ (?P<pci>{_ADDRESS}): (?:AER: )?aer_uncor_severity: 0x(?P<fatal>[0-9a-f]{{1,8}})\b", re.I)
 # Anything of AER that is none of the known messages, but speaks of an error.
@@ -76,7 +76,12 @@ def _details(lines: Sequence[KernelLine], index: int) -> Iterator[KernelLine]:
 def _bits(lines: Sequence[KernelLine], index: int, address: str) -> list[str]:
     """Names of the error bits that belong to the report at `index`."""
     found = (_BIT.match(line.text) for line in _details(lines, index))
-    return [match["name"] for match in found if match and match["pci"].lower() == address.lower()]
+    # Taken off here: a pattern that looks for it at the end of every run of blanks takes time without end.
+    return [
+        match["name"].rstrip().removesuffix("(First)").rstrip()
+        for match in found
+        if match and match["pci"].lower() == address.lower()
+    ]
 
 
 def _class(lines: Sequence[KernelLine], index: int, status: re.Match[str], bits: Sequence[str]) -> str:

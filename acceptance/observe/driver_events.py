@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import NamedTuple
 
 from acceptance.observe.event import Event, clean, pci_address
@@ -157,15 +159,19 @@ class NvidiaReader:
 
     def _told(self, index: int, line: KernelLine, said: _Said) -> list[Event]:
         here = address_in(line.text)
-        again = here is None and any(code == said.code and index - at < _NEAR_LINES for at, code in self._said)
+        again = here is None and any(
+            code == said.code and index - at < _NEAR_LINES for at, code in self._said[-_NEAR_LINES:]
+        )
         self._said.append((index, said.code))
         where = here or self._address_before(index)
         return [] if again else [self._event(line, said.kind, said.code, said.meaning, said.action, where)]
 
     def _gone(self, index: int, line: KernelLine) -> list[Event]:
         component = address_in(line.text) or self._address_before(index)
-        told = self._lost | {where for at, where in self._xids_79 if index < at <= index + _AHEAD_LINES}
-        if component in told or (component is None and told):
+        first = bisect_right(self._xids_79, index, key=itemgetter(0))
+        last = bisect_right(self._xids_79, index + _AHEAD_LINES, key=itemgetter(0))
+        told = {where for _, where in self._xids_79[first:last]}
+        if component in self._lost or component in told or (component is None and (self._lost or told)):
             return []
         self._lost.add(component)
         meaning = "The GPU no longer answers on the PCIe bus."
@@ -178,7 +184,7 @@ class NvidiaReader:
     def _not_started(self, index: int, line: KernelLine) -> list[Event]:
         """One event for the two or three messages with which the driver gives up one GPU."""
         component = address_in(line.text)
-        near = [where for at, where in self._initialising if index - at < _NEAR_LINES]
+        near = [where for at, where in self._initialising[-_NEAR_LINES:] if index - at < _NEAR_LINES]
         self._initialising.append((index, component))
         echo = component in near or (near and (component is None or None in near))
         if echo and "RmInitAdapter failed" not in line.text:  # with these words every attempt begins to fail

@@ -16,7 +16,7 @@ def _objects(text: str) -> list[dict[str, Any]]:
     except ValueError:
         try:
             found = [json.loads(line) for line in text.splitlines() if line.strip()]
-        except ValueError:
+        except (ValueError, RecursionError):
             return []
     except RecursionError:
         return []
@@ -31,14 +31,19 @@ def _message(record: dict[str, Any]) -> str | None:
     return message if isinstance(message, str) else None
 
 
+def _word(value: object) -> str:
+    """A text or a whole number as text; empty for anything else, which may be nested too deep to be written out."""
+    return str(value) if isinstance(value, str | int) else ""
+
+
 def _stamp(record: dict[str, Any]) -> str | None:
     """What stands before the message in the plain forms: dmesg's seconds, or the journal's time, host and program; None without them."""
     time = record.get("time")
     if isinstance(time, float | int) and 0 <= time < 1e12:
         return f"[{time:.6f}] "
-    micros = str(record.get("__REALTIME_TIMESTAMP", ""))
+    micros = _word(record.get("__REALTIME_TIMESTAMP", ""))
     kernel = record.get("_TRANSPORT") == "kernel"
-    program = "".join(str(record.get("SYSLOG_IDENTIFIER", "unknown")).split()) or "unknown"
+    program = "".join(_word(record.get("SYSLOG_IDENTIFIER", "")).split()) or "unknown"
     if micros.isascii() and micros.isdigit() and len(micros) > 14:
         return f"{micros[:-6]}.{micros[-6:]} host {'kernel' if kernel else program}: "
     return "kernel: " if kernel or "msg" in record else None

@@ -12,6 +12,10 @@ from acceptance.tools import reading
 
 _JOINED_LIMIT = 1000
 _TIMES_LIMIT = 1000
+# Together: every line of a text may say that it came a thousand times.
+_COPIES_LIMIT = 100_000
+# Stamps of one line; a console's before a journal's before dmesg's are six or so.
+_STAMPS_LIMIT = 32
 # Terminals break lines at their width, within words; narrower lines were broken between words, by a mail.
 _TERMINAL_WIDTH = 72
 
@@ -88,7 +92,7 @@ def strip_stamps(raw: str) -> KernelLine:
     stamped = foreign = False
     if match := _KMSG.match(text):
         seconds, text, stamped = int(match["usec"]) / 1e6, unescape(match["rest"]), True
-    while True:
+    for _ in range(_STAMPS_LIMIT):
         if match := _SECONDS.match(text):
             seconds, stamped = float(match["time"]), True
         elif match := (_WEEKDAY.match(text) or _DMESG_ISO.match(text)):
@@ -123,7 +127,7 @@ def kernel_lines(text: str) -> tuple[KernelLine, ...]:
     mails wrap), unless it begins as kernel messages do. The `KEY=value` lines that follow a raw kmsg record are dropped."""
     found: list[KernelLine] = []
     raw_lines = reading.lines(as_text(text))
-    width, before, raw_kmsg = _width(raw_lines), 0, False
+    width, before, raw_kmsg, copies = _width(raw_lines), 0, False, 0
     for raw in raw_lines:
         if raw_kmsg and _DICTIONARY.match(raw):
             continue
@@ -143,7 +147,9 @@ def kernel_lines(text: str) -> tuple[KernelLine, ...]:
             ):  # a later line of one message: dmesg and the journal indent it
                 line = replace(found[-1], text=line.text)
             found.extend(replace(line, text=piece, times=1) for piece in pieces)
+            more = min(line.times - 1, _COPIES_LIMIT - copies)
+            copies += more
             # When they came, the syslog does not say.
-            found.extend(replace(line, text=piece, time=None, times=1) for piece in pieces * (line.times - 1))
+            found.extend(replace(line, text=piece, time=None, times=1) for piece in pieces * more)
         before = len(raw)
     return tuple(found)

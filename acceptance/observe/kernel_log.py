@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
@@ -92,9 +92,9 @@ def storms(events: Iterable[Event]) -> tuple[str, ...]:
     found = []
     for component, stamps in times.items():
         seconds = sorted(stamp for stamp in stamps if isinstance(stamp, float))
-        words = [_FRACTION.sub("", stamp) for stamp in stamps if isinstance(stamp, str)]
+        words = Counter(_FRACTION.sub("", stamp) for stamp in stamps if isinstance(stamp, str))
         crowded = any(last - first <= within for first, last in zip(seconds, seconds[limit - 1 :], strict=False))
-        if crowded or any(words.count(word) >= limit for word in set(words)):
+        if crowded or any(count >= limit for count in words.values()):
             found.append(
                 f"{component} corrected {limit} or more PCIe errors within {within:g} s: the link is not sound"
             )

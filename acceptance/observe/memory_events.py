@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 from acceptance.observe.event import Event, Severity, clean
 from acceptance.observe.kernel_line import KernelLine
@@ -22,9 +24,13 @@ _IN_PROGRESS = 1 << 2
 _AMD = re.compile(
     r"\[Hardware Error\]: (?:Error Status: )?(?P<what>Corrected error|Uncorrected|Deferred error|System Fatal error|Fatal error)"
 )
-_AMD_STATUS = re.compile(r"CPU:(?P<cpu>\d+) .*MC(?P<bank>\d+)_STATUS\[[^\]]*\]: 0x(?P<status>[0-9a-f]{6,16})\b")
+_AMD_STATUS = re.compile(
+    r"CPU:(?P<cpu>\d+) (?:(?!CPU:).)*MC(?P<bank>\d+)_STATUS\[[^][]*\]: 0x(?P<status>[0-9a-f]{6,16})\b"
+)
 _UNRECOVERED = re.compile(r"mce: Uncorrected hardware memory error|Machine check: (?!events logged)(?P<what>\S.*)")
-_LOGGED = re.compile(r"(?:mce|MCE): .*[Mm]achine check events logged|Hardware Error\]: Machine check events logged")
+_LOGGED = re.compile(
+    r"(?:mce|MCE): (?:(?!mce: |MCE: ).)*[Mm]achine check events logged|Hardware Error\]: Machine check events logged"
+)
 # drivers/acpi/apei/ghes.c, bert.c
 _APEI = re.compile(r"(?P<id>\{\d+\})?\[Hardware Error\]: (?:Hardware error from APEI|event severity: )")
 _APEI_SEVERITY = re.compile(r"event severity: (?P<severity>\w+)")
@@ -32,7 +38,7 @@ _APEI_TYPE = re.compile(r"section_type: (?P<type>.+)$")
 _APEI_DEVICE = re.compile(r"device_id: (?P<pci>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])")
 # `EDAC MC0: 1 CE memory read error on LABEL (...`; older kernels print no count and `label "LABEL"`, amd64_edac puts its name before MC0.
 _EDAC = re.compile(r"^EDAC (?:\w+ )?MC(?P<mc>\d+): (?:(?P<count>\d{1,9}) |(?=[CU]E\b))(?P<kind>[CU]E\b)?(?P<rest>.*)")
-_LABEL = re.compile(r" on (?P<label>[^()\s][^()]*?) \(|, label \"(?P<old>[^\"]+)\"")
+_LABEL = re.compile(r" on (?P<label>[^()\s](?:(?! on )[^()])*?) \(|, label \"(?P<old>[^\"]+)\"")
 _NO_LABELS = frozenset({"unknown memory", "any memory", "unknown label"})
 
 _ACTION_MCE = "Read it with rasdaemon or in the BMC's log: it names the CPU, the cache or the memory module."
@@ -138,16 +144,17 @@ class HardwareErrorReader:
     def unexplained(self, events: Sequence[tuple[int, Event]]) -> list[tuple[int, Event]]:
         """The notices `Machine check events logged` beside which nothing says what was logged.
 
+        `events` are in the order of their lines.
         Such a notice alone is an error: a machine check happened, and the text does not say that it was corrected.
         """
-        return [
-            (index, notice)
-            for index, notice in self.notices
-            if not any(
-                event.kind in _EXPLAINS and abs(where - index) <= _NEAR_LINES and _near(event, notice)
-                for where, event in events
-            )
-        ]
+        told = [(where, event) for where, event in events if event.kind in _EXPLAINS]
+        found = []
+        for index, notice in self.notices:
+            first = bisect_left(told, index - _NEAR_LINES, key=itemgetter(0))
+            last = bisect_right(told, index + _NEAR_LINES, key=itemgetter(0))
+            if not any(_near(event, notice) for _, event in told[first:last]):
+                found.append((index, notice))
+        return found
 
     def _counted_below(self, index: int) -> bool:
         """Whether EDAC, which prints the machine check that it takes apart, says below which module it was."""

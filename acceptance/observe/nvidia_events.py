@@ -12,9 +12,11 @@ from acceptance.observe.kernel_line import KernelLine
 
 # `NVRM: Xid (PCI:0000:01:00): 79, ...`; older drivers leave out `PCI:`, MIG adds ` GPU-I:05`. One line of a ticket may hold several.
 _XID = re.compile(
-    r"(?:NVRM: )?\bXid \((?:PCI:)?(?P<pci>[0-9A-Fa-f:.]+)(?: [^)]*)?\): ?(?P<code>\d{1,5})\b(?P<rest>(?:(?!NVRM: |\bXid \().)*)"
+    r"(?:NVRM: )?\bXid \((?:PCI:)?(?P<pci>[0-9A-Fa-f:.]+)(?: [^()]*)?\): ?(?P<code>\d{1,5})\b(?P<rest>(?:(?!NVRM: |\bXid \().)*)"
 )
-_RECOVERY = re.compile(r"recovery action changed from .* to 0x(?P<value>[0-9a-fA-F]{1,4}) \((?P<name>[^)]*)\)")
+_RECOVERY = re.compile(
+    r"recovery action changed from (?:(?!recovery action ).)* to 0x(?P<value>[0-9a-fA-F]{1,4}) \((?P<name>[^)]*)\)"
+)
 _NON_FATAL = re.compile(r"\bnon[- ]?fatal\b", re.IGNORECASE)
 _FATAL = re.compile(r"\bfatal\b", re.IGNORECASE)
 _SXID = re.compile(r"\bSXid \((?:PCI:)?(?P<pci>[0-9A-Fa-f:.]+)\): ?(?P<code>\d{1,6})\b(?P<rest>.*)")

@@ -185,10 +185,10 @@ def _whole(laps: LoadTable, offered: Sequence[str], seconds: float, output: Load
     """
     rounds = int(output.parameters["laps"])
     turns = [(int(lap), str(dtype)) for lap, dtype, *_ in laps.rows if isinstance(lap, float)]
-    due = [(lap, dtype) for lap in range(rounds) for dtype in offered]
-    half = LAP_ROWS // 2
-    if len(due) > LAP_ROWS:
-        due = due[:half] + due[-half:]
+    count, half = rounds * len(offered), LAP_ROWS // 2
+    # Numbered, not listed: what a load says of its laps may be any number.
+    places = [*range(half), *range(count - half, count)] if count > LAP_ROWS else range(count)
+    due = [(place // len(offered), offered[place % len(offered)]) for place in places]
     if turns != due:
         raise _failed(
             f"tells of {len(turns)} turns, which are not those of {len(offered)} formats in {rounds} laps", output

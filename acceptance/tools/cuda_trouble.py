@@ -109,9 +109,10 @@ _CALL = re.compile(r"\bcuda[A-Z]\w+ returned (?P<code>[1-9]\d{0,8})\b(?:\s*->\s*
 _FORMS = (
     _CALL,
     # helper_cuda.h: `CUDA error at FILE:LINE code=46(cudaErrorDevicesUnavailable) "cudaSetDevice(0)"`
-    re.compile(r"\bCUDA error at \S.*?\bcode=(?P<code>[1-9]\d{0,8})\((?P<text>[^)]*)\)"),
+    # No search runs past the next beginning: a line of nothing but beginnings would take hours.
+    re.compile(r"\bCUDA error at \S(?:(?!CUDA error at ).)*?\bcode=(?P<code>[1-9]\d{0,8})\((?P<text>[^()]*)\)"),
     # `FILE(LINE) : getLastCudaError() CUDA error : words : (46) text.`
-    re.compile(r"\bCUDA error : .*\((?P<code>[1-9]\d{0,8})\) (?P<text>.*?)\.?$"),
+    re.compile(r"\bCUDA error : (?:(?!CUDA error : ).)*\((?P<code>[1-9]\d{0,8})\) (?P<text>.*?)\.?$"),
     # CUDA 5.0 and older: `cudaSafeCall() Runtime API error 38: text.`
     re.compile(r"\bRuntime API error (?P<code>[1-9]\d{0,8})\s*: (?P<text>.*?)\.?$"),
 )

@@ -5,19 +5,21 @@ Reading the tables needs root. The field meanings are those of the SMBIOS refere
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from acceptance.tools import slot_names
 from acceptance.tools.reading import UnreadableOutput, lines
 
 PROGRAM = PACKAGE = "dmidecode"
 ARRAY, DEVICE = 16, 17  # SMBIOS structure types: Physical Memory Array, Memory Device
 
 _HANDLE = re.compile(r"Handle (0x[0-9A-Fa-f]+), DMI type (\d{1,3}), (\d{1,3}) bytes\.?")
-_FIELD = re.compile(r"([A-Z][A-Za-z0-9()/ -]*?)\s*:(?:\s+(.*))?")
+# The name ends with no blank: a long run of blanks that could be its own or not takes time without end.
+_FIELD = re.compile(r"([A-Z](?:[A-Za-z0-9()/ -]*[A-Za-z0-9()/-])?)\s*:(?:\s+(.*))?")
+_BROKEN = "DMI table is broken"
 _SIZE = re.compile(r"(\d{1,15}) (bytes|[kKMGT]i?B)")
 _SPEED = re.compile(r"(\d{1,9}) (?:MT/s|MHz)(?: \([\d.]+ ns\))?")
 _WIDTH = re.compile(r"(\d{1,9}) bits?")
@@ -33,7 +35,9 @@ _ABSENT = re.compile(
 )
 # Memory that sits on the board but holds firmware: no DIMM, no slot.
 _FIRMWARE_KINDS = frozenset({"Flash", "ROM", "EEPROM", "FEPROM", "EPROM"})
+_TITLES = {"Physical Memory Array": ARRAY, "Memory Device": DEVICE}
 _PARTS = ("Size", "Locator", "Type")
+_ARRAY_PARTS = ("Use", "Error Correction Type")
 
 
 class NotReadable(Exception):
@@ -94,13 +98,15 @@ def parse(text: str, returncode: int = 0) -> MemoryTables:
     structures = _structures(text)
     if returncode != 0 or not any(structure.kind == DEVICE for structure in structures):
         raise NotReadable(_reason(text, returncode))
-    if broken := re.search(r".*DMI table is broken.*", text):
-        raise NotReadable(f"the board's DMI tables are broken ({broken[0].strip()!r}): update the BIOS")
+    if broken := next((line for line in lines(text) if _BROKEN in line), None):
+        raise NotReadable(f"the board's DMI tables are broken ({broken.strip()!r}): update the BIOS")
     arrays = {structure.handle: structure for structure in structures if structure.kind == ARRAY}
     devices = [structure for structure in structures if structure.kind == DEVICE]
     _whole(arrays, devices)
     devices = [device for device in devices if _is_ram(device, arrays)]
-    names = _unique([_name(device) for device in devices], [_text(device, "Bank Locator") for device in devices])
+    names = slot_names.unique(
+        [_name(device) for device in devices], [_text(device, "Bank Locator") for device in devices]
+    )
     dimms = tuple(_dimm(device, name) for device, name in zip(devices, names, strict=True) if not _is_empty(device))
     if not dimms:  # the machine runs, so the tables are wrong
         why = f"the firmware's tables show {len(devices)} slots, all empty"
@@ -116,6 +122,8 @@ def _structures(text: str) -> list[_Structure]:
         current = found[-1] if found else None
         if handle := _HANDLE.fullmatch(line):
             found.append(_Structure(handle[1].lower(), int(handle[2]), int(handle[3])))
+        elif line in _TITLES and (current is None or current.title is not None or current.kind != _TITLES[line]):
+            raise _cut(f"a structure '{line}' has lost its handle")
         elif current is None or current.kind not in (ARRAY, DEVICE) or not current.open:
             continue  # preamble, a structure that is none of ours, or what follows the last one
         elif not line:
@@ -146,12 +154,16 @@ def _reason(text: str, returncode: int) -> str:
 
 def _whole(arrays: dict[str, _Structure], devices: Sequence[_Structure]) -> None:
     """Refuse a text that is cut short: between two structures, or within one."""
+    listed_in = Counter(device.fields.get("Array Handle", "").lower() for device in devices)
     for array in arrays.values():
+        for part in _ARRAY_PARTS:
+            if part not in array.fields:
+                raise _cut(f"the memory array {array.handle} has no `{part}`")
         promised = array.fields.get("Number Of Devices", "")
         if not re.fullmatch(r"\d{1,5}", promised):
             raise _cut(f"the memory array {array.handle} has no `Number Of Devices`")
         # Firmware is known to promise fewer than it lists (the occupied ones, or none at all), so only too few is a fault.
-        listed = sum(device.fields.get("Array Handle", "").lower() == array.handle for device in devices)
+        listed = listed_in[array.handle]
         if listed < int(promised):
             raise _cut(f"the memory array {array.handle} promises {promised} devices and {listed} are listed")
     fullest: dict[int, set[str]] = {}
@@ -223,21 +235,6 @@ def _size(device: _Structure) -> int | None:
 
 def _name(device: _Structure) -> str:
     return _text(device, "Locator") or _text(device, "Bank Locator") or f"handle {device.handle}"
-
-
-def _unique(names: Sequence[str], banks: Sequence[str | None]) -> list[str]:
-    """Slot names that occur once: as they are, else behind their bank, else numbered in table order."""
-    count = Counter(names)
-    named = [f"{bank} {name}" if count[name] > 1 and bank else name for name, bank in zip(names, banks, strict=True)]
-    count = Counter(named)
-    taken, unique = {name for name in named if count[name] == 1}, list[str]()
-    for name in named:
-        if count[name] > 1:
-            numbered = (f"{name} #{number}" for number in itertools.count(1))
-            name = next(candidate for candidate in numbered if candidate not in taken)  # noqa: PLW2901
-            taken.add(name)
-        unique.append(name)
-    return unique
 
 
 def _ecc(arrays: Iterable[_Structure]) -> str | None:

@@ -29,8 +29,12 @@ class History:
 
     def _columns(self, *, whole: bool = False) -> Iterator[tuple[int, list[Column]]]:
         lines = self.whole if whole else self.lines
-        for gpu in range(self.widest()):
-            yield gpu, [line.columns[gpu] for line in lines if gpu < len(line.columns)]
+        columns: list[list[Column]] = [[] for _ in range(self.widest())]
+        # Line by line: asked for each GPU anew, one very wide line among many short ones would take hours.
+        for line in lines:
+            for gpu, column in enumerate(line.columns):
+                columns[gpu].append(column)
+        yield from enumerate(columns)
 
     def rates(self) -> dict[int, float]:
         """Median rate in TFLOP/s. A rate is shown until the next compare, so it counts only where the products grew."""

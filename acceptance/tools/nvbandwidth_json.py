@@ -31,7 +31,7 @@ def _no_constant(word: str) -> NoReturn:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise UnreadableOutput(TOOL, json.dumps(pairs), "a key comes twice in one object")
+        raise UnreadableOutput(TOOL, reading.shown(pairs), "a key comes twice in one object")
     return found
 
 
@@ -39,7 +39,7 @@ def _need(holder: dict[str, Any], key: str, kind: type, where: str) -> Any:
     """The value of a key that must be there, of its type. Raises UnreadableOutput."""
     value = holder.get(key)
     if not isinstance(value, kind):
-        raise UnreadableOutput(TOOL, json.dumps(value), f"{where} needs '{key}' as {kind.__name__}")
+        raise UnreadableOutput(TOOL, reading.shown(value), f"{where} needs '{key}' as {kind.__name__}")
     return value
 
 
@@ -50,7 +50,7 @@ def _cell(value: object, name: str) -> float | None:
         return reading.number(TOOL, value, value)
     if isinstance(value, int | float) and not isinstance(value, bool):
         return reading.number(TOOL, str(value), str(value))
-    raise UnreadableOutput(TOOL, json.dumps(value), f"a cell of {name} is no figure")
+    raise UnreadableOutput(TOOL, reading.shown(value), f"a cell of {name} is no figure")
 
 
 def _matrices(testcase: dict[str, Any], name: str) -> list[Matrix]:
@@ -78,14 +78,14 @@ def _matrices(testcase: dict[str, Any], name: str) -> list[Matrix]:
 
 def _testcase(found: Found, testcase: object) -> None:
     if not isinstance(testcase, dict):
-        raise UnreadableOutput(TOOL, json.dumps(testcase), "a testcase is no object")
+        raise UnreadableOutput(TOOL, reading.shown(testcase), "a testcase is no object")
     name = _need(testcase, "name", str, "a testcase")
     status = _need(testcase, "status", str, name)
     said = testcase.get("error")
     if status == "Waived":
         found.waived.append(name)
     elif status == "Running" and not said:
-        found.unfinished.append(name)
+        found.unfinished[name] = None
     elif status != "Passed" or said:
         words = [word for word in (status, said) if isinstance(word, str) and word]
         found.errors.append(f"{name} could not run: '{reading.quote(': '.join(words) or 'no status')}'")

@@ -100,13 +100,16 @@ class Found:
     devices: int | None = None
     matrices: list[Matrix] = field(default_factory=list)
     waived: list[str] = field(default_factory=list)
-    unfinished: list[str] = field(default_factory=list)
+    # Their order counts and they are looked up for every line: a dict is both.
+    unfinished: dict[str, None] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
+    _names: set[str] = field(default_factory=set)
 
     def add(self, matrix: Matrix) -> None:
         """Keep a matrix. Raises UnreadableOutput for one that is there already."""
-        if any(one.name == matrix.name for one in self.matrices):
+        if matrix.name in self._names:
             raise UnreadableOutput(TOOL, matrix.description, f"{matrix.name} comes twice: give one run at a time")
+        self._names.add(matrix.name)
         self.matrices.append(matrix)
 
     def trouble(self) -> str | None:
@@ -114,7 +117,7 @@ class Found:
         if self.errors:
             return self.errors[0]
         if self.unfinished:
-            return f"{self.unfinished[0]} was started and gave no result: the tool died or the text is cut"
+            return f"{next(iter(self.unfinished))} was started and gave no result: the tool died or the text is cut"
         for matrix in self.matrices:
             why = matrix.trouble(self.devices)
             if why is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -62,7 +63,7 @@ def _close(state: _Text, summed: re.Match[str] | None = None) -> None:
     if running in state.found.unfinished:
         if name != running and not name.startswith(f"{running}_"):
             raise UnreadableOutput(TOOL, shown.description, f"{running} was running, and the sum below names {name}")
-        state.found.unfinished.remove(str(running))
+        del state.found.unfinished[str(running)]
     cells = sum(len(row) for row in shown.rows)
     state.found.add(
         Matrix(
@@ -112,7 +113,7 @@ def _line(state: _Text, line: str) -> None:
         state.running = match["name"]
         if state.running in found.unfinished:
             raise UnreadableOutput(TOOL, line, "a testcase starts twice: give one run at a time")
-        found.unfinished.append(state.running)
+        found.unfinished[state.running] = None
     elif match := _WAIVED.match(line):
         found.waived.append(match["name"])
     elif _ERROR.match(line):
@@ -139,9 +140,13 @@ def read(lines: Iterable[str]) -> Found | None:
             found.errors.append(
                 f"its list of {found.devices} devices is not numbered from 0, or another run has another: lines are missing"
             )
-    bases = [match["base"] for matrix in found.matrices if (match := _OF_THREE.match(matrix.name))]
-    cut = next((base for base in bases if bases.count(base) != 3), None)
+    bases = Counter(match["base"] for matrix in found.matrices if (match := _OF_THREE.match(matrix.name)))
+    cut = next((base for base, count in bases.items() if count != 3), None)
     if cut is not None:
         found.errors.append(f"the text is cut: {cut} gives three matrices, one for each direction and their total")
+    # Versions without sums have none at all.
+    unsummed = [matrix.name for matrix in found.matrices if matrix.total is None]
+    if 0 < len(unsummed) < len(found.matrices):
+        found.errors.append(f"the text is cut: the line 'SUM {unsummed[0]}' is missing")
     said = state.ours or lists or found.matrices or found.waived or found.unfinished
     return found if said else None

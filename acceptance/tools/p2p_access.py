@@ -41,6 +41,8 @@ class Access:
         """
         count = self.grouped() or 0
         gpus = range(count)
-        if not count or self.pairs.keys() != {(row, column) for row in gpus for column in gpus if row != column}:
+        # Counted before they are listed: a group may name ten thousand GPUs, which are a hundred million pairs.
+        counted = count > 0 and len(self.pairs) == count * (count - 1)
+        if not counted or self.pairs.keys() != {(row, column) for row in gpus for column in gpus if row != column}:
             return None
         return [tuple(float(row == column or self.pairs[row, column]) for column in gpus) for row in gpus]

@@ -50,7 +50,10 @@ _CELL = re.compile(r"^-?(?:\d+\.\d\d|nan|inf)$")
 _CONNECTIVITY = "p2p_connectivity"
 _NEEDED = (_CONNECTIVITY, "p2p_off", "p2p_on", "p2p_off_bidirectional", "p2p_on_bidirectional")
 # Sections that come together: the first without the second is a text that was cut.
-_TOGETHER = (("p2p_latency_off", "p2p_latency_on"), ("p2p_cpu_latency_off", "p2p_cpu_latency_on"))
+_TOGETHER = (
+    *(("p2p_latency_off", "p2p_latency_on"), ("p2p_cpu_latency_off", "p2p_cpu_latency_on")),
+    ("p2p_on_read", "p2p_latency_on_read"),
+)
 
 
 def argv(binary: str) -> tuple[str, ...]:
@@ -76,6 +79,7 @@ class _Text:
     access: Access = field(default_factory=Access)
     headings: list[str] = field(default_factory=list)
     matrices: dict[str, _Matrix] = field(default_factory=dict)
+    timed_by_gpu: list[str] = field(default_factory=list)
     open: _Matrix | None = None
 
 
@@ -99,6 +103,8 @@ def _columns(found: _Text, line: str, match: re.Match[str]) -> None:
     name = found.headings[-1] if found.headings else ""
     if not name or ("latency" not in name and match["label"] in ("GPU", "CPU")):
         raise UnreadableOutput(TOOL, line, "a table without its heading")
+    if match["label"] == "GPU":
+        found.timed_by_gpu.append(name)
     if match["label"] == "CPU":
         name = name.replace("p2p_latency", "p2p_cpu_latency")
     if name in found.matrices:
@@ -167,6 +173,9 @@ def _worthless(found: _Text) -> str | None:
         for one, two in (pair, pair[::-1])
         if one in found.matrices and two not in found.matrices
     ]
+    # Versions that tell the GPU's latency from the CPU's print both tables under each heading.
+    timed = [name.replace("p2p_", "p2p_cpu_") for name in found.timed_by_gpu]
+    missing += [name for name in timed if name not in found.matrices]
     if missing:
         return f"the text is cut: the matrix of {missing[0]} is missing"
     count = grouped or found.matrices[_CONNECTIVITY].width

@@ -10,7 +10,7 @@ import json
 import re
 from typing import Any
 
-from acceptance.tools.reading import UnreadableOutput, quote
+from acceptance.tools.reading import UnreadableOutput, quote, shown
 from acceptance.tools.smart_health import CRITICAL_WARNINGS as CRITICAL_WARNINGS
 from acceptance.tools.smart_health import Health as Health
 from acceptance.tools.smart_health import faults as faults
@@ -24,6 +24,8 @@ BIT_OPEN_FAILED = 1 << 1
 BIT_COMMAND_FAILED = 1 << 2
 BIT_FAILING = 1 << 3
 
+# Counters have at most 128 bits (NVMe).
+_TOO_MANY = 1 << 128
 # NVMe base specification, Device Self-test Result: fatal error, failed segment unknown, failed segments known.
 _NVME_SELF_TEST_FAILED = frozenset({5, 6, 7})
 
@@ -55,7 +57,7 @@ def parse(text: str, returncode: int) -> Health:
     attributes = _attributes(document)
     passed = _at(document, "smart_status", "passed")
     if passed is not None and not isinstance(passed, bool):
-        raise _unknown(f"it gave `smart_status.passed` as {passed!r}, which is not true or false")
+        raise _unknown(f"it gave `smart_status.passed` as {shown(passed)}, which is not true or false")
     known = ("smart_status", nvme, "ata_smart_attributes", "scsi_error_counter_log", "scsi_grown_defect_list")
     if not any(key in document for key in known):
         raise NotReadable(_reason(document, returncode))
@@ -89,6 +91,9 @@ def parse(text: str, returncode: int) -> Health:
     # The critical warning is what smartctl derives an NVMe disk's status from.
     if health.passed is None and health.critical_warning is None:
         raise NotReadable(_reason(document, returncode, "it tells no overall SMART status"))
+    if nvme in document and None in (health.critical_warning, health.media_errors):
+        # Every version gives both; what a damaged text left out would be taken for sound.
+        raise _unknown("its NVMe health log has no `critical_warning` or no `media_errors`: the text is not whole")
     return health
 
 
@@ -96,12 +101,19 @@ def _unknown(why: str) -> UnreadableOutput:
     return UnreadableOutput(PROGRAM, "", why)
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):  # the last would count, and the first may be the one that tells of a fault
+        raise ValueError("a key comes twice in one object")
+    return found
+
+
 def _document(text: str, returncode: int) -> dict[str, Any]:
     if returncode < 0:
         raise Interrupted(f"smartctl was ended by signal {-returncode}: run it by hand to see whether the disk answers")
     start = text.strip()
     try:
-        document = json.loads(start)
+        document = json.loads(start, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
         first = quote(start.splitlines()[0]) if start else "nothing"
         raise _unknown(
@@ -111,12 +123,13 @@ def _document(text: str, returncode: int) -> dict[str, Any]:
         raise _unknown("the JSON is not smartctl's: it has no `smartctl` part")
     status = document["smartctl"].get("exit_status")
     if status != returncode:
-        raise _unknown(f"it ended with exit code {returncode} but its JSON says {status!r}")
+        raise _unknown(f"it ended with exit code {returncode} but its JSON says {shown(status)}")
     return document
 
 
 def _reason(document: dict[str, Any], returncode: int, lack: str | None = None) -> str:
-    messages = [str(message.get("string")) for message in document["smartctl"].get("messages", ())]
+    rows = _rows(document, "smartctl", "messages")
+    messages = [row["string"] for row in rows if isinstance(row.get("string"), str)]
     why = "; ".join([*([lack] if lack else []), *messages]) or (
         f"smartctl ended with exit code {returncode}" if returncode else "it offers no SMART data"
     )
@@ -129,7 +142,7 @@ def _at(document: dict[str, Any], *path: str) -> Any:
     value: Any = document
     for key in path:
         if not isinstance(value, dict):
-            raise _unknown(f"it gave {value!r} where `{'.'.join(path)}` was expected")
+            raise _unknown(f"it gave {shown(value)} where `{'.'.join(path)}` was expected")
         if key not in value:
             return None
         value = value[key]
@@ -139,14 +152,14 @@ def _at(document: dict[str, Any], *path: str) -> Any:
 def _integer(document: dict[str, Any], *path: str) -> int | None:
     value = _at(document, *path)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-        raise _unknown(f"it gave `{'.'.join(path)}` as {value!r}, which is not a whole number")
+        raise _unknown(f"it gave `{'.'.join(path)}` as {shown(value)}, which is not a whole number")
     return value
 
 
 def _count(document: dict[str, Any], *path: str) -> int | None:
     value = _integer(document, *path)
-    if value is not None and value < 0:
-        raise _unknown(f"it gave `{'.'.join(path)}` as {value}, which cannot be negative")
+    if value is not None and not 0 <= value < _TOO_MANY:
+        raise _unknown(f"it gave `{'.'.join(path)}` as {shown(value)}, which cannot be negative or beyond 128 bits")
     return value
 
 
@@ -164,8 +177,12 @@ def _rows(document: dict[str, Any], *path: str) -> list[dict[str, Any]]:
 def _attributes(document: dict[str, Any]) -> list[dict[str, Any]]:
     rows = _rows(document, "ata_smart_attributes", "table")
     for row in rows:
-        if not isinstance(row.get("name"), str) or not isinstance(_at(row, "raw", "string"), str):
-            raise _unknown(f"it gave an attribute without name or raw value: {row!r}")
+        # Without its number or its `when_failed` a row would be passed over, whatever it counts.
+        whole = type(row.get("id")) is int and isinstance(row.get("when_failed"), str)
+        if not whole or not isinstance(row.get("name"), str) or not isinstance(_at(row, "raw", "string"), str):
+            raise _unknown(
+                f"it gave an attribute without name or raw value, id or when_failed: {shown(row.get('name'))}"
+            )
     return rows
 
 

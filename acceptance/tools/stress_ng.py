@@ -5,7 +5,7 @@ Readings, each with the stressor's name (`cpu`, `matrix`, `vm`) as component:
 - `stress_ng_bogo_ops`, count: the work of all workers of that stressor together. A sign of life, not a speed: upstream says so, and it
   changes from version to version.
 - `stress_ng_time`, s: wall time of that stressor ("real time").
-- `stress_ng_workers`, count: processes that were started, from the line `dispatching hogs`; absent when the text lacks it.
+- `stress_ng_workers`, count: processes that were started, from the line `dispatching hogs`, which no whole text lacks.
 """
 
 from __future__ import annotations
@@ -76,8 +76,10 @@ def argv(
 class _Text:
     """What the lines said, before it is judged."""
 
+    asked: str | None = None
     asked_s: float | None = None
     ended_s: float | None = None
+    metrics_level: bool = False
     unsuccessful: bool = False
     hogs: dict[str, int] = field(default_factory=dict)
     dispatched: bool = False
@@ -110,6 +112,9 @@ def _hogs(found: _Text, line: str, text: str) -> None:
 def _statement(found: _Text, line: str, text: str) -> None:
     """One `info` line. Most are talk; these say how the run went."""
     if match := _SETTING.match(text):
+        if found.asked not in (None, match["time"]):
+            raise UnreadableOutput(TOOL, line, "two times are asked for: give one run at a time")
+        found.asked = match["time"]
         found.asked_s = None if match["time"] in {"infinite", "n infinite"} else duration(line, match["time"])
     elif match := _DISPATCH.match(text):
         _hogs(found, line, match["hogs"])
@@ -150,6 +155,7 @@ def _collect(text: str) -> _Text:
             continue  # the echoed command line, a shell's remark, another program's output
         ours += 1
         level, said = match["level"], match["text"]
+        found.metrics_level = found.metrics_level or level == "metrc"
         if level in {"metrc", "info"} and _HEADER.match(said):
             in_table = True
         elif in_table and level in {"metrc", "info"} and (_UNITS.match(said) or _row(found, line, said)):
@@ -188,13 +194,18 @@ def _worthless(found: _Text) -> str | None:
         return f"no stressor was started{found.trouble.because()}"
     if not found.bogo_ops:
         return f"no metrics: run it with --metrics-brief{found.trouble.because()}"
-    missing = sorted(set(found.hogs) - set(found.bogo_ops)) if found.dispatched else []
+    # Without these nobody knows what was to run, nor for how long.
+    if not found.dispatched:
+        return "the text is cut: the line 'dispatching hogs' is missing"
+    if found.metrics_level and found.asked is None:
+        return "the text is cut: the line 'setting to a ... run per stressor' is missing"
+    missing = sorted(set(found.hogs) - set(found.bogo_ops))
     if missing:
         return f"{missing[0]} was started and has no metrics{found.trouble.because()}"
     idle = sorted(name for name, count in found.bogo_ops.items() if count == 0)
     if idle:
         return f"{idle[0]} did no work: 0 bogo ops{found.trouble.because()}"
-    if "passed" in counts and found.dispatched and counts["passed"] != sum(found.hogs.values()):
+    if "passed" in counts and counts["passed"] != sum(found.hogs.values()):
         return f"{counts['passed']} of {sum(found.hogs.values())} workers passed"
     if found.asked_s is not None and found.ended_s < found.asked_s * _SHORTFALL:
         return f"it was stopped after {found.ended_s:.4g} of {found.asked_s:.4g} s"
@@ -231,10 +242,13 @@ def parse(text: str) -> ToolOutput:
     why = _worthless(found)
     if why is not None:
         return ToolOutput(TOOL, "error", why)
-    readings = [Reading("stress_ng_bogo_ops", "count", found.bogo_ops), Reading("stress_ng_time", "s", found.real_s)]
-    if found.hogs:
-        readings.append(Reading("stress_ng_workers", "count", {name: float(n) for name, n in found.hogs.items()}))
+    workers = Reading("stress_ng_workers", "count", {name: float(n) for name, n in found.hogs.items()})
+    readings = (
+        Reading("stress_ng_bogo_ops", "count", found.bogo_ops),
+        Reading("stress_ng_time", "s", found.real_s),
+        workers,
+    )
     ran = ", ".join(
         f"{name} {count:.0f} bogo ops in {found.real_s[name]:.4g} s" for name, count in found.bogo_ops.items()
     )
-    return ToolOutput(TOOL, "pass", f"completed without a failure: {ran}", tuple(readings))
+    return ToolOutput(TOOL, "pass", f"completed without a failure: {ran}", readings)

@@ -89,7 +89,8 @@ def _collect(text: str) -> _Text:
             if reading.number(TOOL, line, match["count"]) > 0:
                 found.incidents.append(line)
         elif match := _COMMAND.match(line):
-            found.command = match["words"].split()
+            # Those of every such line: a second one must not take back what the first confessed.
+            found.command += match["words"].split()
         elif line.startswith("Status: "):
             status = _STATUS.match(line)
             if status is None or found.status not in (None, status["what"]):
@@ -137,6 +138,8 @@ def _worthless(found: _Text, figures: dict[str, float]) -> str | None:
             return f"the text is cut: the line '{start}' is missing"
     if found.status is None:
         return "the text is cut: the line 'Status:' is missing"
+    if not found.command:
+        return "the text is cut: the line 'Log: Commandline' is missing, so the checking may have been left out"
     if spoilt:
         return f"it ran with {spoilt[0]}, which leaves out the checking or injects errors"
     if figures["Completed.data"] == 0 or figures["Memory Copy.data"] == 0 or figures["Memory Copy.rate"] == 0:

@@ -96,8 +96,9 @@ def _rank(path: str) -> int:
 
 def _reason(found: Matrix) -> str:
     paths: dict[str, list[str]] = {}
+    place = {gpu: index for index, gpu in enumerate(found.gpus())}
     for (a, b), path in sorted(_pairs(found).items(), key=lambda pair: _rank(pair[1])):
-        if found.gpus().index(a) < found.gpus().index(b):
+        if place[a] < place[b]:
             paths.setdefault(path, []).append(f"{a}-{b}")
     told = [
         f"{' '.join(names) if len(names) <= _SHORT else f'{len(names)} pairs'} {path}" for path, names in paths.items()

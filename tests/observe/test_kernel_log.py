@@ -528,3 +528,34 @@ def test_nothing_makes_it_crash(text: str) -> None:
 def test_no_text_around_it_hides_an_xid_79(text: str) -> None:
     output = kernel_log.read(f"{text}\n[ 9.0] {XID79}\n{text}")
     assert output.outcome == "fail"
+
+
+def test_json_that_is_nested_too_deep_in_a_later_line_is_no_crash() -> None:
+    with pytest.raises(UnreadableOutput):
+        kernel_log.read('{"MESSAGE": "x"}\n' + "[" * 100_000)
+    for depth in range(200, 1000, 40):
+        deep = '{"MESSAGE": "x", "__REALTIME_TIMESTAMP": ' + "[" * depth + "]" * depth + "}"
+        with pytest.raises(UnreadableOutput):
+            kernel_log.read(deep)
+
+
+@pytest.mark.timeout(100)
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[1.0] " * 20_000,
+        "[1.0] " + "mce: " * 20_000,
+        "[1.0] EDAC MC0: 1 CE x" + " on a" * 20_000,
+        "[1.0] [Hardware Error]: " + "CPU:1 MC1_STATUS[" * 10_000,
+        "[1.0] " + "Xid (1 " * 20_000,
+        "[1.0] NVRM: Xid (PCI:0000:01:00): 154, " + "recovery action changed from " * 5000,
+        "[1.0] pci 0000:00:01.0: aer_status: 0x1\n[1.0] pci 0000:00:01.0:    [ 1] a" + " " * 100_000 + "b",
+        "[1.0] mce: Machine check events logged\n" * 3000,
+        "[1.0] NVRM: API mismatch\n" * 5000,
+        "[1.0] NVRM: NV_ERR_GPU_IS_LOST\n[1.0] NVRM: Xid (PCI:0000:01:00): 79, x\n" * 2000,
+        "Jan 12 08:14:02 n kernel: message repeated 999 times: [ x]\n" * 2000,
+    ],
+    ids=range(11),
+)
+def test_no_line_and_no_number_of_lines_takes_long(line: str) -> None:
+    assert kernel_log.read(line).outcome in {"pass", "fail", "error"}

@@ -355,3 +355,10 @@ def test_of_many_turns_the_first_and_the_last_are_looked_at() -> None:
     said.tables["burn_laps"] = (columns, every[:500])
     with pytest.raises(LoadFailed, match="tells of 500 turns"):
         read_burn(said.done(), **ASKED, also=OWN)
+
+
+def test_laps_beyond_number_are_refused_at_once() -> None:
+    said = burned()
+    said.parameters["laps"] = 10**15
+    with pytest.raises(LoadFailed, match="turns, which are not those of"):
+        read_burn(said.done(), **ASKED)

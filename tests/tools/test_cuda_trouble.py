@@ -82,3 +82,12 @@ def test_only_memory_and_link_errors_prove_a_fault() -> None:
 @given(st.lists(st.text()))
 def test_nothing_makes_it_crash(lines: list[str]) -> None:
     cuda_trouble.find(lines)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("begin", ["CUDA error at x ", "CUDA error : ("])
+def test_a_line_of_nothing_but_beginnings_takes_no_time(begin: str) -> None:
+    assert cuda_trouble.find([begin * 20_000]) is None
+    found = cuda_trouble.find([begin * 20_000 + "CUDA error at a.cu:1 code=214(cudaErrorECCUncorrectable)"])
+    assert found is not None
+    assert found.hardware

@@ -269,3 +269,28 @@ def test_tables_that_cannot_be_read_are_never_no_modules(text: str, returncode: 
 def test_recording_of_a_virtual_machine_without_tables() -> None:
     with pytest.raises(NotReadable, match="no DMI tables"):
         dmidecode.parse((RECORDINGS / "vm_no_tables_3.4.txt").read_text(), 1)
+
+
+def test_a_structure_without_its_handle_is_a_text_that_was_cut() -> None:
+    whole = HEAD + array(0x10, 1) + module(0x11)
+    for title in ("Physical Memory Array\n", "Memory Device\n"):
+        at = whole.index(title)
+        cut = whole[: whole.rindex("Handle 0x", 0, at)] + whole[at:]
+        with pytest.raises(UnreadableOutput, match="lost its handle"):
+            dmidecode.parse(cut)
+
+
+@pytest.mark.parametrize("part", ["Use", "Error Correction Type"])
+def test_an_array_without_a_part_is_a_text_that_was_cut(part: str) -> None:
+    text = HEAD + "".join(line for line in array(0x10, 1).splitlines(keepends=True) if f"\t{part}:" not in line)
+    with pytest.raises(UnreadableOutput, match=f"has no `{part}`"):
+        dmidecode.parse(text + module(0x11))
+
+
+@pytest.mark.timeout(60)
+def test_long_lines_and_many_slots_of_one_name_take_no_time() -> None:
+    with pytest.raises(UnreadableOutput, match="is not `name: value`"):
+        dmidecode.parse(module(0x11).rstrip("\n") + "\n\tA" + " " * 200_000 + "!\n")
+    assert dmidecode.parse("x" * 200_000 + "\n" + module(0x11)).slots_total == 1
+    slots = dmidecode.parse(module(0x11) * 5000).dimms
+    assert (slots[0].slot, slots[-1].slot) == ("BANK 0 DIMM_A1 #1", "BANK 0 DIMM_A1 #5000")

@@ -443,3 +443,9 @@ def test_nothing_makes_it_crash(text: str) -> None:
     if output.outcome == "pass":
         assert min(output.reading("gpu_burn_compares").values()) >= 3
         assert set(output.reading("gpu_burn_errors").values()) == {0.0}
+
+
+@pytest.mark.timeout(60)
+def test_one_wide_line_among_many_takes_no_time() -> None:
+    wide = "1.0%  proc'd: " + "0 - " * 20_000 + "\n" + "1.0%  proc'd:\n" * 20_000
+    assert gpu_burn.parse(wide).outcome == "error"

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -400,3 +401,9 @@ def test_a_matrix_names_its_part_only_where_the_description_does() -> None:
     assert nvbandwidth_matrix.part(
         "all_to_one_write_sm", "memcpy SM All Gpus -> GPU(column) total bandwidth (GB/s)"
     ) == ("all_to_one_write_sm")
+
+
+def test_a_sum_that_only_one_matrix_lacks_was_cut() -> None:
+    text = (RECORDINGS / "h200_x3_v0.8.txt").read_text()
+    output = nvbandwidth.parse(re.sub(r"SUM device_to_host_memcpy_ce.*\n", "", text))
+    assert (output.outcome, "'SUM device_to_host_memcpy_ce' is missing" in output.reason) == ("error", True)

@@ -296,3 +296,19 @@ PIECES = st.sampled_from(
 def test_nothing_makes_it_crash(text: str) -> None:
     output = parsed(text)
     assert output is None or output.outcome in {"pass", "fail", "error"}
+
+
+def test_sections_that_come_together_are_needed_together() -> None:
+    reads = READS.rindex("P2P=Enabled Latency (P2P Reads)")
+    for text, lost in (
+        (READS[:reads], "p2p_latency_on_read"),
+        (READS[: READS.rindex("   CPU")], "p2p_cpu_latency_on_read"),
+    ):
+        output = p2p_bandwidth.parse(text)
+        assert (output.outcome, lost in output.reason) == ("error", True), output.reason
+
+
+@pytest.mark.timeout(60)
+def test_a_group_of_ten_thousand_is_not_written_out() -> None:
+    text = "P2P Cliques:\n[" + " ".join(map(str, range(10_000))) + "]\nDevice=0 CAN Access Peer Device=1\n"
+    assert p2p_bandwidth.parse("Device: 0, x\n" + text).outcome == "error"

@@ -77,3 +77,13 @@ def test_json_object_has_designs_shape() -> None:
     assert output.reading("rate") == {"gpu0": 1.5}
     with pytest.raises(KeyError, match="speed"):
         output.reading("speed")
+
+
+def test_a_value_is_shown_in_a_line_and_what_is_nested_is_named() -> None:
+    assert [reading.shown(value) for value in (None, "a\n", 1.5, [1], {"a": 1})] == [
+        "None",
+        r"'a\n'",
+        "1.5",
+        "a list",
+        "an object",
+    ]

@@ -264,3 +264,48 @@ def test_a_raw_value_that_is_no_count_is_refused(raw: str) -> None:
 def test_recordings(name: str, status: int, why: str) -> None:
     with pytest.raises(NotReadable, match=why):
         smartctl.parse((RECORDINGS / name).read_text(), status)
+
+
+def test_a_key_that_comes_twice_is_refused() -> None:
+    """The last would count, and the first may tell of the fault."""
+    text = json.dumps({"smartctl": {"exit_status": 0}, "smart_status": {"passed": True}})
+    with pytest.raises(UnreadableOutput, match="no JSON"):
+        smartctl.parse(text.replace('"passed"', '"passed": false, "passed"'), 0)
+
+
+@pytest.mark.parametrize("lost", ["critical_warning", "media_errors"])
+def test_an_nvme_log_without_a_count_that_every_version_gives_is_not_whole(lost: str) -> None:
+    with pytest.raises(UnreadableOutput, match="not whole"):
+        nvme(**{lost: None})
+
+
+@pytest.mark.parametrize("lost", ["id", "when_failed"])
+def test_an_attribute_that_would_be_passed_over_is_refused(lost: str) -> None:
+    row = attribute(197, "Current_Pending_Sector", "8")
+    del row[lost]
+    with pytest.raises(UnreadableOutput, match="an attribute without"):
+        parse(smart_status={"passed": True}, ata_smart_attributes={"table": [row]})
+
+
+@pytest.mark.parametrize("messages", [1, "x", [1], [["x"]]])
+def test_messages_of_another_form_are_refused(messages: object) -> None:
+    with pytest.raises(UnreadableOutput, match="not a table"):
+        smartctl.parse(json.dumps({"smartctl": {"exit_status": 0, "messages": messages}}), 0)
+
+
+def test_a_message_without_words_is_left_out() -> None:
+    document = {"smartctl": {"exit_status": 0, "messages": [{"string": 1}, {"string": "asleep"}]}}
+    with pytest.raises(NotReadable, match=r"\(asleep\)"):
+        smartctl.parse(json.dumps(document), 0)
+
+
+def test_a_count_beyond_all_counters_is_refused() -> None:
+    with pytest.raises(UnreadableOutput, match="beyond 128 bits"):
+        nvme(media_errors=10**4000)
+
+
+@pytest.mark.parametrize("depth", range(200, 1000, 40))
+def test_what_is_nested_too_deep_is_refused(depth: int) -> None:
+    deep = "[" * depth + "]" * depth
+    with pytest.raises(UnreadableOutput):
+        smartctl.parse('{"smartctl": {"exit_status": 0}, "smart_status": {"passed": ' + deep + "}}", 0)

@@ -244,3 +244,15 @@ def test_the_real_one(tmp_path: Path) -> None:
     output = stress_ng.parse(completed.stdout + completed.stderr)
     assert output.outcome == "pass", output.reason
     assert output.reading("stress_ng_bogo_ops")["cpu"] > 0
+
+
+@pytest.mark.parametrize("text", HEALTHY[:4])
+@pytest.mark.parametrize("lost", ["dispatching hogs", "setting to a"])
+def test_a_text_that_does_not_say_what_was_to_run_and_how_long_is_cut(text: str, lost: str) -> None:
+    output = stress_ng.parse("".join(line for line in text.splitlines(keepends=True) if lost not in line))
+    assert (output.outcome, f"the line '{lost}" in output.reason) == ("error", True), output.reason
+
+
+def test_two_times_that_were_asked_for_are_two_runs() -> None:
+    with pytest.raises(UnreadableOutput, match="two times"):
+        stress_ng.parse(CPU + line("info", "setting to a 1 second run per stressor"))

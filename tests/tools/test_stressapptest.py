@@ -110,7 +110,7 @@ def test_unreadable(text: str) -> None:
 def test_no_line_cut_or_doubled_changes_a_pass() -> None:
     whole = stressapptest.parse(PASS)
     kept = PASS.splitlines(keepends=True)
-    needed = ("Starting SAT", "Found 0", "Completed", "Memory Copy", "Status")
+    needed = ("Commandline", "Starting SAT", "Found 0", "Completed", "Memory Copy", "Status")
     for index, line in enumerate(kept):
         cut = stressapptest.parse("".join(kept[:index] + kept[index + 1 :]))
         assert cut == whole or (cut.outcome == "error" and any(word in line for word in needed))
@@ -174,3 +174,9 @@ def test_the_real_one() -> None:
     output = stressapptest.parse(command.run(arguments, deadline=Deadline.after(60.0)).stdout)
     assert output.outcome == "pass", output.reason
     assert output.reading("stressapptest_copy")["memory"] > 0
+
+
+def test_a_second_command_line_takes_nothing_back() -> None:
+    command = next(line for line in PASS.splitlines(keepends=True) if "Commandline" in line)
+    output = stressapptest.parse(PASS.replace(command, command.replace(" -W", " -W -F") + command))
+    assert (output.outcome, "-F" in output.reason) == ("error", True)

@@ -1,0 +1,249 @@
+"""Healthy texts of every tool and load, how each is read, and what may be done to them."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from acceptance.command import Completed
+from acceptance.loads.protocol import LoadOutput, Output
+from acceptance.observe import kernel_log
+from acceptance.tools import (
+    bandwidth_test,
+    device_query,
+    dmidecode,
+    gpu_burn,
+    nvbandwidth,
+    p2p_bandwidth,
+    smartctl,
+    stress_ng,
+    stressapptest,
+    topo,
+    topo_p2p,
+)
+from acceptance.tools.burn_load_output import (
+    BURN_OF_GPU,
+    BURN_OF_PEER,
+    BURN_READINGS,
+    DIGESTS,
+    LAPS,
+    PASSES,
+    PATTERNS,
+    VRAM_READINGS,
+    read_burn,
+    read_vram,
+)
+from acceptance.tools.gpu_load_output import GEMM_READINGS, read_gpu_gemm
+from acceptance.tools.load_output import LoadFailed, read
+from acceptance.tools.reading import ToolOutput, UnreadableOutput
+
+RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings"
+INDEX: list[dict[str, Any]] = tomllib.loads((RECORDINGS / "INDEX.toml").read_text())["recording"]
+
+# How many times as many attacks as in CI.
+TIMES = max(1, int(os.environ.get("RIGPROOF_ATTACKS", "1")))
+# Only these say that a text proves nothing; any other exception is a crash.
+DECLARED = (UnreadableOutput, LoadFailed, dmidecode.NotReadable, smartctl.NotReadable)
+NOT_A_PASS = "no pass"
+
+# What a text is worth: NOT_A_PASS, or all that a judge is given of a pass, to be compared.
+Read = Callable[[str], object]
+
+
+def _tool(parse: Callable[[str], ToolOutput], more: Callable[[str], object] = lambda _: None) -> Read:
+    def worth(text: str) -> object:
+        try:
+            output = parse(text)
+            if output.outcome != "pass":
+                return NOT_A_PASS
+            found = {reading.name: (reading.unit, dict(reading.values)) for reading in output.readings}
+            return found, [dict(event) for event in output.events], more(text)
+        except DECLARED:
+            return NOT_A_PASS
+
+    return worth
+
+
+def _load(parse: Callable[[Completed], LoadOutput]) -> Read:
+    def worth(text: str) -> object:
+        try:
+            output = parse(Completed(("load",), 0, text, "", 1000.0))
+        except DECLARED:
+            return NOT_A_PASS
+        # The order of these lines means nothing; that of the wrong results does.
+        return frozenset(output.readings), frozenset(output.absences), frozenset(output.tables), output.miscompares
+
+    return worth
+
+
+def _facts(parse: Callable[[str, int], Any]) -> Read:
+    """dmidecode and smartctl are given the exit code too, and their *pass* is a report without a fault."""
+
+    def worth(text: str) -> object:
+        try:
+            found = parse(text, 0)
+        except DECLARED:
+            return NOT_A_PASS
+        return NOT_A_PASS if isinstance(found, smartctl.Health) and smartctl.faults(found) else found
+
+    return worth
+
+
+DTYPES = ["f64", "f8"]
+READ: dict[str, Read] = {
+    "gpu-burn": _tool(gpu_burn.parse),
+    "deviceQuery": _tool(device_query.parse, device_query.devices),
+    "bandwidthTest": _tool(bandwidth_test.parse),
+    "p2pBandwidthLatencyTest": _tool(p2p_bandwidth.parse),
+    "nvbandwidth": _tool(nvbandwidth.parse),
+    "topo-m": _tool(topo.parse, topo.matrix),
+    "topo-p2p": _tool(topo_p2p.parse),
+    "kernel-log": _tool(kernel_log.read),
+    "stress-ng": _tool(stress_ng.parse),
+    "stressapptest": _tool(stressapptest.parse),
+    "smartctl": _facts(smartctl.parse),
+    "dmidecode": _facts(dmidecode.parse),
+    "cpu_gemm": _load(lambda done: read(done, "cpu_gemm", {"seconds": 8.0, "dtype": "float64"})),
+    "memory_bandwidth": _load(lambda done: read(done, "memory_bandwidth", {"seconds": 8.0})),
+    "gpu_copy": _load(lambda done: read(done, "gpu_copy", {"seconds": 8.0, "uuid": "GPU-1"})),
+    "gpu_gemm": _load(lambda done: read_gpu_gemm(done, dtypes=DTYPES, seconds=8.0)),
+    "burn": _load(lambda done: read_burn(done, dtypes=DTYPES, seconds=8.0, peers=1, also={"uuid": "GPU-1"})),
+    "vram": _load(lambda done: read_vram(done, seconds=8.0, also={"uuid": "GPU-1"})),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Healthy:
+    """A text that reads as a pass."""
+
+    name: str
+    tool: str
+    text: str
+
+    def worth(self, text: str) -> object:
+        """What the same reader makes of another text."""
+        return READ[self.tool](text)
+
+
+def _recorded() -> Iterator[Healthy]:
+    for entry in INDEX:
+        if entry.get("outcome") == "pass":
+            yield Healthy(entry["path"], entry["tool"], (RECORDINGS / entry["path"]).read_text())
+
+
+def printed(load: str, parameters: dict[str, Any], readings: list[tuple[str, str, str, float]], **tables: Any) -> str:
+    """A whole run of a load, as its own writer prints it; `tables` are (columns, rows) by name."""
+    stream = io.StringIO()
+    output = Output(stream)
+    output.hello(load, parameters)
+    output.note("the rows are sums in float64")
+    output.progress(4.0, 8.0)
+    for reading in readings:
+        output.reading(*reading)
+    for name, (columns, rows) in tables.items():
+        output.table(name, columns, rows)
+    output.end()
+    return stream.getvalue()
+
+
+def _units(names: dict[str, str], where: str, dtypes: list[str]) -> list[tuple[str, str, str, float]]:
+    """A figure of each name: 0 for what is counted, for every dtype where the name is a form."""
+    every = {name.format(dtype): unit for name, unit in names.items() for dtype in dtypes}
+    return [(name, unit, where, 0.0 if unit == "count" else 0.9) for name, unit in every.items()]
+
+
+def _burn() -> str:
+    readings = _units(BURN_READINGS, "gpu0", DTYPES) + _units(BURN_OF_GPU, "gpu0", DTYPES)
+    readings += _units(BURN_OF_PEER, "gpu0->gpu1", DTYPES)
+    turns = [(lap, dtype) for lap in range(2) for dtype in DTYPES]
+    laps = [(*turn, 50.0, 100, 2.0, 2.0 * place, 2.0 * place + 2.0) for place, turn in enumerate(turns)]
+    digests = [(dtype, "8192x8192x8192", "0123456789abcdef", "fedcba9876543210") for dtype in DTYPES]
+    said = {"dtypes": DTYPES, "seconds": 8.0, "peers": 1, "laps": 2, "uuid": "GPU-1", "library": "cuBLAS 12.8"}
+    return printed("burn", said, readings, burn_laps=(LAPS, laps), burn_digests=(DIGESTS, digests))
+
+
+def _loads() -> Iterator[Healthy]:
+    cores = [("cpu_gemm", "GFLOP/s", "cpu", 900.0), ("cpu_gemm_miscompares", "count", "cpu", 0.0)]
+    yield Healthy("cpu_gemm", "cpu_gemm", printed("cpu_gemm", {"seconds": 8.0, "dtype": "float64"}, cores))
+    memory = [("memory_copy", "GB/s", "memory", 200.0), ("memory_miscompares", "count", "memory", 0.0)]
+    yield Healthy("memory_bandwidth", "memory_bandwidth", printed("memory_bandwidth", {"seconds": 8.0}, memory))
+    own = {"seconds": 8.0, "uuid": "GPU-1"}
+    copies = [("copy_h2d", "GB/s", "gpu0", 50.0), ("copy_h2d_miscompares", "count", "gpu0", 0.0)]
+    yield Healthy("gpu_copy", "gpu_copy", printed("gpu_copy", own, copies))
+    names = {name: "count" if "miscompares" in name else "TFLOP/s" for name in GEMM_READINGS}
+    said = {**own, "dtypes": DTYPES, "table": []}
+    yield Healthy("gpu_gemm", "gpu_gemm", printed("gpu_gemm", said, _units(names, "gpu0", DTYPES)))
+    yield Healthy("burn", "burn", _burn())
+    passes = [(pattern, 2, 4000.0, 0) for pattern in PATTERNS]
+    vram = printed("vram", own, _units(VRAM_READINGS, "gpu0", DTYPES), vram_passes=(PASSES, passes))
+    yield Healthy("vram", "vram", vram)
+
+
+_NVME = {
+    "critical_warning": 0,
+    "temperature": 35,
+    "available_spare": 100,
+    "available_spare_threshold": 10,
+    "percentage_used": 3,
+    "power_on_hours": 12,
+    "media_errors": 0,
+}
+_SATA = [
+    {"id": 5, "name": "Reallocated_Sector_Ct", "when_failed": "", "raw": {"value": 0, "string": "0"}},
+    {"id": 197, "name": "Current_Pending_Sector", "when_failed": "", "raw": {"value": 0, "string": "0"}},
+    {"id": 198, "name": "Offline_Uncorrectable", "when_failed": "", "raw": {"value": 0, "string": "0"}},
+]
+_SMARTCTL = {"smartctl": {"version": [7, 4], "exit_status": 0}, "smart_status": {"passed": True}}
+_MODULE = """Handle 0x00{0}, DMI type 17, 84 bytes
+Memory Device
+\tArray Handle: 0x0010
+\tTotal Width: 72 bits
+\tData Width: 64 bits
+\tSize: 64 GB
+\tForm Factor: DIMM
+\tLocator: DIMM_A{0}
+\tBank Locator: BANK {0}
+\tType: DDR5
+\tSpeed: 4800 MT/s
+\tManufacturer: Samsung
+\tSerial Number: 0123AB{0}
+\tPart Number: M321R8GA0BB0-CQK
+\tConfigured Memory Speed: 4800 MT/s
+
+"""
+_ARRAY = """# dmidecode 3.5
+Getting SMBIOS data from sysfs.
+SMBIOS 3.5.0 present.
+
+Handle 0x0010, DMI type 16, 23 bytes
+Physical Memory Array
+\tLocation: System Board Or Motherboard
+\tUse: System Memory
+\tError Correction Type: Multi-bit ECC
+\tNumber Of Devices: 2
+
+"""
+
+
+def _hosts() -> Iterator[Healthy]:
+    nvme = {**_SMARTCTL, "nvme_smart_health_information_log": _NVME, "temperature": {"current": 35}}
+    yield Healthy("smartctl nvme", "smartctl", json.dumps(nvme, indent=2) + "\n")
+    sata = {**_SMARTCTL, "ata_smart_attributes": {"table": _SATA}, "power_on_time": {"hours": 12}}
+    yield Healthy("smartctl sata", "smartctl", json.dumps(sata, indent=2) + "\n")
+    yield Healthy("dmidecode", "dmidecode", _ARRAY + _MODULE.format(11) + _MODULE.format(12))
+    yield Healthy("dmidecode of one", "dmidecode", _ARRAY.replace("Devices: 2", "Devices: 1") + _MODULE.format(11))
+
+
+HEALTHY = (*_recorded(), *_loads(), *_hosts())
+
+
+def pieces(text: str) -> list[str]:
+    r"""The lines of a text with their ends, those that are drawn with `\r` too."""
+    return re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$", text)
