@@ -15,7 +15,7 @@ from acceptance.judge.plan import PlannedCheck
 from acceptance.live import Listener
 from acceptance.observe.inventory import Gpu, Inventory
 from acceptance.program import Programs
-from acceptance.tools import burn_load_output, stress_ng, stressapptest
+from acceptance.tools import burn_load_output, stress_ng_command, stressapptest
 from acceptance.tools.proof import ToolTrouble
 from acceptance.tools.reading import ToolOutput
 
@@ -150,7 +150,7 @@ def together(
     hosts = (
         _host(
             "stress-ng",
-            lambda path: stress_ng.argv(path, seconds=whole_s, workers=threads, temp_path=str(programs.folder)),
+            lambda path: stress_ng_command.argv(path, seconds=whole_s, workers=threads, temp_path=str(programs.folder)),
             lambda done: host_tools.of_stress_ng(done, seconds=whole_s, threads=threads),
         ),
         _host(

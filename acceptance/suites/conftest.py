@@ -13,7 +13,7 @@ from acceptance.deadline import Deadline
 from acceptance.judge.machine import Machine
 from acceptance.observe.inventory import Inventory
 from acceptance.program import Programs
-from acceptance.tools import cpuburn, load_output, stress_ng, stressapptest
+from acceptance.tools import cpuburn, load_output, stress_ng_command, stressapptest
 from acceptance.tools.load_output import Groups, LoadFailed, LoadOutput
 from acceptance.tools.proof import ToolTrouble
 from acceptance.tools.reading import ToolOutput
@@ -32,7 +32,7 @@ def stress_ng_run(programs: Programs, load_s: Mapping[str, float], inventory: In
     """Every logical CPU under stress-ng's verified CPU methods, for the profile's time."""
     binary = programs.find("stress-ng", "stress-ng")
     seconds, threads = round(load_s["stress_ng"]), inventory.cpu.threads
-    argv = stress_ng.argv(binary, seconds=seconds, workers=threads, temp_path=str(programs.folder))
+    argv = stress_ng_command.argv(binary, seconds=seconds, workers=threads, temp_path=str(programs.folder))
     return host_tools.of_stress_ng(programs.run(argv), seconds=seconds, threads=threads)
 
 

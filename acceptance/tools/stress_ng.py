@@ -1,4 +1,4 @@
-"""stress-ng: its command line, and what its text is worth (written to the text of versions 0.11 to 0.20).
+"""stress-ng: what its text is worth (written to the text of versions 0.11 to 0.20).
 
 Readings, each with the stressor's name (`cpu`, `matrix`, `vm`) as component:
 
@@ -11,7 +11,6 @@ Readings, each with the stressor's name (`cpu`, `matrix`, `vm`) as component:
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from acceptance.tools import reading, stress_ng_trouble
@@ -37,39 +36,6 @@ _END = re.compile(r"^(?P<un>un)?successful run completed in (?P<time>.+)$")
 _TIMES = re.compile(r"^for a (?P<time>\d+\.\d+)s run time:$")
 _DURATION_PART = re.compile(r"^(?P<number>\d+(?:\.\d+)?) ?(?P<unit>s|sec|second|min|minute|hour|day|week)s?$")
 _SECONDS = {"s": 1, "sec": 1, "second": 1, "min": 60, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
-_NAME = re.compile(r"^[a-z][a-z0-9-]*$")
-
-
-def argv(
-    binary: str,
-    *,
-    seconds: int,
-    stressor: str = "cpu",
-    workers: int = 0,
-    options: Mapping[str, str] | None = None,
-    temp_path: str | None = None,
-) -> tuple[str, ...]:
-    """The command line of one verified stressor. `workers` 0 means one for each logical CPU.
-
-    `options` are long options without their dashes; without any, the `cpu` stressor runs all of its methods. `temp_path` is a
-    writable directory: stress-ng refuses to start where it cannot write, even for a stressor that writes nothing.
-    Raises ValueError for what would not run: a time below a second, a negative number of workers, a name that is none.
-    """
-    if seconds < 1 or workers < 0:
-        raise ValueError(
-            f"stress-ng needs at least 1 second and no negative number of workers, not {seconds} and {workers}"
-        )
-    chosen = {"cpu-method": "all"} if options is None and stressor == "cpu" else dict(options or {})
-    for name in (stressor, *chosen):
-        if not _NAME.match(name):
-            raise ValueError(f"'{reading.quote(name)}' is no name of a stress-ng option")
-    words = [binary, f"--{stressor}", str(workers)]
-    for name, value in chosen.items():
-        words += [f"--{name}", value]
-    words += ["--verify", "--metrics-brief", "--timeout", f"{seconds}s"]
-    if temp_path is not None:
-        words += ["--temp-path", temp_path]
-    return tuple(words)
 
 
 @dataclass(slots=True)

@@ -364,3 +364,9 @@ def test_histories_by_gpu() -> None:
 def test_a_step_that_ends_with_the_last_moment_counts() -> None:
     points = (*raw(1.0, 1.0, begin=100.0, step=10.0), *raw(1.0, begin=150.0))
     assert history(*points).slow_step(100.0, 150.0) == 40.0
+
+
+def test_a_check_runs_in_its_first_and_in_its_last_moment() -> None:
+    spans = [("c.one", 100.0, 110.0)]
+    assert running_at([(90.0, 100.0)], spans) == running_at([(110.0, 120.0)], spans) == ("c.one",)
+    assert running_at([(90.0, 99.9), (110.1, 120.0)], spans) == ()

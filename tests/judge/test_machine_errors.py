@@ -71,6 +71,7 @@ def refused(folder: Path, content: bytes) -> str:
         ('gpus = 2\n[[gpu_pair]]\nbetween = [0]', 5, "gpu_pair (number 1).between must be the numbers of two GPUs, such as [0, 1]"),
         ('gpus = 2\n[[gpu_pair]]\nbetween = [0, "1"]', 5, "gpu_pair (number 1).between (number 2) must be a whole number, not text"),
         ('gpus = 2\n[[gpu_pair]]\nbetween = [0, -1]\np2p = true', 5, "gpu_pair (number 1).between (number 2) must be at least 0"),
+        ('gpus = 1024\n[[gpu_pair]]\nbetween = [0, 1024]\np2p = true', 5, "gpu_pair (number 1).between (number 2) must be at most 1023"),
         ('gpus = 2\n[[gpu_pair]]\nbetween = [0, 1]\npath = "NV"', 6, "gpu_pair (number 1).path must be what `nvidia-smi topo -m` prints"),
         ('gpus = 2\n[[gpu_pair]]\nbetween = [0, 1]\npath = "NV0"', 6, 'such as "NV12"'),
         ('gpus = 2\n[[gpu_pair]]\nbetween = [0, 1]\np2p = 1', 6, "gpu_pair (number 1).p2p must be true or false, not a whole number"),
@@ -212,3 +213,8 @@ def test_no_text_raises_anything_else(text: str) -> None:
 @given(st.lists(lines, max_size=6), st.booleans())
 def test_no_toml_raises_anything_else(text: list[str], headed: bool) -> None:
     holds((HEAD if headed else "") + "\n".join(text))
+
+
+def test_the_last_gpu_of_the_largest_machine_has_a_number(tmp_path: Path) -> None:
+    (tmp_path / "box.toml").write_text(f"{HEAD}gpus = 1024\n[[gpu_pair]]\nbetween = [0, 1023]\np2p = true\n")
+    assert machine.read(tmp_path / "box.toml").gpu_pair[0].between == (0, 1023)

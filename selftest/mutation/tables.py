@@ -1,0 +1,61 @@
+"""Trying the mutations of tables: each is written to a folder of its own and held against the tests' second books, in this process.
+
+`limit_book` and `severity_book` are what the tests assert on the shipped tables; one that says nothing of a mutated one has not noticed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from selftest.mutation.data import DataMutation, limit_mutations, weight_mutations
+
+
+class NotGreen(Exception):
+    """The books differ from the shipped tables, so no mutation of them says anything."""
+
+
+def files(root: Path) -> Iterator[Path]:
+    """Every table that judges."""
+    yield from sorted((root / "fixtures/models").glob("*.toml"))
+    yield from sorted((root / "fixtures/events").glob("*.toml"))
+
+
+def mutations(file: Path) -> list[DataMutation]:
+    """Every mutation of one table."""
+    text = file.read_text(encoding="utf-8")
+    return list(weight_mutations(text) if file.parent.name == "events" else limit_mutations(text))
+
+
+def noticing(root: Path, scratch: Path) -> Callable[[Path, str], str]:
+    """A question: with this text in place of that table, what does the second book say? Empty: nothing.
+
+    Raises NotGreen where it has something to say of the tables as they are.
+    """
+    for folder in ("tests/judge", "tests/observe"):
+        sys.path.insert(0, str(root / folder))
+    limit_book: Any = importlib.import_module("limit_book")
+    severity_book: Any = importlib.import_module("severity_book")
+
+    def first(file: Path, text: str) -> str:
+        events = file.parent.name == "events"
+        place = scratch / f"{file.parent.name}-{os.getpid()}"
+        if not place.exists():
+            shutil.copytree(file.parent, place)
+        (place / file.name).write_text(text, encoding="utf-8")
+        try:
+            return str(next(severity_book.problems(place) if events else limit_book.problems(place / file.name), ""))
+        except (KeyError, TypeError, ValueError) as broken:  # a table that cannot even be read
+            return f"{type(broken).__name__}: {broken}"
+        finally:
+            shutil.copy(file, place)
+
+    for file in files(root):
+        if trouble := first(file, file.read_text(encoding="utf-8")):
+            raise NotGreen(f"{file.name}: {trouble}")
+    return first
