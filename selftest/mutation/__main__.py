@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         jobs = score.spread(jobs, options.sample)
     try:
         known = equivalents.read(LIST)
-        with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
+        with tempfile.TemporaryDirectory(prefix="mutation-", ignore_cleanup_errors=True) as folder:
             scratch = Path(folder)
             code = [job for job in jobs if isinstance(job, Job)]
             tables = [job for job in jobs if isinstance(job, campaign.TableJob)]

@@ -150,14 +150,15 @@ def test_every_format_is_measured_of_every_gpu_and_held_against_its_twin(gemm: M
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_a_gpu_15_percent_slower_than_its_twin_fails_by_name(gemm: Machine, dtype: str) -> None:
+def test_a_gpu_a_fifth_slower_than_its_twin_fails_by_name(gemm: Machine, dtype: str) -> None:
     """Also where the sheet's limit would let it pass: its twin says what a card does in this machine."""
-    gemm.given["gpu0"] = {key: 1.25 * value for key, value in gemm.given["gpu0"].items()}
-    gemm.given["gpu1"] = {key: 1.25 * value for key, value in gemm.given["gpu1"].items()}
-    gemm.given["gpu1"][rate(gemm, dtype), "gpu0"] *= 0.85
+    gemm.given["gpu0"] = {key: 1.35 * value for key, value in gemm.given["gpu0"].items()}
+    gemm.given["gpu1"] = {key: 1.35 * value for key, value in gemm.given["gpu1"].items()}
+    gemm.given["gpu1"][rate(gemm, dtype), "gpu0"] *= 0.8
     said = gemm.said()
     assert said.outcome == "fail"
-    assert said.message.startswith(f"{rate(gemm, dtype)}_ratio on gpu1: measured 0.85, limit >= 0.9")
+    limit = 0.85 if rate(gemm, dtype).endswith("_short") else 0.9  # briefly equal cards differ more
+    assert said.message.startswith(f"{rate(gemm, dtype)}_ratio on gpu1: measured 0.8, limit >= {limit}; basis: ")
     assert len(said.message.splitlines()) == 1
 
 
