@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acceptance.judge import machine
-from acceptance.judge.machine import MachineFileError
+from acceptance.judge.machine import MachineFileError, misfit
 
 HEAD = 'schema = 1\nname = "box"\n'  # what follows begins in line 3
 LIMIT = '[[limit]]\nmeasurement = "heat"\nunit = "degC"\nbasis = "b"\nhigh = 90\n'
@@ -218,3 +218,10 @@ def test_no_toml_raises_anything_else(text: list[str], headed: bool) -> None:
 def test_the_last_gpu_of_the_largest_machine_has_a_number(tmp_path: Path) -> None:
     (tmp_path / "box.toml").write_text(f"{HEAD}gpus = 1024\n[[gpu_pair]]\nbetween = [0, 1023]\np2p = true\n")
     assert machine.read(tmp_path / "box.toml").gpu_pair[0].between == (0, 1023)
+
+
+def test_what_does_not_fit_the_checks_is_told_with_file_line_and_key(tmp_path: Path) -> None:
+    file = tmp_path / "box.toml"
+    file.write_text('\ufeffschema = 1\n\n[[waiver]]\nskip = "cpo"\nreason = "r"\n', encoding="utf-8")
+    error = misfit(file, ["waiver", 0, "skip"], "a waiver names the check cpo, and there is none")
+    assert str(error) == f"{file}, line 4: waiver (number 1).skip: a waiver names the check cpo, and there is none"
