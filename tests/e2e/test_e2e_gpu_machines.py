@@ -8,15 +8,16 @@ from typing import Any
 
 import fake_driver
 import pytest
-from gpu_box import PROGRAMS, GpuBox
+from gpu_box import PROGRAMS, Document, GpuBox
 from rig import Rig
 from run_left import Run
 
-from acceptance.judge.record import ToolRan
+from acceptance.judge.record import Event, ToolRan
 from selftest import fault
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(150)]
 
+LOST = "gpu-lost-mid-run"  # the self-test plays one in its long form only
 HEALTHY = ["2x4090", "2x3090ti-bridged", "8xh100", "mixed-models", "1xh200-vm", "2xh200-vm"]
 
 
@@ -35,7 +36,7 @@ def tools(run: Run) -> set[str]:
 def test_every_description_is_tried() -> None:
     listed = tomllib.loads((fake_driver.DESCRIPTIONS / "INDEX.toml").read_text(encoding="utf-8"))["machine"]
     faulty = {one.fault.machine for one in fault.read() if one.fault.machine}
-    assert {one["path"].removesuffix(".json") for one in listed} == {*HEALTHY, *faulty}
+    assert {one["path"].removesuffix(".json") for one in listed} == {*HEALTHY, *faulty, LOST}
 
 
 @pytest.mark.parametrize("name", HEALTHY)
@@ -66,3 +67,22 @@ def test_a_healthy_machine_passes(rig: Rig, library: Path, name: str) -> None:
     elif name == "8xh100":
         assert sum(1 for measurement, _ in told if measurement == "copy_d2d_read") == 56
         assert [told["nvlink_active", f"gpu{index}"]["value"] for index in range(8)] == [18] * 8
+
+
+def test_a_gpu_lost_in_the_middle_fails_the_check_that_ran(rig: Rig, library: Path) -> None:
+    def later(document: Document) -> None:
+        document["timeline"][0]["after_s"] = 5.0  # in the burn, whatever the machine is at besides
+
+    box = GpuBox(rig, library, LOST, edit=later)
+    run = box.accept(only="gpu.present,gpu.granted,burn", burn=6)
+    run.assert_agrees()
+    assert run.verdict["verdict"] == "FAIL"
+    events = [event for event in run.bodies(Event) if event.source == "nvml"]
+    assert {(event.kind, event.code, event.component) for event in events} == {
+        ("xid", 79, "0000:41:00.0"),
+        ("gpu-lost", "nvml", "0000:41:00.0"),
+    }
+    lines = run.texts("violations").splitlines()
+    for kind in ("xid 79 on 0000:41:00.0", "gpu-lost nvml on 0000:41:00.0"):
+        assert any(line.startswith(f"burn.gpu_burn[float]: {kind}: ") for line in lines), lines
+    assert all("gpu0" not in line for line in lines)
