@@ -65,7 +65,7 @@ engine: ## install and start the distribution's container engine (as root)
 tools: ## install the distribution's test tools (as root)
 	@scripts/tools
 
-selftest: .venv/.test ## what rigproof catches, and how little it takes: faulty machines through the real harness (as root; ten minutes)
+selftest: .venv/.test ## what rigproof catches, and how little it takes: faulty machines through the real harness (as root; a quarter of an hour)
 	@.venv/bin/python -m selftest --out "$(OUT)"
 
 selftest-long: .venv/.test ## the same with 200 kills, 50 full disks, 10,000 clean journals, and every mutant (hours)
@@ -75,7 +75,7 @@ selftest-long: .venv/.test ## the same with 200 kills, 50 full disks, 10,000 cle
 mutants: .venv/.test ## rigproof's own judgement mutated, a sample: the tests must notice each
 	@.venv/bin/python -m selftest.mutation --held --sample 300 --out "$(OUT)/selftest"
 
-test: .venv/.test ## the harness's own tests: no GPU, no engine, about a minute
+test: .venv/.test ## the harness's own tests: no GPU, no engine, minutes
 	@$(BYTECODE) .venv/bin/python -m pytest -q -n auto --dist loadfile
 
 test-e2e: .venv/.test ## the whole harness driven with faults; needs `make tools engine`; minutes

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from subprocess import SubprocessError
 
+from docker.errors import DockerException
+
+from acceptance.command import CommandError
 from selftest import trial
 from selftest.fault import Named
 from selftest.images import Images, ImageTrouble
@@ -22,6 +25,12 @@ Say = Callable[[str], None]
 
 class Stopped(Exception):
     """Somebody ended the self-test before this fault was played."""
+
+
+# What playing a fault may raise: each is a fault that was not caught, and none ends the self-test.
+TROUBLE: tuple[type[Exception], ...] = (
+    Stopped, StageError, ImageTrouble, DockerException, CommandError, AssertionError, SubprocessError, OSError, ValueError, KeyError,
+)  # fmt: skip
 
 
 @dataclass
@@ -44,16 +53,7 @@ class Theatre:
             with corner(self, named) as stage:
                 run, boot_s = stage.play()
                 return tuple(trial.rows(named, run, boot_s, self.home))
-        except (
-            Stopped,
-            StageError,
-            ImageTrouble,
-            AssertionError,
-            SubprocessError,
-            OSError,
-            ValueError,
-            KeyError,
-        ) as error:
+        except TROUBLE as error:
             told = f"it could not be played: {type(error).__name__}: {' '.join(str(error).split())[:400]}"
             seconds = round(time.monotonic() - began, 1)
             return (Row(named.family, named.name, named.fault.seam, False, seconds=seconds, wrong=told),)

@@ -13,7 +13,6 @@ import msgspec
 from selftest.row import FAMILIES
 
 FAULTS = Path(__file__).resolve().parents[1] / "fixtures" / "faults"
-ALL_TOOLS = "gpu.present,gpu.granted"
 
 
 class CatalogueError(Exception):

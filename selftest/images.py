@@ -48,16 +48,14 @@ class Images:
 
     client: docker.DockerClient
     base: str
-    home: Path
-    recordings: Path
 
     def of(self, stage: Stage) -> str:
         """The image of one fault."""
-        tag = f"rigproof-selftest:{os.getpid()}-{abs(hash(stage.home.name)):x}"
+        tag = f"rigproof-selftest:{os.getpid()}-{stage.home.name}"
         context = stage.home / "image"
         tools = context / f"fault{TOOLS}"
         (tools / "replay").mkdir(parents=True)
-        stage.container_programs(tools)
+        stage.programs(tools)
         if stage.fault.machine is not None:
             described = context / f"fault{MACHINE}"
             described.parent.mkdir(parents=True)
@@ -110,7 +108,7 @@ def open_images(client: docker.DockerClient, built: str, home: Path, recordings:
     )
     with _nodes():
         build(client, context, tag, f"FROM {built}", *steps)
-        images = Images(client, tag, home, recordings)
+        images = Images(client, tag)
         try:
             yield images
         finally:

@@ -25,6 +25,7 @@ from run_left import Run
 from acceptance import clock, command, preflight
 from acceptance.container import LABEL
 from acceptance.deadline import Deadline
+from acceptance.station import TROUBLE
 
 StationName = Literal["host", "docker"]
 MACHINE = "2x4090"
@@ -154,5 +155,5 @@ class Scene:
         self.rig.clear()
         for folder in self.rig.runs():
             for one in self.containers(folder.name):
-                with contextlib.suppress(Exception):
+                with contextlib.suppress(*TROUBLE):
                     one.remove(force=True, v=True)

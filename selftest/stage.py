@@ -72,7 +72,7 @@ class Stage:
         if self.fault.declared is not None:
             self.rig.machine.write_text(self.fault.declared, encoding="utf-8")
         self._machine()
-        self._programs(self.rig.fakes)
+        self.programs(self.rig.fakes)
         self._files()
         self._kmsg()
 
@@ -104,7 +104,8 @@ class Stage:
         assert self.fault.machine is not None
         return edited(gpu_box.document(self.fault.machine), self.fault.nvml, inside=inside)
 
-    def _programs(self, folder: Path) -> None:
+    def programs(self, folder: Path) -> None:
+        """Put the fault's own programs into a folder, of the host or of its image."""
         for name, told in self.fault.programs.items():
             text = folder / f"{name}.TEXT"
             text.write_text(told.text, encoding="utf-8", newline="")
@@ -187,10 +188,6 @@ class Stage:
         listing = "".join(f"\t{name} (libc6,{word}) => {folder}/{name}\n" for name, folder in there.items())
         (self.home / "ldconfig.txt").write_text(listing, encoding="utf-8")
         fakes.program(self.rig.fakes, "ldconfig", f"cat '{self.home}/ldconfig.txt'")
-
-    def container_programs(self, folder: Path) -> None:
-        """The fault's own programs, for its image."""
-        self._programs(folder)
 
     def _during(self, started: subprocess.Popen[str], before: set[Path]) -> None:
         """What happens while a check runs."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -133,9 +133,5 @@ def seconds(expect: Expect, run: Run, boot_s: float) -> float:
 
 def container(run: Run) -> str:
     """The engine's short id of the container that the run's loads were in; empty where there was none."""
-    ids = _containers(run.bodies(SessionEnded)) if run.folder is not None else []
+    ids = [one.container for one in run.bodies(SessionEnded) if one.container] if run.folder is not None else []
     return ids[0][:12] if ids else ""
-
-
-def _containers(ended: Sequence[SessionEnded]) -> list[str]:
-    return [one.container for one in ended if one.container]
