@@ -20,7 +20,7 @@ ARGS = --profile "$(PROFILE)" --station "$(STATION)" --out "$(OUT)" \
        $(if $(IMAGE),--image "$(IMAGE)")
 
 .DEFAULT_GOAL := help
-.PHONY: help accept smoke nightly soak plan inventory judge report image engine tools selftest selftest-long mutants test test-e2e test-gpu lint bench clean
+.PHONY: help accept smoke nightly soak plan inventory judge report image engine tools selftest selftest-long selftest-gpu mutants test test-e2e test-gpu lint bench clean
 
 help: ## list these targets
 	@echo 'rigproof: the acceptance test for a newly built NVIDIA GPU machine'
@@ -80,6 +80,9 @@ test: .venv/.test ## the harness's own tests: no GPU, no engine, minutes
 
 test-e2e: .venv/.test ## the whole harness driven with faults; needs `make tools engine`; minutes
 	@.venv/bin/python -m pytest -q -rs -m 'e2e or tools or docker'
+
+selftest-gpu: ## the faults that a GPU makes by itself, and five clean runs, on this machine's GPU, in place; TORCH_PYTHON has torch and rigproof's needs
+	@$(TORCH_PYTHON) -m selftest.on_gpu --out "$(OUT)" $(if $(MACHINE),--machine "$(MACHINE)")
 
 test-gpu: ## our GPU kernels against their reference, on a GPU; TORCH_PYTHON=python3 names one that has torch and pytest
 	@$(TORCH_PYTHON) -B -m pytest -q -p no:cacheprovider -m gpu tests/gpu
