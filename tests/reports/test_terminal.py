@@ -81,7 +81,12 @@ def test_neighbours_with_the_same_causes_get_them_once() -> None:
     verdict = samples.fold(found.entries)
     heads = [f"gpu_pcie_replays on gpu{n}" for n in (0, 1, 2)]
     told = [line.split(":")[0] for line in summary.told(verdict.of_kind("fail"), NOWHERE)]
-    assert [line for line in told if " on " in line or line == "next"] == [*heads, "next", "memory_triad on memory", "next"]
+    assert [line for line in told if " on " in line or line == "next"] == [
+        *heads,
+        "next",
+        "memory_triad on memory",
+        "next",
+    ]
     lines = [line.removeprefix("FAIL link.copy: ").lstrip() for line in shown(verdict)]
     assert [line.split(":")[0] for line in lines][: len(told)] == told
 
