@@ -38,10 +38,10 @@ class Row(Struct, frozen=True, forbid_unknown_fields=True):
     component: Annotated[str, Meta(description="the component it is about")] | UnsetType = UNSET
     note: Annotated[str, Meta(description="what was looked at, in lines")] | UnsetType = UNSET
     quote: Annotated[str, Meta(description="the kernel's own line")] | UnsetType = UNSET
-    action: (
-        Annotated[str, Meta(description="what to do next, with the likely causes where they are known, as one text")]
-        | UnsetType
-    ) = UNSET
+    event: Annotated[Text, Meta(description="kind and code of the event it is about, such as xid.79")] | UnsetType = (
+        UNSET
+    )
+    action: Annotated[Text, Meta(description="what an event asks for by itself")] | UnsetType = UNSET
     symptom: Annotated[Text, Meta(description="what this looks like to whoever uses the machine")] | UnsetType = UNSET
     causes: (
         Annotated[tuple[Cause, ...], Meta(min_length=1, description="likely causes, the most likely first")] | UnsetType

@@ -12,8 +12,10 @@ from acceptance.judge.judgement import Finding, Judged
 from acceptance.judge.measurement import Limit
 from acceptance.judge.verdict import CheckResult, Verdict
 from acceptance.reports import plain_json
+from acceptance.reports.places import Places, places
+from acceptance.reports.teaching import teaching
 from acceptance.reports.verdict_file import SCHEMA as SCHEMA
-from acceptance.reports.verdict_file import Bounds, Check, Figure, File, Row
+from acceptance.reports.verdict_file import Bounds, Cause, Check, Figure, File, Row
 
 T = TypeVar("T")
 
@@ -22,7 +24,8 @@ def _known(value: T | None) -> T | UnsetType:
     return UNSET if value is None else value
 
 
-def _row(finding: Finding) -> Row:
+def _row(finding: Finding, where: Places) -> Row:
+    told = teaching(finding, where)
     return Row(
         check=finding.check,
         text=finding.text,
@@ -30,12 +33,14 @@ def _row(finding: Finding) -> Row:
         component=_known(finding.component),
         note=_known(finding.note),
         quote=_known(finding.quote),
-        action=_known(finding.action),
+        event=_known(finding.event or None),
+        action=_known(finding.action or None),
+        symptom=_known(told and told.symptom),
+        causes=tuple(Cause(what, tell or UNSET) for what, tell in told.causes) if told and told.causes else UNSET,
+        next=_known(told and told.next),
+        shows=_known(told and told.shows),
+        vendor=_known(told and told.vendor),
     )
-
-
-def _rows(verdict: Verdict, *kinds: str) -> tuple[Row, ...]:
-    return tuple(map(_row, verdict.of_kind(*kinds)))
 
 
 def _bounds(limit: Limit) -> Bounds:
@@ -64,15 +69,20 @@ def _check(check: CheckResult) -> Check:
 
 def render(verdict: Verdict, found: Journal) -> bytes:
     """The file's content, a function of the verdict alone but for what was torn."""
+    where = places(found)
+
+    def rows(*kinds: str) -> tuple[Row, ...]:
+        return tuple(_row(finding, where) for finding in verdict.of_kind(*kinds))
+
     content = File(
         schema=SCHEMA,
         verdict=verdict.verdict,
         exit_code=verdict.exit_code(),
         run_id=verdict.run_id,
-        violations=_rows(verdict, "fail"),
-        unjudged=_rows(verdict, "error", "skip"),
-        warnings=_rows(verdict, "warn"),
-        waivers=_rows(verdict, "waived"),
+        violations=rows("fail"),
+        unjudged=rows("error", "skip"),
+        warnings=rows("warn"),
+        waivers=rows("waived"),
         stale_waivers=verdict.stale_waivers,
         notes=(*verdict.notes, *found.torn),
         checks=tuple(map(_check, verdict.checks)),

@@ -92,7 +92,7 @@ def test_its_shape() -> None:
     assert content["schema"] == verdict_file.SCHEMA == 2
     assert (content["verdict"], content["exit_code"]) == ("FAIL", 1)
     assert all(list(check) == CHECK for check in content["checks"])
-    assert (content["violations"][0]["note"], content["violations"][0]["action"]) == (samples.LOOKED, samples.ADVICE)
+    assert content["violations"][0]["note"] == samples.LOOKED
     assert content["violations"][0]["text"] == "gpu_count on machine: measured 0, limit = 1; basis: declared"
     assert [row["check"] for row in content["violations"]] == ["gpu.present", "cpu.burn"]
     assert content["violations"][1]["quote"] == "NVRM: Xid 79"
@@ -207,13 +207,18 @@ def test_what_is_wrong_is_refused(which: str, change: Callable[[Content], object
         READER.validate(content)
 
 
-def test_what_a_finding_teaches_has_its_place() -> None:
+def test_what_a_finding_teaches_stands_apart() -> None:
+    missing, event = read(REAL["FAIL"]())["violations"]
+    assert {"symptom", "causes", "next", "shows", "vendor"} <= set(missing)
+    assert len(missing["causes"]) >= 2
+    assert all(set(cause) <= {"what", "tell"} for cause in missing["causes"])
+    assert "event" not in missing
+    assert (event["event"], event["action"]) == ("xid.79", "reseat it")
+
+
+def test_what_is_not_known_of_a_cause_is_absent() -> None:
     content = read(REAL["FAIL"]())
-    content["violations"][0] |= {
-        "symptom": "the card is not there",
-        "causes": [{"what": "a loose plug", "tell": "its light is off"}, {"what": "a dead card"}],
-        "next": "lspci -nn -d 10de:",
-        "shows": "a line a card",
-        "vendor": "the whole run folder",
-    }
+    content["violations"][0]["causes"] = [{"what": "a dead card"}]
     READER.validate(content)
+    content["violations"][0]["causes"] = [{"what": "a dead card", "tell": ""}]
+    assert not READER.is_valid(content)
