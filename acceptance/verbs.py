@@ -6,7 +6,7 @@ import argparse
 import codecs
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from acceptance import (
     unfinished,
 )
 from acceptance.image.errors import ImageError
-from acceptance.judge import limits, machine, plan, sheet, verdict
+from acceptance.judge import comparison, limits, machine, noise, plan, sheet, verdict
 from acceptance.judge.record import RunClosed, RunEnded
 from acceptance.judge.verdict import Verdict
 from acceptance.observe import draft, kernel_log, sysfs
@@ -52,6 +52,10 @@ class NoRecording(Exception):
     """The file to read is not there; the message is one sentence."""
 
 
+class NoComparison(Exception):
+    """The runs that were given make no comparison; the message is one sentence."""
+
+
 # A mistake in what the user gave: exit code 2.
 USER_ERRORS = (
     machine.MachineFileError,
@@ -65,6 +69,7 @@ USER_ERRORS = (
     draft.DraftError,
     journal.NoRun,
     NoRecording,
+    NoComparison,
 )
 # rigproof or the machine got in the way: exit code 3, and the machine stays unjudged.
 TROUBLE: tuple[type[BaseException], ...] = (
@@ -77,6 +82,7 @@ TROUBLE: tuple[type[BaseException], ...] = (
     gpu_grant.GrantError,
     limits.LimitFileError,
     sheet.SheetError,
+    noise.NoiseFileError,
     fixtures.FixtureMissing,
     sysfs.SysfsError,
 )
@@ -91,6 +97,7 @@ READERS: dict[str, Callable[[str], ToolOutput]] = {
     "stress-ng": stress_ng.parse,
     "stressapptest": stressapptest.parse,
 }
+MOST_RUNS = 26  # a letter each
 _EXIT = {"pass": 0, "fail": 1, "error": 3}
 
 
@@ -213,11 +220,40 @@ def read(given: argparse.Namespace) -> int:
     return _EXIT[output.outcome]
 
 
+def _comparable(folders: Sequence[Path]) -> None:
+    """Refuse what makes no comparison: fewer than two runs, more than there are letters for, or a run beside itself."""
+    if not 2 <= len(folders) <= MOST_RUNS:
+        raise NoComparison(f"{len(folders)} runs were given: give the folders of 2 to {MOST_RUNS} runs")
+    known: dict[Path, Path] = {}
+    for folder in folders:
+        if same := known.get(folder.resolve()):
+            raise NoComparison(f"{folder} and {same} are the same run: give another one to compare it with")
+        known[folder.resolve()] = folder
+
+
+def compare(given: argparse.Namespace) -> int:
+    """Show recorded runs side by side: 0 when none is worse than the first outside the noise, 1 when one is."""
+    from acceptance.reports import compared, comparison_page, comparison_terminal
+
+    _comparable(given.run_dirs)
+    runs = [compared.run(journal.read(folder), str(folder)) for folder in given.run_dirs]
+    found = comparison.compare(runs, noise.read(fixtures.locate("noise.toml")))
+    screen = terminal.Terminal.on_stdout()
+    comparison_terminal.show(found, screen, everything=given.all)
+    if given.page is not None:
+        outputs.put(given.page, comparison_page.render(found).encode("utf-8"), then="start again")
+        screen.path(str(given.page))
+    if screen.failure:
+        raise OSError(screen.failure.errno, screen.failure.strerror, "standard output")
+    return 1 if found.worse else 0
+
+
 VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "accept": accept,
     "plan": plan_,
     "inventory": inventory,
     "judge": judge,
     "report": report,
+    "compare": compare,
     "read": read,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import IO, cast
 
 import msgspec
@@ -14,7 +15,7 @@ from acceptance.judge.measurement import number, quantity
 from acceptance.judge.plan import SESSIONS, Plan
 from acceptance.judge.record import CheckEnded, CheckStarted, Entry, Event, Measured, Outcome, Skipped
 from acceptance.judge.verdict import Verdict
-from acceptance.reports import summary, teaching
+from acceptance.reports import grid, summary, teaching
 from acceptance.reports.places import NOWHERE, Places
 from acceptance.reports.progress import Live, Remaining
 from acceptance.reports.screen import Screen
@@ -109,6 +110,10 @@ class Terminal:
         if self._watched and self._console.width >= _NARROW:
             line.truncate(self._console.width, overflow="ellipsis")
         self._print(line)
+
+    def grid(self, rows: Sequence[tuple[str, Sequence[str]]], *, head: Sequence[str] = (), right: int) -> None:
+        """A table of rows, each a style and its cells; cells from column `right` on are set to the right."""
+        grid.show(self._console, rows, head=head, right=right, watched=self._watched)
 
     def plan(self, plan: Plan, summary_text: str, *, details: bool) -> None:
         """The plan with its ETA and what it cannot detect. With `details`, every measurement with its limit."""

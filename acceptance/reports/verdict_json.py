@@ -13,11 +13,12 @@ from acceptance.judge.measurement import Limit
 from acceptance.judge.verdict import CheckResult, Verdict
 from acceptance.reports import plain_json
 from acceptance.reports.places import Places, places
-from acceptance.reports.teaching import teaching
+from acceptance.reports.teaching import Teaching, teaching
 from acceptance.reports.verdict_file import SCHEMA as SCHEMA
 from acceptance.reports.verdict_file import Bounds, Cause, Check, Figure, File, Row
 
 T = TypeVar("T")
+_NOTHING = Teaching(None, (), None, None)
 
 
 def _known(value: T | None) -> T | UnsetType:
@@ -25,7 +26,7 @@ def _known(value: T | None) -> T | UnsetType:
 
 
 def _row(finding: Finding, where: Places) -> Row:
-    told = teaching(finding, where)
+    told = teaching(finding, where) or _NOTHING
     return Row(
         check=finding.check,
         text=finding.text,
@@ -35,11 +36,11 @@ def _row(finding: Finding, where: Places) -> Row:
         quote=_known(finding.quote),
         event=_known(finding.event or None),
         action=_known(finding.action or None),
-        symptom=_known(told and told.symptom),
-        causes=tuple(Cause(what, tell or UNSET) for what, tell in told.causes) if told and told.causes else UNSET,
-        next=_known(told and told.next),
-        shows=_known(told and told.shows),
-        vendor=_known(told and told.vendor),
+        symptom=_known(told.symptom),
+        causes=tuple(Cause(what, tell or UNSET) for what, tell in told.causes) if told.causes else UNSET,
+        next=_known(told.next),
+        shows=_known(told.shows),
+        vendor=_known(told.vendor),
     )
 
 

@@ -1,0 +1,43 @@
+"""A comparison as one page, offline and without scripts, in the look of report.html."""
+
+from __future__ import annotations
+
+import functools
+
+import jinja2
+
+from acceptance.judge.comparison import BAD, TOLD, Comparison
+from acceptance.judge.language import ENGLISH, Language
+from acceptance.reports import comparison_words as words
+from acceptance.reports.html import harmless
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("acceptance.reports"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=harmless,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(words=words)
+    return environment
+
+
+def render(comparison: Comparison, language: Language = ENGLISH) -> str:
+    """The page's text: what is worse first, then every measurement."""
+    return (
+        _environment()
+        .get_template("comparison.html.j2")
+        .render(
+            _=language,
+            language=language,
+            comparison=comparison,
+            letters=[words.letter(place) for place in range(len(comparison.runs))],
+            told=comparison.of_kind(*TOLD),
+            others=[row for row in comparison.rows if row.kind not in TOLD],
+            bad=BAD,
+        )
+    )
