@@ -67,14 +67,16 @@ def _size(spread: Spread, unit: str, language: Language) -> str:
 
 
 def bases(comparison: Comparison, language: Language = ENGLISH) -> tuple[str, ...]:
-    """Where the noise of every row that is told comes from, each once."""
-    found = (
-        language("{measurement}: {basis}", measurement=row.measurement, basis=change.spread.basis)
-        for row in comparison.of_kind(*TOLD)
-        for change in row.changes
-        if change.spread is not None and change.kind in TOLD
+    """Where the noise of every row that is told comes from, each once with its measurements."""
+    found: dict[str, dict[str, None]] = {}
+    for row in comparison.of_kind(*TOLD):
+        for change in row.changes:
+            if change.spread is not None and change.kind in TOLD:
+                found.setdefault(change.spread.basis, {})[row.measurement] = None
+    return tuple(
+        language("{measurements}: {basis}", measurements=", ".join(names), basis=basis)
+        for basis, names in found.items()
     )
-    return tuple(dict.fromkeys(found))
 
 
 def opening(comparison: Comparison, language: Language = ENGLISH) -> Iterator[str]:

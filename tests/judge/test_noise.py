@@ -93,7 +93,7 @@ def test_enough_values_tell_their_own_spread_and_no_less_than_a_part_of_the_gene
     [
         (TEXT.replace("share = 0.12", "share = 0.12\nabsolute = 1"), "either share or absolute"),
         (TEXT.replace("share = 0.12\n", ""), "either share or absolute"),
-        (TEXT.replace("other = 0.16", "other = 0.1"), "two parts cannot be nearer"),
+        (TEXT.replace("other = 0.24", "other = 0.1"), "two parts cannot be nearer"),
         (TEXT.replace('unit = "GT/s"', 'unit = "GT"'), "every unit must stand there once"),
         (TEXT.replace('unit = "GT/s"', 'unit = "MT/s"'), "every unit must stand there once"),
         (TEXT.replace("share = 0.12", "share = -0.12"), ">= 0"),
