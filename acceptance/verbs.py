@@ -32,7 +32,7 @@ from acceptance.judge.verdict import Verdict
 from acceptance.observe import draft, kernel_log, sysfs
 from acceptance.observe import inventory as observed
 from acceptance.preparation import Options
-from acceptance.reports import plain_json, terminal
+from acceptance.reports import compared, plain_json, terminal
 from acceptance.reports.places import places
 from acceptance.reports.text import one_line
 from acceptance.tools import (
@@ -231,13 +231,22 @@ def _comparable(folders: Sequence[Path]) -> None:
         known[folder.resolve()] = folder
 
 
+def _compared(folder: Path) -> comparison.Run:
+    """One of several runs: which one cannot be judged must be said."""
+    try:
+        return compared.run(journal.read(folder), str(folder))
+    except verdict.UnreadableRun as error:
+        raise verdict.UnreadableRun(f"{folder}: {error}: leave it out") from error
+
+
 def compare(given: argparse.Namespace) -> int:
     """Show recorded runs side by side: 0 when none is worse than the first outside the noise, 1 when one is."""
-    from acceptance.reports import compared, comparison_page, comparison_terminal
+    from acceptance.reports import comparison_page, comparison_terminal
 
     _comparable(given.run_dirs)
-    runs = [compared.run(journal.read(folder), str(folder)) for folder in given.run_dirs]
-    found = comparison.compare(runs, noise.read(fixtures.locate("noise.toml")))
+    found = comparison.compare(
+        [_compared(folder) for folder in given.run_dirs], noise.read(fixtures.locate("noise.toml"))
+    )
     screen = terminal.Terminal.on_stdout()
     comparison_terminal.show(found, screen, everything=given.all)
     if given.page is not None:

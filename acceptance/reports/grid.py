@@ -11,6 +11,7 @@ from rich.text import Text
 from acceptance.reports.text import one_line
 
 _WIDE = 10_000  # columns of a file, in which nothing is broken
+_CELL = 200  # characters of a cell: one that is endless would make every line so
 
 
 def show(
@@ -20,10 +21,10 @@ def show(
     table = Table(box=None, show_header=bool(head), padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     columns = max((len(cells) for _, cells in rows), default=0)
     for place in range(columns):
-        name = Text(one_line(head[place])) if head else ""
+        name = Text(one_line(head[place], _CELL)) if head else ""
         table.add_column(name, justify="right" if place >= right else "left", overflow="fold")
     for style, cells in rows:
-        table.add_row(*(Text(one_line(cell)) for cell in cells), style=style or None)
+        table.add_row(*(Text(one_line(cell, _CELL)) for cell in cells), style=style or None)
     lines = console.render_lines(table, console.options if watched else console.options.update_width(_WIDE), pad=False)
     for line in lines:
         text = Text().join(Text(segment.text, segment.style or "") for segment in line)
