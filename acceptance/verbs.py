@@ -6,12 +6,13 @@ import argparse
 import codecs
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from acceptance import (
     command,
+    comparing,
     fixtures,
     gpu_grant,
     journal,
@@ -26,13 +27,13 @@ from acceptance import (
     unfinished,
 )
 from acceptance.image.errors import ImageError
-from acceptance.judge import comparison, limits, machine, noise, plan, sheet, verdict
+from acceptance.judge import limits, machine, noise, plan, sheet, verdict
 from acceptance.judge.record import RunClosed, RunEnded
 from acceptance.judge.verdict import Verdict
 from acceptance.observe import draft, kernel_log, sysfs
 from acceptance.observe import inventory as observed
 from acceptance.preparation import Options
-from acceptance.reports import compared, plain_json, terminal
+from acceptance.reports import plain_json, terminal
 from acceptance.reports.places import places
 from acceptance.reports.text import one_line
 from acceptance.tools import (
@@ -52,10 +53,6 @@ class NoRecording(Exception):
     """The file to read is not there; the message is one sentence."""
 
 
-class NoComparison(Exception):
-    """The runs that were given make no comparison; the message is one sentence."""
-
-
 # A mistake in what the user gave: exit code 2.
 USER_ERRORS = (
     machine.MachineFileError,
@@ -69,7 +66,7 @@ USER_ERRORS = (
     draft.DraftError,
     journal.NoRun,
     NoRecording,
-    NoComparison,
+    comparing.NoComparison,
 )
 # rigproof or the machine got in the way: exit code 3, and the machine stays unjudged.
 TROUBLE: tuple[type[BaseException], ...] = (
@@ -97,7 +94,6 @@ READERS: dict[str, Callable[[str], ToolOutput]] = {
     "stress-ng": stress_ng.parse,
     "stressapptest": stressapptest.parse,
 }
-MOST_RUNS = 26  # a letter each
 _EXIT = {"pass": 0, "fail": 1, "error": 3}
 
 
@@ -220,41 +216,13 @@ def read(given: argparse.Namespace) -> int:
     return _EXIT[output.outcome]
 
 
-def _comparable(folders: Sequence[Path]) -> None:
-    """Refuse what makes no comparison: fewer than two runs, more than there are letters for, or a run beside itself."""
-    if not 2 <= len(folders) <= MOST_RUNS:
-        raise NoComparison(f"{len(folders)} runs were given: give the folders of 2 to {MOST_RUNS} runs")
-    known: dict[Path, Path] = {}
-    for folder in folders:
-        if same := known.get(folder.resolve()):
-            raise NoComparison(f"{folder} and {same} are the same run: give another one to compare it with")
-        known[folder.resolve()] = folder
-
-
-def _compared(folder: Path) -> comparison.Run:
-    """One of several runs: which one cannot be judged must be said."""
-    try:
-        return compared.run(journal.read(folder), str(folder))
-    except verdict.UnreadableRun as error:
-        raise verdict.UnreadableRun(f"{folder}: {error}: leave it out") from error
-
-
 def compare(given: argparse.Namespace) -> int:
     """Show recorded runs side by side: 0 when none is worse than the first outside the noise, 1 when one is."""
-    from acceptance.reports import comparison_page, comparison_terminal
-
-    _comparable(given.run_dirs)
-    found = comparison.compare(
-        [_compared(folder) for folder in given.run_dirs], noise.read(fixtures.locate("noise.toml"))
+    return (
+        1
+        if comparing.show(given.run_dirs, terminal.Terminal.on_stdout(), given.page, everything=given.all).worse
+        else 0
     )
-    screen = terminal.Terminal.on_stdout()
-    comparison_terminal.show(found, screen, everything=given.all)
-    if given.page is not None:
-        outputs.put(given.page, comparison_page.render(found).encode("utf-8"), then="start again")
-        screen.path(str(given.page))
-    if screen.failure:
-        raise OSError(screen.failure.errno, screen.failure.strerror, "standard output")
-    return 1 if found.worse else 0
 
 
 VERBS: dict[str, Callable[[argparse.Namespace], int]] = {

@@ -56,7 +56,7 @@ def test_the_same_run_twice(call: Call, folders: tuple[str, str], tmp_path: Path
 def test_how_many_runs(call: Call, folders: tuple[str, str]) -> None:
     code, _, err = call("compare", "one")
     assert code == 2
-    assert_one_sentence(err, "1 runs were given: give the folders of 2 to 26 runs")
+    assert_one_sentence(err, "1 run was given: give the folders of 2 to 26 runs")
     assert call("compare")[0] == 2
     code, _, err = call("compare", *["one"] * 27)
     assert code == 2
