@@ -71,6 +71,14 @@ def _gpus(text: str) -> tuple[str, ...]:
     return found
 
 
+def _language_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--lang",
+        metavar="LANG",
+        help="language of page and terminal: en or zh-CN (default: the locale's, else en)",
+    )
+
+
 def _run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--machine", metavar="FILE", type=_path, help="machine file: what should be there, limits of its own, waivers"
@@ -112,6 +120,7 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
         type=_seconds,
         help="how long the whole machine burns, in place of the profile's time; burns of single parts last no longer",
     )
+    _language_argument(parser)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -135,19 +144,16 @@ def parser() -> argparse.ArgumentParser:
         ("judge", "judge a recorded run again, from its journal"),
         ("report", "write junit.xml, report.html and verdict.json of a recorded run again"),
     ):
-        verb(name, text).add_argument(
+        recorded = verb(name, text)
+        recorded.add_argument(
             "run_dir", metavar="RUN_DIR", type=_path, help="folder of the run, such as reports/latest"
         )
+        _language_argument(recorded)
     compare = verb("compare", "show recorded runs side by side, and which differences lie outside the noise", COMPARED)
-    compare.add_argument(
-        "run_dirs",
-        metavar="RUN_DIR",
-        nargs="+",
-        type=_path,
-        help="folders of two runs or more; the first is the one to compare with",
-    )
+    compare.add_argument("run_dirs", metavar="RUN_DIR", nargs="+", type=_path, help="folders of two runs or more")
     compare.add_argument("--page", metavar="FILE", type=_path, help="write the comparison as a page, too")
     compare.add_argument("--all", action="store_true", help="show what lies within the noise as well")
+    _language_argument(compare)
     read = verb("read", "read one recorded output of a tool and say as JSON what it is worth")
     read.add_argument("tool", metavar="TOOL", choices=TOOLS, help=", ".join(TOOLS))
     read.add_argument("file", metavar="FILE", type=_path, help="the recorded output; - for standard input")

@@ -30,6 +30,7 @@ KEYS = [
     "schema", "verdict", "exit_code", "run_id", "violations", "unjudged", "warnings", "waivers", "stale_waivers", "notes", "checks",
     "provenance", "scope", "profile", "inventory_declared",
 ]  # fmt: skip
+TAUGHT = {"symptom", "causes", "next", "shows", "vendor"}
 CHECK = ["id", "title", "session", "outcome", "seconds", "measurements"]
 
 
@@ -92,7 +93,13 @@ def test_its_shape() -> None:
     assert content["schema"] == verdict_file.SCHEMA == 2
     assert (content["verdict"], content["exit_code"]) == ("FAIL", 1)
     assert all(list(check) == CHECK for check in content["checks"])
-    assert content["violations"][0]["note"] == samples.LOOKED
+    first, lost = content["violations"]
+    assert first["note"] == samples.LOOKED
+    assert set(first) >= TAUGHT
+    assert first["symptom"].startswith("The PCI bus shows another number")
+    assert [set(cause) for cause in first["causes"]] == [{"what", "tell"}] * 5
+    assert first["next"] == "lspci -D -nn -d 10de:"
+    assert (lost["event"], lost["action"], set(lost) >= TAUGHT) == ("xid.79", "reseat it", True)
     assert content["violations"][0]["text"] == "gpu_count on machine: measured 0, limit = 1; basis: declared"
     assert [row["check"] for row in content["violations"]] == ["gpu.present", "cpu.burn"]
     assert content["violations"][1]["quote"] == "NVRM: Xid 79"
