@@ -71,7 +71,10 @@ class Worker:
         for lap in range(self._order.laps if formats else 0):
             for one in formats:
                 self._turn(one, lap, free)
-            told = ", ".join(f"{one.dtype.short} {one.products - one.wrong} right {one.wrong} wrong" for one in formats)
+            told = ", ".join(
+                f"{one.dtype.short} at {one.rate:.4g} TFLOP/s {one.products - one.wrong} right {one.wrong} wrong"
+                for one in formats
+            )
             self._output.note(f"lap {lap + 1} of {self._order.laps}: {self._done_s:.0f} s of burn done; {told}")
         self._beside.finish()
         for one in formats:
