@@ -80,9 +80,9 @@ class Catalogue:
 
 class _Sheet(Strict, frozen=True):
     cause: tuple[dict[str, Any], ...]
-    words: _Words = {}
-    titles: _Words = {}
-    events: _Words = {}
+    words: _Words = msgspec.field(default_factory=dict)
+    titles: _Words = msgspec.field(default_factory=dict)
+    events: _Words = msgspec.field(default_factory=dict)
 
 
 def placeholders(text: str) -> frozenset[str]:

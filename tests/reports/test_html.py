@@ -10,6 +10,8 @@ from test_junit import HOSTILE
 
 from acceptance.judge.verdict import fold
 from acceptance.reports import html
+from acceptance.reports.places import NOWHERE
+from acceptance.reports.teaching import labelled
 
 ALLOWED = {
     "a", "body", "code", "div", "h1", "h2", "h3", "head", "header", "html", "li", "main", "meta", "p", "section", "strong", "style",
@@ -79,19 +81,17 @@ def test_the_verdict_comes_first_and_every_reason_is_there() -> None:
     assert (first.tag, first.text, first.get("class")) == ("h1", "FAIL", "FAIL")
     cards = {words(card) for card in tree.find_class("card")}
     assert len(cards) == len(verdict.of_kind("fail", "error", "skip", "warn", "waived"))
-    assert any(
-        card.endswith(
-            "PCI bus: no NVIDIA device -> reseat the card kernel driver: not loaded -> the card first "
-            "Likely: a loose plug; a dead card Next: lspci -nn -d 10de:"
-        )
-        for card in cards
-    )
+    (card,) = (card for card in cards if card.startswith("gpu.present"))
+    assert "PCI bus: no NVIDIA device -> reseat the card kernel driver: not loaded -> the card first " in card
+    taught = [f"{label.capitalize()}: {text}" for label, text in labelled(verdict.of_kind("fail")[0], NOWHERE)]
+    assert card.endswith(" ".join(taught))
+    assert "Likely cause 1: the card is not fully in its slot" in card
     for finding in verdict.of_kind("fail", "error", "skip", "warn", "waived"):
         said = " ".join(finding.text.replace("; basis:", " basis:").split())
         assert any(said in card for card in cards)
     text = words(tree)
     for expected in (
-        "Next: reseat it",
+        "What to do: reseat it",
         "NVRM: Xid 79",
         "stale waiver, not needed in this run: bandwidth on memory: never needed",
     ):
