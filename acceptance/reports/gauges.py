@@ -27,6 +27,7 @@ REASONS = (
 )
 # Of a GPU that works at its power limit as it should, the power cap is told too; these are told in colour.
 ALARMING = frozenset(REASONS[:4])
+_MOST_TEXT = 20_000  # of a note: more than thirty GPUs tell
 _KEPT = 200  # events of a GPU that are compared with each other; later ones are counted as they come
 _LAP = re.compile(r"(gpu\d+): lap (\d+) of (\d+)\b((?:(?!; gpu\d+: ).)*)", re.DOTALL)
 _RATE = re.compile(r"([a-z]+[0-9]+) at ([0-9.e+-]+) TFLOP/s")
@@ -133,7 +134,7 @@ class Gauges:
             gpu.errors += 1
 
     def _progress(self, text: str) -> None:
-        for found in _LAP.finditer(text):
+        for found in _LAP.finditer(text[:_MOST_TEXT]):
             gpu = self._gpus.get(found[1])
             if gpu is not None:
                 gpu.lap = (int(found[2][:9]), int(found[3][:9]))

@@ -92,7 +92,7 @@ class Terminal(Lines):
     @classmethod
     def on_stdout(cls, language: Language = ENGLISH) -> Terminal:
         """A terminal that writes to standard output for as long as that can be written."""
-        plain = language is ENGLISH and plain_locale(os.environ)
+        plain = language.code == "en" and plain_locale(os.environ)
         return cls(Console(file=cast("IO[str]", Screen(sys.stdout, plain=plain)), highlight=False), language)
 
     def plan(self, plan: Plan, summary_text: str, *, details: bool) -> None:
@@ -185,12 +185,12 @@ class Terminal(Lines):
 
     def verdict(self, verdict: Verdict, files: list[str], where: Places = NOWHERE) -> None:
         """The closing block: one entry per violation with its causes and the next command, where the files are, and the verdict last."""
-        language, taught = self._language, False
+        language, taught, told = self._language, False, self._shown is not None
         for word, style, kind in _block(language):
             for said in closing.entries(verdict.of_kind(kind), where, language):
-                if taught or said.below:
+                if taught or (told and said.below):
                     self.put(Text(""))  # an entry with its causes stands apart from its neighbours
-                taught = bool(said.below)
+                taught, told = bool(said.below), True
                 for checks, text in said.lines:
                     self.say(f"{word} {', '.join(checks)}: {text}", style)
                 for detail in said.below:

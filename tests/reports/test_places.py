@@ -49,7 +49,23 @@ def test_an_address_is_a_place_by_itself() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["$(reboot)", "`reboot`", "a;b", "a'b", 'a"b', "a\nb", "-rf", "a|b", "a>b", "", "a\u202eb", "x" * 81, "a&b", "{0}", "a\\b"],
+    [
+        "$(reboot)",
+        "`reboot`",
+        "a;b",
+        "a'b",
+        'a"b',
+        "a\nb",
+        "-rf",
+        "a|b",
+        "a>b",
+        "",
+        "a\u202eb",
+        "x" * 81,
+        "a&b",
+        "{0}",
+        "a\\b",
+    ],
 )
 def test_what_a_shell_would_take_apart_stands_in_no_command(text: str) -> None:
     assert Place(name=text, serial="S1").values() == {"serial": "S1"}

@@ -102,9 +102,7 @@ def test_the_action_of_an_xid_is_translated_but_not_nvidias_own_words() -> None:
     assert str(found.action).endswith(" NVIDIA's catalog: CONTACT_SUPPORT.")
 
 
-@pytest.mark.parametrize(
-    ("lines", "last"), [(50, "line"), (51, "... (1 more line)"), (52, "... (2 more lines)")]
-)
+@pytest.mark.parametrize(("lines", "last"), [(50, "line"), (51, "... (1 more line)"), (52, "... (2 more lines)")])
 def test_a_long_note_is_cut_and_said(lines: int, last: str) -> None:
     assert notes(fault(note="line\n" * lines))[-1] == last
 

@@ -26,7 +26,11 @@ def test_its_shape() -> None:
         assert list(check) == CHECK
         assert all(list(measurement) == MEASUREMENT for measurement in check["measurements"])
     for row in content["violations"] + content["unjudged"]:
-        assert {"check", "text"} <= set(row) <= {"check", "text", "measurement", "component", "note", "event", "action", *TAUGHT}
+        assert (
+            {"check", "text"}
+            <= set(row)
+            <= {"check", "text", "measurement", "component", "note", "event", "action", *TAUGHT}
+        )
     first, lost = content["violations"]
     assert first["note"] == samples.LOOKED
     assert set(first) >= TAUGHT
