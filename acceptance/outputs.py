@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from acceptance import journal
+from acceptance.judge.language import ENGLISH, Language
 from acceptance.judge.record import Observed
 from acceptance.judge.verdict import Verdict, fold
 from acceptance.reports import html, junit, plain_json, verdict_json
@@ -40,13 +41,13 @@ def judge(run_dir: Path) -> Verdict:
     return fold(journal.read(run_dir).entries)
 
 
-def write(run_dir: Path) -> Verdict:
-    """Fold a run and write its files; the verdict goes last, because a run with a verdict counts as closed."""
+def write(run_dir: Path, language: Language = ENGLISH) -> Verdict:
+    """Fold a run and write its files, the page in this language; the verdict goes last: a run with a verdict counts as closed."""
     found = journal.read(run_dir)
     verdict = fold(found.entries)
     observed = next((entry.body for entry in found.entries if isinstance(entry.body, Observed)), Observed({}))
     put(run_dir / JUNIT, junit.render(verdict, found))
-    put(run_dir / PAGE, html.render(verdict, found, observed.inventory, observed.matrix).encode("utf-8"))
+    put(run_dir / PAGE, html.render(verdict, found, observed.inventory, observed.matrix, language).encode("utf-8"))
     put(run_dir / VERDICT, verdict_json.render(verdict, found))
     return verdict
 

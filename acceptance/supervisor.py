@@ -15,6 +15,7 @@ from pathlib import Path
 from acceptance import clock, gpu_child, gpu_watch, journal, outputs, proven, provenance, session, strays, watch
 from acceptance.command import CommandError, Completed
 from acceptance.deadline import Deadline
+from acceptance.judge.language import ENGLISH, Language
 from acceptance.judge.plan import SESSIONS, Plan, Session
 from acceptance.judge.record import CheckEnded, Note, RunEnded, RunStarted, SessionEnded, SessionStarted
 from acceptance.judge.verdict import Verdict
@@ -56,12 +57,15 @@ def new_run_dir(out: Path) -> Path:
 class Supervisor:
     """One run. `view` is shown every entry of the sessions' journals as it appears, and what the watch sees meanwhile."""
 
-    def __init__(self, prepared: Prepared, station: Station, run_dir: Path, view: View) -> None:
+    def __init__(
+        self, prepared: Prepared, station: Station, run_dir: Path, view: View, language: Language = ENGLISH
+    ) -> None:
         self._prepared = prepared
         self._plan: Plan = prepared.plan
         self._station = station
         self._run_dir = run_dir
         self._sight = Sight(run_dir, view, (watch.SEGMENT, gpu_watch.EVENTS))
+        self._language = language
         self._root = prepared.options.root
         self._kernel_log_after: int | None = None
 
@@ -86,7 +90,7 @@ class Supervisor:
                 if self._sight.failure:
                     writer.write(Note(self._sight.failure))
                 writer.write(end)
-            return outputs.write(self._run_dir)
+            return outputs.write(self._run_dir, self._language)
 
     def _sessions(self, writer: journal.Writer, stop: Stop) -> RunEnded:
         """Every session in its order, until one of them says why nothing may come after it."""

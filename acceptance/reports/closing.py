@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from acceptance.judge.judgement import Finding
 from acceptance.judge.language import Language
 from acceptance.reports import teaching
+from acceptance.reports.headline import headline
 from acceptance.reports.places import NOWHERE, Places
 
 _MOST_NAMES = 16
@@ -37,14 +38,13 @@ class _Same:
 
     def text(self, named: Mapping[str, str], language: Language) -> str:
         """The line. `named` has what to call a component that is told by its address."""
-        text, own = self.first.text, self.first.component
+        own = self.first.component
         if own is None or len(self.components) < 2:
+            text = headline(self.first, language)
             return text if own is None else text.replace(own, named.get(own, own))
-        text = (
-            _apart(text, own)
-            .replace("\0", names([named.get(one, one) for one in self.components], language), 1)
-            .replace("\0", language("each"))
-        )
+        text = headline(replace(self.first, text=_apart(self.first.text, own)), language)
+        whose = names([named.get(one, one) for one in self.components], language)
+        text = text.replace("\0", whose, 1).replace("\0", language("each"))
         ends = sorted(dict.fromkeys(self.values), key=float)
         return text.replace("\1", f"{ends[0]} .. {ends[-1]}" if len(ends) > 1 else "".join(ends))
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from acceptance.judge.incidents import told_once
 from acceptance.judge.measurement import quantity
 from acceptance.judge.record import HARMFUL, CheckStarted, Entry, Event, Measured, Note, Sample
+from acceptance.reports.text import one_line
 
 # A reading that is older than the newest of all by so much is of a GPU that does not answer. After the first hour one comes in 10 s.
 STALE_S = 30.0
@@ -66,7 +67,7 @@ class _Gpu:
     def gauge(self, name: str, newest_s: float) -> Gauge:
         known = {} if self.lost or newest_s - self.read_s > STALE_S else self.values
         return Gauge(
-            name,
+            one_line(name, 40),
             known.get("power_w"),
             known.get("temperature_c"),
             known.get("sm_clock_mhz"),

@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from acceptance.journal import Journal
 from acceptance.judge.judgement import Finding, Judged
+from acceptance.judge.language import ENGLISH, Language
 from acceptance.judge.measurement import number
 from acceptance.judge.record import RunStarted, Table, ToolRan
 from acceptance.judge.verdict import Verdict
@@ -110,7 +111,13 @@ def _gpu(device: Mapping[str, Any]) -> Iterator[str]:
         yield device["error"]
 
 
-def render(verdict: Verdict, found: Journal, inventory: Mapping[str, Any], matrix: Sequence[Sequence[str]] = ()) -> str:
+def render(
+    verdict: Verdict,
+    found: Journal,
+    inventory: Mapping[str, Any],
+    matrix: Sequence[Sequence[str]] = (),
+    language: Language = ENGLISH,
+) -> str:
     """The page's text."""
     plan = next(entry.body.plan for entry in found.entries if isinstance(entry.body, RunStarted))
     return (
@@ -119,6 +126,7 @@ def render(verdict: Verdict, found: Journal, inventory: Mapping[str, Any], matri
         .render(
             verdict=verdict,
             places=places(found),
+            language=language,
             plan=plan,
             closing=summary.closing_line(verdict),
             host=verdict.provenance.get("host", "this machine"),

@@ -102,7 +102,7 @@ class Terminal(Lines):
         self.say(language("profile {name}: {text}", name=plan.profile, text=language(summary_text)))
         checks = language("1 check") if len(plan.checks) == 1 else language("{n} checks", n=len(plan.checks))
         figures = language("1 measurement") if measurements == 1 else language("{n} measurements", n=measurements)
-        partial = language(" (partial)") if plan.scope == "partial" else ""
+        partial = f" ({language('partial')})" if plan.scope == "partial" else ""
         time = duration(plan.eta_s())
         told = language("plan: {checks}, {figures}, about {time}", checks=checks, figures=figures, time=time)
         self.say(f"{told}{partial}")
@@ -210,7 +210,7 @@ class Terminal(Lines):
             self.say(language("recorded without a limit: {names} (`rigproof plan` says why)", names=names))
         for path in files:
             self.path(path)
-        self.say(summary.closing_line(verdict), _VERDICT[verdict.verdict])
+        self.say(summary.closing_line(verdict, language), _VERDICT[verdict.verdict])
 
     def _detail(self, text: str) -> None:
         """A line below an entry; the next command is not broken, for it is there to be copied."""

@@ -25,7 +25,15 @@ next_anywhere = "lspci"
 shows = "a line"
 vendor = "the serial number"
 """
-GENERAL = '[[cause]]\nevents = ["xid"]\nsymptom = "s"\ncauses = [{ what = "w", tell = "t" }, { what = "v", tell = "u" }]\nnext = "dmesg"\nshows = "s"\nvendor = "v"\n'
+GENERAL = """
+[[cause]]
+events = ["xid"]
+symptom = "s"
+causes = [{ what = "w", tell = "t" }, { what = "v", tell = "u" }]
+next = "dmesg"
+shows = "s"
+vendor = "v"
+"""
 SHIPPED = sorted(fixtures.locate("causes").glob("*.toml"))
 ENGLISH = advice.read(fixtures.locate("causes") / "en.toml")
 

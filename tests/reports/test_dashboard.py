@@ -39,13 +39,8 @@ class Run:
 def test_what_is_running_every_gpu_the_machine_and_what_came_out() -> None:
     lines = Run(2).drawn(80, 24)
     assert lines[0] == ""
-    assert (
-        lines[1].endswith(
     assert "under load: together.burn  " in lines[1]
     assert lines[1].endswith(" 3 min \u00b7 about 111 s left")
-        )
-        or "about 2 min left" in lines[1]
-    )
     assert lines[2] == "  title of together.burn"
     assert [line.split()[0] for line in lines[3:6]] == ["GPU", "gpu0", "gpu1"]
     assert lines[6] == "CPU 71 \u00b0C \u00b7 CPU clock 4950 MHz \u00b7 system load 32.1 \u00b7 RAM free 18 GiB"

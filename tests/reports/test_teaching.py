@@ -6,6 +6,7 @@ import pytest
 from acceptance.judge.judgement import Finding
 from acceptance.judge.plan import Due
 from acceptance.reports import languages
+from acceptance.reports.headline import headline
 from acceptance.reports.places import NOWHERE, Place, Places
 from acceptance.reports.teaching import Teaching, details, labelled, notes, teaching, together
 
@@ -91,7 +92,7 @@ def test_in_chinese_the_command_stays_and_all_else_is_chinese() -> None:
     assert len(chinese.causes) == len(english.causes)
     assert "插槽" in " ".join(what for what, _ in chinese.causes)
     labels = [label for label, _ in labelled(fault(), HERE, CHINESE)]
-    assert labels[-3:] == ["下一步", "看什么", "交给卖家"]
+    assert labels[-3:] == ["下一步", "看什么", "提供给厂商"]
 
 
 def test_the_action_of_an_xid_is_translated_but_not_nvidias_own_words() -> None:
@@ -111,3 +112,24 @@ def test_a_plan_that_carries_advice_is_still_read() -> None:
     """Journals of earlier versions have it; today it is found when reports are made."""
     old = b'{"measurement":"m","component":"c","unit":"W","limit":null,"origin":"o","advice":"likely: A. Next: B"}'
     assert msgspec.json.decode(old, type=Due) == Due("m", "c", "W", None, "o")
+
+
+# --- the finding's own line ---
+
+
+def test_the_line_itself_is_chinese_but_for_names_numbers_and_basis() -> None:
+    text = "copy_h2d on gpu0: measured 3 GB/s (a, limit note), limit >= 10 GB/s; basis: half of the peak; measured"
+    shown = headline(fault(text=text), CHINESE)
+    assert shown == "gpu0 的 copy_h2d：测得 3 GB/s (a, limit note)，限值 >= 10 GB/s；依据：half of the peak; measured"  # noqa: RUF001
+    assert headline(fault(text=text)) == text
+
+
+def test_an_event_is_told_by_its_meaning() -> None:
+    meaning = "The GPU no longer answers on the PCIe bus."
+    finding = msgspec.structs.replace(xid(79), text=f"xid 79 on 0000:01:00.0: {meaning}")
+    assert headline(finding, CHINESE) == "xid 79 on 0000:01:00.0: GPU 在 PCIe 总线上不再回应。"
+
+
+@pytest.mark.parametrize("text", ["never ran", "x on y: measured {value}, limit", "", "{what}"])
+def test_a_line_of_another_form_stays(text: str) -> None:
+    assert headline(fault(text=text), CHINESE) == text
