@@ -140,8 +140,8 @@ def accept(given: argparse.Namespace) -> int:
             outputs.put(drafted, draft.render(prepared.inventory).encode("utf-8"), then="start again")
             screen.say("no machine file was given: one was drafted from what was found, to be corrected by hand:")
             screen.path(str(drafted))
-        screen.start(prepared.plan)
         try:
+            screen.start(prepared.plan, {gpu.pci_address: gpu.name for gpu in observed.gpus(prepared.inventory)})
             found = supervisor.Supervisor(prepared, where, run_dir, screen.entry, language).run()
         finally:
             screen.stop()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from acceptance.judge.comparison import TOLD, Comparison, Kind, Outcomes, Row
 from acceptance.judge.language import ENGLISH, Language
 from acceptance.reports import comparison_words as words
+from acceptance.reports import grid
 from acceptance.reports.terminal import Terminal
 
 _STYLE: dict[Kind, str] = {"worse": "bold red", "lost": "bold red", "better": "green", "gained": "green"}
@@ -14,7 +15,7 @@ _STYLE: dict[Kind, str] = {"worse": "bold red", "lost": "bold red", "better": "g
 
 def show(comparison: Comparison, screen: Terminal, *, everything: bool = False, language: Language = ENGLISH) -> None:
     """Print a comparison; `everything` shows the rows within the noise as well."""
-    screen.grid([("", row) for row in words.heads(comparison, language)], right=5)
+    _grid(screen, [("", row) for row in words.heads(comparison, language)], right=5)
     for line in words.opening(comparison, language):
         screen.say(line, "bold yellow")
     letters = [words.letter(place) for place in range(len(comparison.runs))]
@@ -22,7 +23,7 @@ def show(comparison: Comparison, screen: Terminal, *, everything: bool = False, 
         screen.say("")
         screen.say(language("Outcomes that are not the same"), "bold")
         head = ["", language("check"), *letters]
-        screen.grid([_outcome(one, language) for one in comparison.outcomes], head=head, right=9)
+        _grid(screen, [_outcome(one, language) for one in comparison.outcomes], head=head, right=9)
     rows = comparison.rows if everything else comparison.of_kind(*TOLD)
     if rows:
         screen.say("")
@@ -30,7 +31,7 @@ def show(comparison: Comparison, screen: Terminal, *, everything: bool = False, 
         screen.say(told, "bold")
         names = [language("measurement"), language("component"), language("unit")]
         head = ["", *names, *letters, language("noise")]
-        screen.grid([_row(row, language) for row in rows], head=head, right=4)
+        _grid(screen, [_row(row, language) for row in rows], head=head, right=4)
         for line in words.bases(comparison, language):
             screen.say(language("noise of {line}", line=line), indent=2)
     if comparison.differences:
@@ -40,7 +41,7 @@ def show(comparison: Comparison, screen: Terminal, *, everything: bool = False, 
             ("", (one.component, one.name, *(text or words.NONE for text in one.values)))
             for one in comparison.differences
         ]
-        screen.grid(cells, head=["", "", *letters], right=99)
+        _grid(screen, cells, head=["", "", *letters], right=99)
     screen.say("")
     screen.say(
         words.rest(comparison, language)
@@ -48,6 +49,10 @@ def show(comparison: Comparison, screen: Terminal, *, everything: bool = False, 
         else language("{rest} (--all shows them)", rest=words.rest(comparison, language))
     )
     screen.say(words.closing(comparison, language), "bold red" if comparison.worse else "bold green")
+
+
+def _grid(screen: Terminal, rows: Sequence[tuple[str, Sequence[str]]], *, right: int, head: Sequence[str] = ()) -> None:
+    grid.show(screen.console, rows, head=head, right=right, watched=screen.watched)
 
 
 def _outcome(one: Outcomes, language: Language) -> tuple[str, Sequence[str]]:

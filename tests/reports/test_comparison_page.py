@@ -10,7 +10,6 @@ from test_junit import HOSTILE
 from acceptance.judge.language import Language
 from acceptance.reports import comparison_page
 
-
 ALLOWED = {
     "body", "div", "h1", "h2", "head", "header", "html", "li", "main", "meta", "p", "section", "style", "table", "tbody", "td", "th",
     "thead", "title", "tr", "ul",
