@@ -138,7 +138,9 @@ def accept(given: argparse.Namespace) -> int:
         if prepared.machine is None:
             drafted = run_dir / "machine.toml"
             outputs.put(drafted, draft.render(prepared.inventory).encode("utf-8"), then="start again")
-            screen.say("no machine file was given: one was drafted from what was found, to be corrected by hand:")
+            screen.say(
+                language("no machine file was given: one was drafted from what was found, to be corrected by hand:")
+            )
             screen.path(str(drafted))
         try:
             screen.start(prepared.plan, {gpu.pci_address: gpu.name for gpu in observed.gpus(prepared.inventory)})

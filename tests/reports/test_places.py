@@ -14,7 +14,7 @@ INVENTORY = {
         {"address": "0000:01:00.0", "is_display": True, "is_virtual_function": False},
         {"address": "0000:01:00.1", "is_display": False, "is_virtual_function": False},
         {"address": "0000:02:00.0", "is_display": True, "is_virtual_function": True},
-        {"address": "0000:81:00.0", "is_display": True, "is_virtual_function": False},
+        {"address": "0000:81:00.0", "is_display": True, "is_virtual_function": False, "slot": "7"},
     ],
     "nvml": {"devices": [{"index": 0, "uuid": "GPU-9", "serial": "77", "pci_address": "0000:81:00.0"}]},
 }
@@ -23,7 +23,7 @@ INVENTORY = {
 def test_each_component_has_its_place() -> None:
     found = places(samples.journal([Observed(INVENTORY)]))
     assert found.of("gpu0") == found.of("0000:01:00.0") == Place(address="0000:01:00.0")
-    second = Place(address="0000:81:00.0", serial="77", uuid="GPU-9", index="0")
+    second = Place(address="0000:81:00.0", slot="7", serial="77", uuid="GPU-9", index="0")
     assert found.of("gpu1") == found.of("0000:81:00.0") == second
     assert found.of("disk:nvme0n1") == found.of("nvme0n1") == Place(name="nvme0n1", serial="D1")
     assert found.of("disk:sda") == Place(name="sda")
