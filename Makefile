@@ -11,6 +11,7 @@ REPORT_LANG ?=
 BASE    ?=
 COLD    ?=
 RUN     ?= $(OUT)/latest
+RUNS    ?=
 TORCH_PYTHON ?= python3
 
 RIGPROOF := .venv/bin/rigproof
@@ -22,14 +23,14 @@ ARGS = --profile "$(PROFILE)" --station "$(STATION)" --out "$(OUT)" \
        $(if $(IMAGE),--image "$(IMAGE)") $(SPOKEN)
 
 .DEFAULT_GOAL := help
-.PHONY: help accept smoke nightly soak plan inventory judge report image engine tools selftest selftest-long selftest-gpu mutants test test-attack test-e2e test-gpu lint bench clean
+.PHONY: help accept smoke nightly soak plan inventory judge report compare image engine tools selftest selftest-long selftest-gpu mutants test test-attack test-e2e test-gpu lint bench clean
 
 help: ## list these targets
 	@echo 'rigproof: the acceptance test for a newly built NVIDIA GPU machine'
 	@echo
 	@awk -F ':.*## ' '/^[a-z0-9 -]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
-	@echo 'settings: MACHINE=FILE PROFILE=smoke|accept|nightly|soak STATION=auto|docker|host OUT=DIR ONLY=EXPR GPUS=0,1 BURN=SECONDS IMAGE=REF RUN=DIR REPORT_LANG=en|zh-CN PYTHON=python3'
+	@echo 'settings: MACHINE=FILE PROFILE=smoke|accept|nightly|soak STATION=auto|docker|host OUT=DIR ONLY=EXPR GPUS=0,1 BURN=SECONDS IMAGE=REF RUN=DIR RUNS="DIR DIR" REPORT_LANG=en|zh-CN PYTHON=python3'
 
 # Both stamps are files of .venv, so that removing it is enough to start afresh.
 .venv/.run: pyproject.toml scripts/venv
@@ -57,6 +58,9 @@ judge: .venv/.run ## judge a recorded run again (RUN=DIR, the newest if not give
 
 report: .venv/.run ## write the reports of a recorded run again (RUN=DIR)
 	@$(RIGPROOF) report "$(RUN)" $(SPOKEN)
+
+compare: .venv/.run ## recorded runs side by side (RUNS="DIR DIR")
+	@$(RIGPROOF) compare $(RUNS) $(SPOKEN)
 
 image: .venv/.run ## build the container's image, or find it (BASE=REF builds on another base)
 	@.venv/bin/python -m acceptance.image $(if $(BASE),--base "$(BASE)")

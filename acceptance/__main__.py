@@ -29,6 +29,8 @@ TOOLS = (
 )
 EPILOG = "Exit codes: 0 PASS, 1 FAIL, 3 UNJUDGED (an error, a skip that nobody waived, or stopped), 2 for a mistake in the call."
 
+COMPARED = "Exit codes: 0 nothing is worse than in the first run, 1 something is, 3 a run cannot be read, 2 for a mistake in the call."
+
 
 class _Parser(argparse.ArgumentParser):
     """One sentence for a mistake, instead of a page of usage before it; `--help` has the page. An option is written out in full."""
@@ -127,8 +129,8 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"rigproof {__version__}")
     verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True)
 
-    def verb(name: str, text: str) -> argparse.ArgumentParser:
-        return verbs.add_parser(name, help=text, description=text, epilog=EPILOG)
+    def verb(name: str, text: str, epilog: str = EPILOG) -> argparse.ArgumentParser:
+        return verbs.add_parser(name, help=text, description=text, epilog=epilog)
 
     _run_arguments(verb("accept", "test the machine and say whether it is fit"))
     _run_arguments(
@@ -147,6 +149,11 @@ def parser() -> argparse.ArgumentParser:
             "run_dir", metavar="RUN_DIR", type=_path, help="folder of the run, such as reports/latest"
         )
         _language_argument(recorded)
+    compare = verb("compare", "show recorded runs side by side, and which differences lie outside the noise", COMPARED)
+    compare.add_argument("run_dirs", metavar="RUN_DIR", nargs="+", type=_path, help="folders of two runs or more")
+    compare.add_argument("--page", metavar="FILE", type=_path, help="write the comparison as a page, too")
+    compare.add_argument("--all", action="store_true", help="show what lies within the noise as well")
+    _language_argument(compare)
     read = verb("read", "read one recorded output of a tool and say as JSON what it is worth")
     read.add_argument("tool", metavar="TOOL", choices=TOOLS, help=", ".join(TOOLS))
     read.add_argument("file", metavar="FILE", type=_path, help="the recorded output; - for standard input")

@@ -10,7 +10,7 @@ from acceptance import journal
 from acceptance.judge.language import ENGLISH, Language
 from acceptance.judge.record import Observed
 from acceptance.judge.verdict import Verdict, fold
-from acceptance.reports import html, junit, plain_json, verdict_json
+from acceptance.reports import html, junit, verdict_json
 
 VERDICT = "verdict.json"
 JUNIT = "junit.xml"
@@ -54,8 +54,7 @@ def write(run_dir: Path, language: Language = ENGLISH) -> Verdict:
 
 def write_unreadable(run_dir: Path, reason: str) -> None:
     """The verdict of a run whose journal holds no plan."""
-    content = {"verdict": "UNJUDGED", "run_id": run_dir.name, "unjudged": [{"check": "run", "text": reason}]}
-    put(run_dir / VERDICT, plain_json.render(content))
+    put(run_dir / VERDICT, verdict_json.unreadable(run_dir.name, reason))
 
 
 def unlink_latest(out: Path) -> None:

@@ -9,24 +9,21 @@ import os
 import secrets
 import tempfile
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from acceptance import clock, gpu_child, journal, outputs, proven, provenance, session, strays
+from acceptance import clock, gpu_child, gpu_watch, journal, outputs, proven, provenance, session, strays, watch
 from acceptance.command import CommandError, Completed
 from acceptance.deadline import Deadline
 from acceptance.judge.language import ENGLISH, Language
 from acceptance.judge.plan import SESSIONS, Plan, Session
-from acceptance.judge.record import CheckEnded, Entry, Note, RunEnded, RunStarted, SessionEnded, SessionStarted
+from acceptance.judge.record import CheckEnded, Note, RunEnded, RunStarted, SessionEnded, SessionStarted
 from acceptance.judge.verdict import Verdict
 from acceptance.place import Host, Station
 from acceptance.plugin import belt_s
 from acceptance.preparation import Prepared
+from acceptance.sight import Sight, View
 from acceptance.stopping import Stop, stoppable
-from acceptance.watch import Watch
-
-View = Callable[[Entry], None]
 
 
 class OutputError(Exception):
@@ -58,7 +55,7 @@ def new_run_dir(out: Path) -> Path:
 
 
 class Supervisor:
-    """One run. `view` is shown every entry of the sessions' journals as it appears."""
+    """One run. `view` is shown every entry of the sessions' journals as it appears, and what the watch sees meanwhile."""
 
     def __init__(
         self, prepared: Prepared, station: Station, run_dir: Path, view: View, language: Language = ENGLISH
@@ -67,7 +64,7 @@ class Supervisor:
         self._plan: Plan = prepared.plan
         self._station = station
         self._run_dir = run_dir
-        self._view = view
+        self._sight = Sight(run_dir, view, (watch.SEGMENT, gpu_watch.EVENTS))
         self._language = language
         self._root = prepared.options.root
         self._kernel_log_after: int | None = None
@@ -77,17 +74,21 @@ class Supervisor:
         with stoppable() as stop:
             with journal.Writer(self._run_dir / journal.SUPERVISOR, self._root) as writer:
                 self._open(writer)
-                watch = Watch(self._run_dir, self._root, gpu_child.due(self._prepared.inventory, self._plan.gpus))
-                self._kernel_log_after = watch.kernel_log_after
+                due = gpu_child.due(self._prepared.inventory, self._plan.gpus)
+                watching = watch.Watch(self._run_dir, self._root, due)
+                self._kernel_log_after = watching.kernel_log_after
                 try:
                     end = self._sessions(writer, stop)
                 finally:
-                    watch.stop()
+                    watching.stop()
                     swept = strays.sweep(self._run_dir.name, self._root)
                 for stray in swept:
                     writer.write(Note(f"a process outlived its check and was killed: {stray}"))
-                if watch.failure:
-                    writer.write(Note(watch.failure, trouble=True))
+                self._sight.look(last=True)
+                if watching.failure:
+                    writer.write(Note(watching.failure, trouble=True))
+                if self._sight.failure:
+                    writer.write(Note(self._sight.failure))
                 writer.write(end)
             return outputs.write(self._run_dir, self._language)
 
@@ -158,8 +159,9 @@ class Supervisor:
         try:
             while True:
                 over = running.poll() or deadline.passed() or stop.reason is not None
+                self._sight.look()
                 for entry in tail.new():
-                    self._view(entry)
+                    self._sight.show(entry)
                     body = entry.body
                     begun = begun or isinstance(body, SessionStarted)
                     if isinstance(body, CheckEnded) and body.check in gates and body.outcome != "pass":
@@ -167,7 +169,7 @@ class Supervisor:
                 if over:
                     break
                 time.sleep(0.05)
-        except BaseException:  # the journal cannot be read or shown any more: nothing may go on, and no container stay
+        except BaseException:  # the journal cannot be read any more: nothing may go on, and no container stay
             running.stop()
             running.wait()
             raise

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from acceptance import (
     command,
+    comparing,
     fixtures,
     gpu_grant,
     journal,
@@ -26,7 +27,7 @@ from acceptance import (
     unfinished,
 )
 from acceptance.image.errors import ImageError
-from acceptance.judge import advice, limits, machine, plan, sheet, verdict
+from acceptance.judge import advice, limits, machine, noise, plan, sheet, verdict
 from acceptance.judge.language import Language
 from acceptance.judge.record import RunClosed, RunEnded
 from acceptance.judge.verdict import Verdict
@@ -67,6 +68,7 @@ USER_ERRORS = (
     languages.UnknownLanguage,
     journal.NoRun,
     NoRecording,
+    comparing.NoComparison,
 )
 # rigproof or the machine got in the way: exit code 3, and the machine stays unjudged.
 TROUBLE: tuple[type[BaseException], ...] = (
@@ -79,6 +81,7 @@ TROUBLE: tuple[type[BaseException], ...] = (
     gpu_grant.GrantError,
     limits.LimitFileError,
     sheet.SheetError,
+    noise.NoiseFileError,
     fixtures.FixtureMissing,
     advice.AdviceFileError,
     sysfs.SysfsError,
@@ -139,8 +142,8 @@ def accept(given: argparse.Namespace) -> int:
                 language("no machine file was given: one was drafted from what was found, to be corrected by hand:")
             )
             screen.path(str(drafted))
-        screen.start(prepared.plan)
         try:
+            screen.start(prepared.plan, {gpu.pci_address: gpu.name for gpu in observed.gpus(prepared.inventory)})
             found = supervisor.Supervisor(prepared, where, run_dir, screen.entry, language).run()
         finally:
             screen.stop()
@@ -225,11 +228,20 @@ def read(given: argparse.Namespace) -> int:
     return _EXIT[output.outcome]
 
 
+def compare(given: argparse.Namespace) -> int:
+    """Show recorded runs side by side: 0 when none is worse than the first outside the noise, 1 when one is."""
+    language = _language(given)
+    screen = terminal.Terminal.on_stdout(language)
+    found = comparing.show(given.run_dirs, screen, given.page, everything=given.all, language=language)
+    return 1 if found.worse else 0
+
+
 VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "accept": accept,
     "plan": plan_,
     "inventory": inventory,
     "judge": judge,
     "report": report,
+    "compare": compare,
     "read": read,
 }

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import json
 import shutil
 import tomllib
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import junitparser
 import pytest
 
@@ -15,7 +17,9 @@ from acceptance import journal, outputs
 from acceptance.judge.gpu_history import histories
 from acceptance.judge.record import Measured
 
-RUNS = Path(__file__).resolve().parent.parent / "fixtures/recordings/h200/runs"
+ROOT = Path(__file__).resolve().parent.parent
+RUNS = ROOT / "fixtures/recordings/h200/runs"
+SCHEMA: dict[str, Any] = json.loads((ROOT / "docs/verdict.schema.json").read_bytes())
 INDEX: list[dict[str, Any]] = tomllib.loads((RUNS / "INDEX.toml").read_text())["run"]
 
 
@@ -47,6 +51,7 @@ def test_a_recorded_run_is_judged_as_it_was(recorded: tuple[dict[str, Any], Path
     cases = [case for suite in junitparser.JUnitXml.fromfile(str(folder / "junit.xml")) for case in suite]
     assert {case.name for case in cases} >= {check.id for check in verdict.checks}
     assert "H200" in (folder / "report.html").read_text()
+    jsonschema.Draft202012Validator(SCHEMA).validate(json.loads((folder / "verdict.json").read_bytes()))
 
 
 def test_the_figures_are_those_of_the_index(recorded: tuple[dict[str, Any], Path]) -> None:

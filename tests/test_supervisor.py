@@ -16,9 +16,10 @@ from acceptance import command, journal, stopping, supervisor
 from acceptance.command import CommandError, Completed
 from acceptance.deadline import Deadline
 from acceptance.judge.plan import Plan
-from acceptance.judge.record import Entry, Note, RunEnded, SessionEnded
+from acceptance.judge.record import Entry, Event, Note, RunEnded, Sample, SessionEnded
 from acceptance.observe.inventory import Inventory, observe
 from acceptance.preparation import Options, Prepared
+from acceptance.sight import View
 from acceptance.stopping import Stopped, interruptible, stoppable
 from acceptance.supervisor import Supervisor, outcome_of
 
@@ -78,11 +79,11 @@ class Runs:
         self.inventory = inventory
         self.seen: list[Entry] = []
 
-    def run(self, program: str | Fake, plan: Plan | None = None) -> dict[str, object]:
+    def run(self, program: str | Fake, plan: Plan | None = None, view: View | None = None) -> dict[str, object]:
         prepared = Prepared(Options(), None, self.inventory, plan or journals.plan(), "a summary")
         self.dir = supervisor.new_run_dir(self.folder)
         station = Fake(program) if isinstance(program, str) else program
-        Supervisor(prepared, station, self.dir, self.seen.append).run()
+        Supervisor(prepared, station, self.dir, view or self.seen.append).run()
         found: dict[str, object] = json.loads((self.dir / "verdict.json").read_bytes())
         return found
 
@@ -103,13 +104,34 @@ def texts(verdict: dict[str, object]) -> str:
 
 def test_an_honest_session_passes(runs: Runs) -> None:
     assert runs.run(honest())["verdict"] == "PASS"
-    assert [type(entry.body).__name__ for entry in runs.seen] == [
+    records = [type(entry.body).__name__ for entry in runs.seen if not isinstance(entry.body, Sample | Event)]
+    assert records == [
         "SessionStarted",
         "CheckStarted",
         "Measured",
         "CheckEnded",
     ]
     assert runs.bodies(RunEnded) == [RunEnded(True, "every session of the plan was run")]
+
+
+def test_what_the_watch_sees_is_shown_too(runs: Runs) -> None:
+    assert runs.run(honest(before="import time; time.sleep(1.5)"))["verdict"] == "PASS"
+    samples = [entry.body for entry in runs.seen if isinstance(entry.body, Sample)]
+    assert [one.component for one in samples] == [None] * len(samples)
+    assert any("load_1m" in one.values for one in samples)
+
+
+def test_a_view_that_fails_does_not_end_the_run(runs: Runs) -> None:
+    shown: list[Entry] = []
+
+    def view(entry: Entry) -> None:
+        shown.append(entry)
+        raise UnicodeEncodeError("ascii", "\u2026", 0, 1, "nobody can read it")
+
+    verdict = runs.run(honest(), view=view)
+    assert verdict["verdict"] == "PASS"
+    assert len(shown) == 1, "a view that failed once is shown nothing more"
+    assert "the view of the run failed (UnicodeEncodeError: " in str(verdict["notes"])
 
 
 def test_what_there_is_to_know_of_the_station_is_in_the_reports(runs: Runs) -> None:

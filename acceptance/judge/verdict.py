@@ -14,7 +14,7 @@ import msgspec
 from acceptance.judge.incidents import findings_of, told_once
 from acceptance.judge.judgement import Finding, Judged, covers, judge_due
 from acceptance.judge.machine import Waiver
-from acceptance.judge.plan import SESSIONS, Plan, PlannedCheck, Session
+from acceptance.judge.plan import SESSIONS, Plan, PlannedCheck, Scope, Session
 from acceptance.judge.record import (
     Body,
     CheckEnded,
@@ -34,6 +34,7 @@ from acceptance.judge.record import (
 from acceptance.judge.spans import Spans, notes, proved
 
 Word = Literal["PASS", "FAIL", "UNJUDGED"]
+ExitCode = Literal[0, 1, 3]
 _RANK: dict[Outcome, int] = {"pass": 0, "skip": 1, "error": 2, "fail": 3}
 
 
@@ -63,7 +64,7 @@ class Verdict(msgspec.Struct, frozen=True):
     """The verdict of a run, with every reason for it."""
 
     verdict: Word
-    scope: str
+    scope: Scope
     run_id: str
     profile: str
     inventory_declared: bool
@@ -82,9 +83,10 @@ class Verdict(msgspec.Struct, frozen=True):
         """How many checks came to this outcome."""
         return sum(check.outcome == outcome for check in self.checks)
 
-    def exit_code(self) -> int:
+    def exit_code(self) -> ExitCode:
         """0 PASS, 1 FAIL, 3 UNJUDGED."""
-        return {"PASS": 0, "FAIL": 1, "UNJUDGED": 3}[self.verdict]
+        codes: dict[Word, ExitCode] = {"PASS": 0, "FAIL": 1, "UNJUDGED": 3}
+        return codes[self.verdict]
 
 
 def fold(entries: Sequence[Entry]) -> Verdict:

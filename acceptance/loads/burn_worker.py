@@ -71,7 +71,11 @@ class Worker:
         for lap in range(self._order.laps if formats else 0):
             for one in formats:
                 self._turn(one, lap, free)
-            told = ", ".join(f"{one.dtype.short} {one.products - one.wrong} right {one.wrong} wrong" for one in formats)
+            rates = {row[1]: row[2] for row in self._laps[-len(formats) :]}
+            told = ", ".join(
+                f"{one.dtype.short} at {rates[one.dtype.short]:.4g} TFLOP/s {one.products - one.wrong} right {one.wrong} wrong"
+                for one in formats
+            )
             self._output.note(f"lap {lap + 1} of {self._order.laps}: {self._done_s:.0f} s of burn done; {told}")
         self._beside.finish()
         for one in formats:

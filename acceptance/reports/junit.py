@@ -5,11 +5,14 @@ actions. Numbers are properties of their testcase, which Jenkins' xunit schema d
 read; provenance is properties of the suite.
 
 Text from outside is data here too: no name is longer than CI stores, no two testcases have the same, and only `_attachment` writes
-the words at which CI fetches a file. A line is cut at 2,000 characters, so that a tool's megabytes add some tens of kilobytes.
+the words at which CI fetches a file. A line is cut at 2,000 characters, so that a tool's megabytes add some tens of kilobytes, and
+what a testcase says is cut where the readers stop taking it (docs/ci/README.md): eight GPUs in which everything fails stay far
+below the 30 MB that GitLab takes.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -24,10 +27,13 @@ from acceptance.judge.record import RunStarted, ToolRan
 from acceptance.judge.verdict import CheckResult, Verdict
 from acceptance.reports import summary, teaching
 from acceptance.reports.places import Places, places
-from acceptance.reports.text import one_line
+from acceptance.reports.text import counted, one_line
 
 RUN = "the whole run"
 NAME = 200  # characters of a name; GitLab and test databases hold 255, and what was cut is said within them
+RESULT = 60_000  # bytes of a failure's text: GitHub takes 64 KiB in an annotation, and refuses all of a report with more in one
+OUTPUT = 90_000  # bytes of what stands beside it: Jenkins keeps 100,000 characters of a test that failed
+MOST_RAN = 200  # programs of one check that are told, the last ones
 _UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 _ATTACHMENT = "[[ATTACHMENT|"
 
@@ -110,12 +116,29 @@ def _case(name: str, check: CheckResult, found: Journal, where: Places) -> TestC
         case.result = [_result(Error, text, "unjudged")]
     elif check.outcome == "skip":
         case.result = [_result(Skipped, text, "waived" if waived and not told else "skipped")]
-    case.system_out = "\n".join(_lines(check, found, where))
+    case.system_out = "\n".join((*_within(list(_lines(check, where)), OUTPUT), *_ran(check.id, found)))
     return case
 
 
 def _told(findings: Sequence[Finding], where: Places) -> str:
-    return "\n".join(map(_line, summary.told(findings, where)))
+    return "\n".join(_within(list(map(_line, summary.told(findings, where))), RESULT))
+
+
+def _within(lines: Sequence[str], size: int) -> Sequence[str]:
+    """The lines if they have no more bytes than this; else the first, which say what failed, and the last, which say what to do."""
+    sizes = [len(line.encode("utf-8")) + 1 for line in lines]
+    if sum(sizes) <= size:
+        return lines
+    room = size - NAME  # for the line that says so
+    head = _fitting(sizes, 2 * room // 3)
+    tail = _fitting(sizes[:head:-1], room // 3)
+    left_out = f"... ({counted(len(lines) - head - tail, 'line')} left out here; report.html has them)"
+    return (*lines[:head], left_out, *lines[len(lines) - tail :])
+
+
+def _fitting(sizes: Sequence[int], size: int) -> int:
+    """How many of these, from the first on, have no more than `size` bytes together."""
+    return sum(total <= size for total in itertools.accumulate(sizes))
 
 
 def _seconds(seconds: float) -> float:
@@ -147,7 +170,7 @@ def _numbers(judged: Judged) -> Iterator[tuple[str, str]]:
     yield f"{key}.basis", summary.basis_text(judged)
 
 
-def _lines(check: CheckResult, found: Journal, where: Places) -> Iterator[str]:
+def _lines(check: CheckResult, where: Places) -> Iterator[str]:
     yield _line(check.title)
     for judged in check.judged:
         about = f"{judged.due.measurement} on {judged.due.component}: {summary.value_text(judged)}"
@@ -156,12 +179,17 @@ def _lines(check: CheckResult, found: Journal, where: Places) -> Iterator[str]:
         yield f"{finding.kind}: {_line(finding.text)}"
         if finding.kind != check.outcome:  # what made the outcome is told whole in the result beside this
             yield from map(_line, teaching.details(finding, where))
-    for entry in found.entries:
-        body = entry.body
-        if isinstance(body, ToolRan) and body.check == check.id:
-            yield _line(f"ran {' '.join(body.argv)} (exit {body.returncode}, {body.seconds:.1f} s)")
-            if body.log:
-                yield from _attachment(found.run_dir, body.log)
+
+
+def _ran(check: str, found: Journal) -> Iterator[str]:
+    """The programs that a check ran, each with its log; last, where every reader that shortens looks."""
+    bodies = [entry.body for entry in found.entries if isinstance(entry.body, ToolRan) and entry.body.check == check]
+    if len(bodies) > MOST_RAN:
+        yield f"ran {counted(len(bodies) - MOST_RAN, 'more program')} before these"
+    for body in bodies[-MOST_RAN:]:
+        yield _line(f"ran {' '.join(body.argv)} (exit {body.returncode}, {body.seconds:.1f} s)")
+        if body.log:
+            yield from _attachment(found.run_dir, body.log)
 
 
 def _attachment(run_dir: Path, log: str) -> Iterator[str]:

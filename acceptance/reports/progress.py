@@ -1,26 +1,26 @@
-"""The moving line of a terminal: which check is running, and about how long the run still takes."""
+"""How far a run is: what is running, what has ended and how, and about how long the rest takes."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable
 
-from rich.console import Console, RenderableType
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-from acceptance.judge.plan import Plan
-from acceptance.reports.text import duration, one_line
-
-_WIDTH = 60  # columns for the name of what is running: the line is drawn over, so it must stay one line
+from acceptance.judge.language import ENGLISH, Language
+from acceptance.judge.plan import Plan, PlannedCheck
+from acceptance.judge.record import Outcome
+from acceptance.reports.text import duration
 
 
 class Remaining:
     """How far a run is, reckoned from its plan. A check that takes longer than planned holds the clock: time left never grows."""
 
     def __init__(self, plan: Plan, now: Callable[[], float] = time.monotonic) -> None:
-        self._seconds = {check.id: check.seconds for check in plan.checks}
-        self._total = plan.eta_s()
+        self._checks = {check.id: check for check in plan.checks}
+        self.total_s = plan.eta_s()
+        self.outcomes: Counter[Outcome] = Counter()
         self._now = now
+        self._began_s = now()
         self._done_s = 0.0
         self._running: tuple[str, float] | None = None
 
@@ -28,53 +28,43 @@ class Remaining:
         """A check has begun."""
         self._running = (check, self._now())
 
-    def ended(self, check: str) -> None:
+    def ended(self, check: str, outcome: Outcome) -> None:
         """A check has ended."""
-        self._done_s += self._seconds.get(check, 0.0)
+        self._done_s += self._checks[check].seconds if check in self._checks else 0.0
+        self.outcomes[outcome] += 1
         self._running = None
 
     @property
-    def check(self) -> str:
-        """What is running now."""
-        return self._running[0] if self._running else "between two checks"
+    def check(self) -> str | None:
+        """What is running now; None between two checks."""
+        return self._running[0] if self._running else None
+
+    @property
+    def planned(self) -> PlannedCheck | None:
+        """The same, as it was planned."""
+        return self._checks.get(self._running[0]) if self._running else None
+
+    @property
+    def checks(self) -> int:
+        """How many checks the plan has."""
+        return len(self._checks)
+
+    def elapsed_s(self) -> float:
+        """Seconds since the run began."""
+        return self._now() - self._began_s
+
+    def running_s(self) -> float:
+        """Seconds since the running check began; 0 between two."""
+        return self._now() - self._running[1] if self._running else 0.0
 
     def done_s(self) -> float:
         """Seconds of the plan that are over."""
         if self._running is None:
             return self._done_s
         check, began = self._running
-        return self._done_s + min(self._now() - began, self._seconds.get(check, 0.0))
+        planned_s = self._checks[check].seconds if check in self._checks else 0.0
+        return self._done_s + min(self._now() - began, planned_s)
 
-    def left(self) -> str:
+    def left(self, language: Language = ENGLISH) -> str:
         """What is still to come, for people."""
-        return f"about {duration(max(0.0, self._total - self.done_s()))} left"
-
-
-class Live(Progress):
-    """The line itself, drawn anew several times a second, whether or not anything was journalled."""
-
-    def __init__(self, console: Console, plan: Plan, remaining: Remaining) -> None:
-        self._remaining = remaining
-        super().__init__(
-            SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=20),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[left]}"),
-            console=console,
-            transient=True,
-            redirect_stdout=False,
-            redirect_stderr=False,
-        )
-        self.add_task(self._name(), total=plan.eta_s(), left=remaining.left())
-
-    def _name(self) -> str:
-        """What is running. A session's journal says it, and rich would send its escape sequences on to the terminal."""
-        return one_line(self._remaining.check, _WIDTH)
-
-    def get_renderables(self) -> Iterable[RenderableType]:
-        """What is drawn; asked for at each refresh."""
-        if self.task_ids:
-            now = self._remaining
-            self.update(self.task_ids[0], description=self._name(), completed=now.done_s(), left=now.left())
-        return super().get_renderables()
+        return language("about {time} left", time=duration(max(0.0, self.total_s - self.done_s())))

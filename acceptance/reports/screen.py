@@ -9,16 +9,20 @@ from typing import TextIO
 
 
 class Screen(io.TextIOBase):
-    """A stream that never fails its writer. `failure` holds what went wrong first; from then on everything is thrown away."""
+    """A stream that never fails its writer. `failure` holds what went wrong first; from then on everything is thrown away.
 
-    def __init__(self, stream: TextIO) -> None:
+    A `plain` one writes ASCII alone, whatever the stream could carry.
+    """
+
+    def __init__(self, stream: TextIO, *, plain: bool = False) -> None:
         self.failure: OSError | None = None
         self._stream = stream
+        self._plain = plain
 
     @property
     def encoding(self) -> str:  # type: ignore[override]  # the base class has an attribute
         """The stream's own, which decides what may be drawn."""
-        return self._stream.encoding
+        return "ascii" if self._plain else self._stream.encoding
 
     def isatty(self) -> bool:
         """Whether somebody watches."""
@@ -35,8 +39,9 @@ class Screen(io.TextIOBase):
     def write(self, text: str) -> int:
         """Write, or throw away."""
         if self.failure is None:
+            told = text.encode("ascii", errors="backslashreplace").decode("ascii") if self._plain else text
             try:
-                self._stream.write(text)
+                self._stream.write(told)
             except OSError as error:
                 self._lose(error)
         return len(text)

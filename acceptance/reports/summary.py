@@ -5,42 +5,42 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from acceptance.judge.judgement import Finding, Judged
+from acceptance.judge.language import ENGLISH, Language
 from acceptance.judge.limits import NO_ARCHITECTURE, NO_SHEET
 from acceptance.judge.measurement import quantity
 from acceptance.judge.record import Outcome
 from acceptance.judge.verdict import Verdict
 from acceptance.reports import teaching
 from acceptance.reports.places import Places
-from acceptance.reports.text import counted, one_line
+from acceptance.reports.text import one_line
 
 MOST_NAMES = 3
 
 
-def closing_line(verdict: Verdict) -> str:
+def closing_line(verdict: Verdict, language: Language = ENGLISH) -> str:
     """One line: the verdict, what it does not cover, and the counts."""
     about = []
     if verdict.scope == "partial":
-        about.append("partial: no acceptance of the machine")
+        about.append(language("partial: no acceptance of the machine"))
     if not verdict.inventory_declared:
-        about.append("inventory not declared")
-    if verdict.verdict == "PASS" and (missing := not_judged(verdict)):
+        about.append(language("inventory not declared"))
+    if verdict.verdict == "PASS" and (missing := not_judged(verdict, language)):
         about.append(missing)
     errors = verdict.count("error")
     words: dict[Outcome, str] = {
-        "pass": "passed",
-        "fail": "failed",
-        "error": "error" if errors == 1 else "errors",
-        "skip": "skipped",
+        "pass": language("{number} passed", number=verdict.count("pass")),
+        "fail": language("{number} failed", number=verdict.count("fail")),
+        "error": language("1 error") if errors == 1 else language("{number} errors", number=errors),
+        "skip": language("{number} skipped", number=verdict.count("skip")),
     }
-    shown = [outcome for outcome in words if verdict.count(outcome) or outcome == "pass"]
-    counts = ", ".join(f"{verdict.count(outcome)} {words[outcome]}" for outcome in shown)
+    counts = ", ".join(word for outcome, word in words.items() if verdict.count(outcome) or outcome == "pass")
     waived = len(verdict.of_kind("waived"))
-    counts += f", {waived} waived" if waived else ""
+    counts += f", {language('{number} waived', number=waived)}" if waived else ""
     told = f" ({'; '.join(about)})" if about else ""
     return f"{verdict.verdict}{told}: {counts}"
 
 
-def not_judged(verdict: Verdict) -> str | None:
+def not_judged(verdict: Verdict, language: Language = ENGLISH) -> str | None:
     """How many figures of which GPUs were recorded and held against nothing because nothing is known of the model; None for none."""
     found = [
         judged.due
@@ -51,8 +51,12 @@ def not_judged(verdict: Verdict) -> str | None:
     if not found:
         return None
     names = list(dict.fromkeys(name for due in found for name in due.component.split("->")))
-    where = ", ".join(names) if len(names) <= MOST_NAMES else f"{len(names)} GPUs"
-    return f"{counted(len(found), 'figure')} of {where} not judged: no sheet of the model tells a limit"
+    where = ", ".join(names) if len(names) <= MOST_NAMES else language("{number} GPUs", number=len(names))
+    if len(found) == 1:
+        return language("1 figure of {where} not judged: no sheet of the model tells a limit", where=where)
+    return language(
+        "{number} figures of {where} not judged: no sheet of the model tells a limit", number=len(found), where=where
+    )
 
 
 def told(findings: Iterable[Finding], places: Places) -> Iterator[str]:

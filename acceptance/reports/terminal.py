@@ -1,41 +1,48 @@
-"""The terminal: the plan before, progress during, violations and one closing line after. Calm lines where it is no terminal."""
+"""The terminal: the plan before, a live view during, violations and one closing line after. Calm lines where it is no terminal."""
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Mapping
 from typing import IO, cast
 
-import msgspec
 from rich.console import Console
+from rich.live import Live
 from rich.text import Text
 
-from acceptance.judge.judgement import Finding, Kind
+from acceptance.judge.judgement import Kind
 from acceptance.judge.language import ENGLISH, Language
 from acceptance.judge.measurement import number, quantity
 from acceptance.judge.plan import SESSIONS, Plan
 from acceptance.judge.record import CheckEnded, CheckStarted, Entry, Event, Measured, Outcome, Skipped
 from acceptance.judge.verdict import Verdict
-from acceptance.reports import summary, teaching
-from acceptance.reports.headline import headline
+from acceptance.reports import closing, dashboard, summary
+from acceptance.reports.calm import Calm
+from acceptance.reports.dashboard import Dashboard
+from acceptance.reports.gauges import Gauges
+from acceptance.reports.lines import HANG, Lines
 from acceptance.reports.places import NOWHERE, Places
-from acceptance.reports.progress import Live, Remaining
+from acceptance.reports.progress import Remaining
 from acceptance.reports.screen import Screen
-from acceptance.reports.text import clean, counted, duration, one_line
+from acceptance.reports.signs import plain_locale
+from acceptance.reports.text import duration, one_line
 
 _STYLE: dict[str, str] = {"pass": "green", "fail": "bold red", "error": "yellow", "skip": "yellow"}
 _VERDICT = {"PASS": "bold green", "FAIL": "bold red", "UNJUDGED": "bold yellow"}
-_HANG = 4  # columns by which the second line of a sentence is set in
 _SOURCES = {"kernel-log": "kernel", "nvml": "NVML"}  # who told of an event, for people
-_MOST_LINES = 2_000  # of a table: more than any machine has GPUs and network cards
-_NARROW = 24  # below this many columns nothing can be laid out: lines break where the terminal breaks them
+_MOST_EVENTS = 100  # different ones that are told as they come; the reports have them all
 
-_BLOCK: tuple[tuple[str, str, tuple[Kind, ...]], ...] = (
-    ("FAIL", "red", ("fail",)),
-    ("UNJUDGED", "yellow", ("error",)),
-    ("SKIPPED", "yellow", ("skip",)),
-    ("waived", "", ("waived",)),
-    ("warning", "", ("warn",)),
-)
+
+def _block(language: Language) -> tuple[tuple[str, str, Kind], ...]:
+    """The kinds of findings in their order, each with its word and style."""
+    return (
+        (language("FAIL"), "red", "fail"),
+        (language("UNJUDGED"), "yellow", "error"),
+        (language("SKIPPED"), "yellow", "skip"),
+        (language("waived"), "", "waived"),
+        (language("warning"), "", "warn"),
+    )
 
 
 class _Check:
@@ -56,102 +63,84 @@ def _figure(name: str, found: list[Measured]) -> str:
     return f"{name} {number(low)} .. {quantity(high, unit)}" if len(values) > 1 else f"{name} {quantity(low, unit)}"
 
 
-class Terminal:
-    """Writes one run to a console; untrusted text goes through as plain text, never as markup."""
+class _Shown:
+    """What follows a run while it goes: how far it is, the gauges, and the view that draws them or tells of them now and then."""
+
+    def __init__(self, plan: Plan, addresses: Mapping[str, str], language: Language, lines: Lines) -> None:
+        self.remaining = Remaining(plan)
+        self.gauges = Gauges(plan.gpus, addresses)
+        self.live: Live | None = None
+        self.calm: Calm | None = None
+        if lines.watched:
+            board = Dashboard(self.remaining, self.gauges, language, lines.signs)
+            self.live = dashboard.live(lines.console, board)
+            self.live.start()
+        else:
+            self.calm = Calm(self.remaining, self.gauges, language, lines.signs)
+
+
+class Terminal(Lines):
+    """Shows one run, in one language."""
 
     def __init__(self, console: Console, language: Language = ENGLISH) -> None:
+        super().__init__(console)
         self._language = language
-        self._console = console
-        self._live: Live | None = None
-        self._remaining: Remaining | None = None
+        self._shown: _Shown | None = None
         self._check = _Check()
-        # A terminal gets its lines broken between words; a file gets one line a sentence, whatever its length.
-        self._watched = console.file.isatty() and not console.is_dumb_terminal
+        self._told: set[tuple[str, object, str | None]] = set()
 
     @classmethod
     def on_stdout(cls, language: Language = ENGLISH) -> Terminal:
         """A terminal that writes to standard output for as long as that can be written."""
-        return cls(Console(file=cast("IO[str]", Screen(sys.stdout)), highlight=False), language)
-
-    @property
-    def failure(self) -> OSError | None:
-        """Why nothing more could be printed, if that is so."""
-        stream = self._console.file
-        return stream.failure if isinstance(stream, Screen) else None
-
-    def say(self, text: str, style: str = "", indent: int = 0) -> None:
-        """One sentence on a line of its own, broken between words where the terminal is narrower."""
-        line = Text(one_line(text), style=style)
-        room = self._console.width - indent - _HANG
-        if not self._watched or room < _NARROW or line.cell_len <= room + _HANG:
-            self._print(Text(" " * indent).append_text(line))
-            return
-        for index, part in enumerate(line.wrap(self._console, room)):
-            part.rstrip()
-            self._print(Text(" " * (indent + (_HANG if index else 0))).append_text(part))
-
-    def path(self, text: str) -> None:
-        """A path on a line of its own, never broken: it is there to be copied."""
-        self._print(Text(one_line(text)))
-
-    def table(self, text: str) -> None:
-        """Lines that were laid out already, as they are."""
-        lines = text.splitlines()
-        for line in lines[:_MOST_LINES]:
-            self._print(Text(clean(line).replace("\t", " ")))  # no column of ours is set with tabs
-        if len(lines) > _MOST_LINES:
-            self.say(f"... ({counted(len(lines) - _MOST_LINES, 'more line')})")
-
-    def _print(self, line: Text) -> None:
-        self._console.print(line, soft_wrap=True)
-
-    def columns(self, *cells: tuple[str, int], style: str = "") -> None:
-        """One indented line of texts with their widths; a negative width sets the text to the right. A terminal's edge cuts the last."""
-        padded = [one_line(text).rjust(-width) if width < 0 else one_line(text).ljust(width) for text, width in cells]
-        line = Text("  " + "  ".join(padded), style=style)
-        if self._watched and self._console.width >= _NARROW:
-            line.truncate(self._console.width, overflow="ellipsis")
-        self._print(line)
+        plain = language.code == "en" and plain_locale(os.environ)
+        return cls(Console(file=cast("IO[str]", Screen(sys.stdout, plain=plain)), highlight=False), language)
 
     def plan(self, plan: Plan, summary_text: str, *, details: bool) -> None:
         """The plan with its ETA and what it cannot detect. With `details`, every measurement with its limit."""
+        language = self._language
         measurements = sum(len(check.due) for check in plan.checks)
-        what = f"{counted(len(plan.checks), 'check')}, {counted(measurements, 'measurement')}"
-        self.say(f"profile {plan.profile}: {summary_text}")
-        self.say(f"plan: {what}, about {duration(plan.eta_s())}{' (partial)' if plan.scope == 'partial' else ''}")
+        self.say(language("profile {name}: {text}", name=plan.profile, text=language(summary_text)))
+        checks = language("1 check") if len(plan.checks) == 1 else language("{n} checks", n=len(plan.checks))
+        figures = language("1 measurement") if measurements == 1 else language("{n} measurements", n=measurements)
+        partial = f" ({language('partial')})" if plan.scope == "partial" else ""
+        time = duration(plan.eta_s())
+        told = language("plan: {checks}, {figures}, about {time}", checks=checks, figures=figures, time=time)
+        self.say(f"{told}{partial}")
         for session in SESSIONS:
             for check in plan.share(session):
-                self.columns((check.id, 26), (f"{check.seconds:.0f} s", -6), (check.title, 0))
+                self.columns((check.id, 26), (f"{check.seconds:.0f} s", -6), (language(check.title), 0))
                 for due in check.due if details else ():
                     held = f"{due.limit}: {due.limit.basis} ({due.origin})" if due.limit else None
-                    told = held or f"recorded, not judged: {due.unlimited}"
-                    self.say(f"{due.measurement} on {due.component} {told}", indent=6)
+                    told = held or language("recorded, not judged: {why}", why=due.unlimited)
+                    self.say(
+                        language("{what} on {where} {told}", what=due.measurement, where=due.component, told=told),
+                        indent=6,
+                    )
         for text in plan.gaps:
-            self.say(f"gap: {text}", "yellow")
+            self.say(language("gap: {text}", text=text), "yellow")
         for text in plan.not_tested:
-            self.say(f"not tested here: {text}")
+            self.say(language("not tested here: {text}", text=text))
         for text in plan.cannot_detect:
-            self.say(f"cannot detect: {text}")
+            self.say(language("cannot detect: {text}", text=language(text)))
 
-    def start(self, plan: Plan) -> None:
-        """Begin to show progress."""
-        self._remaining = Remaining(plan)
-        if self._watched:
-            self._live = Live(self._console, plan, self._remaining)
-            self._live.start()
+    def start(self, plan: Plan, addresses: Mapping[str, str] | None = None) -> None:
+        """Begin to show how the run goes. `addresses` are the names of GPUs by the PCI addresses that events speak of."""
+        self._shown = _Shown(plan, addresses or {}, self._language, self)
 
     def stop(self) -> None:
-        """End the progress display."""
-        if self._live:
-            self._live.stop()
+        """End the live view; it leaves nothing behind."""
+        if self._shown and self._shown.live:
+            self._shown.live.stop()
 
     def entry(self, entry: Entry) -> None:
-        """Show one record of a session as it appears."""
-        body = entry.body
+        """Show one record of the run as it appears."""
+        body, shown = entry.body, self._shown
+        if shown:
+            shown.gauges.entry(entry)
         if isinstance(body, CheckStarted):
             self._check = _Check()
-            if self._remaining:
-                self._remaining.started(body.check)
+            if shown:
+                shown.remaining.started(body.check)
         elif isinstance(body, Measured):
             if body.value is not None and body.unit != "count":
                 self._check.values.setdefault(body.measurement, []).append(body)
@@ -160,42 +149,56 @@ class Terminal:
         elif isinstance(body, CheckEnded):
             self._ended(body)
         elif isinstance(body, Event):
-            self.say(
-                f"{_SOURCES.get(body.source, body.source)}: {body.severity}: {body.meaning}: {body.text}", "yellow"
-            )
+            self._event(body)
+        if shown and shown.calm and (line := shown.calm.line()):
+            self.put(Text(line))
+
+    def _event(self, body: Event) -> None:
+        """An event, once: the kernel log and NVML tell of the same, and a storm tells of nothing new."""
+        name = (body.kind, body.code, body.component)
+        if name in self._told or len(self._told) >= _MOST_EVENTS or body.severity == "info":
+            return
+        self._told.add(name)
+        source = _SOURCES.get(body.source, body.source)
+        where = self._shown.gauges.name(body.component) if self._shown else None
+        on = f" on {where}" if where and where != body.component else ""  # a name is told for an address alone
+        meaning = self._language(body.meaning).rstrip(".")
+        self.say(f"{source}: {body.severity}{on}: {meaning}: {body.text}", "yellow")
+        if len(self._told) == _MOST_EVENTS:
+            self.say(self._language("more events are not shown here; the reports have them all"), "yellow")
 
     def _ended(self, body: CheckEnded) -> None:
-        if self._remaining:
-            self._remaining.ended(body.check)
         message, outcome = body.message, body.outcome
         about = message.split("\n")[0] or self._check.figures()
         if outcome == "pass" and self._check.skips:
             # The session has nothing against a skip that is waived; it is none the less no measurement.
             outcome = "pass" if self._check.values else "skip"
             about = "; ".join([*filter(None, [about]), *dict.fromkeys(self._check.skips)])
+        if self._shown:
+            self._shown.remaining.ended(body.check, outcome)
+            if self._shown.calm:
+                self._shown.calm.quiet()
         self._outcome(outcome, f"{one_line(body.check):<26}  {body.seconds:6.1f} s  {one_line(about, 300)}".rstrip())
 
     def _outcome(self, outcome: Outcome, text: str) -> None:
-        line = Text(f"{outcome:<5}", style=_STYLE[outcome]).append(f"  {text}", style="default")
-        if self._watched and self._console.width >= _NARROW:
-            line.truncate(self._console.width, overflow="ellipsis")
-        self._print(line)
+        self.cut(Text(f"{outcome:<5}", style=_STYLE[outcome]).append(f"  {text}", style="default"))
 
     def verdict(self, verdict: Verdict, files: list[str], where: Places = NOWHERE) -> None:
-        """The closing block: one line per violation with its causes and the next command, where the files are, and the verdict last."""
-        for word, style, kinds in _BLOCK:
-            # What is true of several checks for one reason is said once.
-            checks: dict[Finding, list[str]] = {}
-            for finding in verdict.of_kind(*kinds):
-                checks.setdefault(msgspec.structs.replace(finding, check=""), []).append(finding.check)
-            for group, details in teaching.together(checks, where, self._language):
-                for finding in group:
-                    names = ", ".join(dict.fromkeys(checks[finding]))
-                    self.say(f"{word} {names}: {headline(finding, self._language)}", style)
-                for detail in details:
-                    self.say(detail, indent=_HANG)
+        """The closing block: one entry per violation with its causes and the next command, where the files are, and the verdict last."""
+        language, taught, told = self._language, False, self._shown is not None
+        for word, style, kind in _block(language):
+            for said in closing.entries(verdict.of_kind(kind), where, language):
+                if taught or (told and said.below):
+                    self.put(Text(""))  # an entry with its causes stands apart from its neighbours
+                taught, told = bool(said.below), True
+                for checks, text in said.lines:
+                    self.say(f"{word} {', '.join(checks)}: {text}", style)
+                for detail in said.below:
+                    self._detail(detail)
+        if taught:
+            self.put(Text(""))
         for text in verdict.stale_waivers:
-            self.say(f"stale waiver, not needed in this run: {text}")
+            self.say(language("stale waiver, not needed in this run: {text}", text=text))
         unjudged = [
             judged
             for check in verdict.checks
@@ -203,8 +206,15 @@ class Terminal:
             if judged.due.limit is None and judged.value is not None
         ]
         if unjudged:
-            told = ", ".join(dict.fromkeys(judged.due.measurement for judged in unjudged))
-            self.say(f"recorded without a limit: {told} (`rigproof plan` says why)")
+            names = ", ".join(dict.fromkeys(judged.due.measurement for judged in unjudged))
+            self.say(language("recorded without a limit: {names} (`rigproof plan` says why)", names=names))
         for path in files:
             self.path(path)
-        self.say(summary.closing_line(verdict), _VERDICT[verdict.verdict])
+        self.say(summary.closing_line(verdict, language), _VERDICT[verdict.verdict])
+
+    def _detail(self, text: str) -> None:
+        """A line below an entry; the next command is not broken, for it is there to be copied."""
+        if text.startswith(f"{self._language('next')}: "):
+            self.path(text, indent=HANG)
+        else:
+            self.say(text, indent=HANG)

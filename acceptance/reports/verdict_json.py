@@ -1,81 +1,101 @@
-"""verdict.json: the verdict for programs."""
+"""verdict.json: the verdict for programs, in the shape that `verdict_file` declares and `docs/verdict.schema.json` publishes."""
 
 from __future__ import annotations
 
-from typing import Any
+import dataclasses
+from typing import TypeVar
 
-import msgspec
+from msgspec import UNSET, UnsetType
 
 from acceptance.journal import Journal
-from acceptance.judge.judgement import Finding
-from acceptance.judge.verdict import Verdict
+from acceptance.judge.judgement import Finding, Judged
+from acceptance.judge.measurement import Limit
+from acceptance.judge.verdict import CheckResult, Verdict
 from acceptance.reports import plain_json
 from acceptance.reports.places import Places, places
-from acceptance.reports.teaching import teaching
+from acceptance.reports.teaching import Teaching, teaching
+from acceptance.reports.verdict_file import SCHEMA as SCHEMA
+from acceptance.reports.verdict_file import Bounds, Cause, Check, Figure, File, Row
 
-SCHEMA = 1
+T = TypeVar("T")
+_NOTHING = Teaching(None, (), None, None)
 
 
-def _finding(finding: Finding, where: Places) -> dict[str, Any]:
-    told = teaching(finding, where)
-    row = {
-        "check": finding.check,
-        "measurement": finding.measurement,
-        "component": finding.component,
-        "text": finding.text,
-        "note": finding.note,
-        "event": finding.event,
-        "action": finding.action,
-        "symptom": told and told.symptom,
-        "causes": [{"what": what, "tell": tell} for what, tell in told.causes] if told and told.causes else None,
-        "next": told and told.next,
-        "shows": told and told.shows,
-        "vendor": told and told.vendor,
-    }
-    return {key: value for key, value in row.items() if value is not None}
+def _known(value: T | None) -> T | UnsetType:
+    return UNSET if value is None else value
+
+
+def _row(finding: Finding, where: Places) -> Row:
+    told = teaching(finding, where) or _NOTHING
+    return Row(
+        check=finding.check,
+        text=finding.text,
+        measurement=_known(finding.measurement),
+        component=_known(finding.component),
+        note=_known(finding.note),
+        quote=_known(finding.quote),
+        event=_known(finding.event or None),
+        action=_known(finding.action or None),
+        symptom=_known(told.symptom),
+        causes=tuple(Cause(what, tell or UNSET) for what, tell in told.causes) if told.causes else UNSET,
+        next=_known(told.next),
+        shows=_known(told.shows),
+        vendor=_known(told.vendor),
+    )
+
+
+def _bounds(limit: Limit) -> Bounds:
+    return Bounds(**{key: value for key, value in dataclasses.asdict(limit).items() if value is not None})
+
+
+def _figure(judged: Judged) -> Figure:
+    due = judged.due
+    return Figure(
+        measurement=due.measurement,
+        component=due.component,
+        unit=due.unit,
+        origin=due.origin,
+        waived=judged.waived,
+        serial=_known(judged.serial),
+        value=_known(judged.value),
+        limit=_bounds(due.limit) if due.limit else UNSET,
+        unlimited=_known(due.unlimited),
+    )
+
+
+def _check(check: CheckResult) -> Check:
+    figures = tuple(map(_figure, check.judged))
+    return Check(check.id, check.title, check.session, check.outcome, round(max(0.0, check.seconds), 3), figures)
 
 
 def render(verdict: Verdict, found: Journal) -> bytes:
     """The file's content, a function of the verdict alone but for what was torn."""
     where = places(found)
-    content = {
-        "schema": SCHEMA,
-        "verdict": verdict.verdict,
-        "exit_code": verdict.exit_code(),
-        "scope": verdict.scope,
-        "run_id": verdict.run_id,
-        "profile": verdict.profile,
-        "inventory_declared": verdict.inventory_declared,
-        "violations": [_finding(one, where) for one in verdict.of_kind("fail")],
-        "unjudged": [_finding(one, where) for one in verdict.of_kind("error", "skip")],
-        "warnings": [_finding(one, where) for one in verdict.of_kind("warn")],
-        "waivers": [_finding(one, where) for one in verdict.of_kind("waived")],
-        "stale_waivers": list(verdict.stale_waivers),
-        "notes": [*verdict.notes, *found.torn],
-        "checks": [
-            {
-                "id": check.id,
-                "title": check.title,
-                "session": check.session,
-                "outcome": check.outcome,
-                "seconds": round(check.seconds, 3),
-                "measurements": [
-                    {
-                        "measurement": judged.due.measurement,
-                        "component": judged.due.component,
-                        "serial": judged.serial,
-                        "value": judged.value,
-                        "unit": judged.due.unit,
-                        "limit": msgspec.to_builtins(judged.due.limit),
-                        "origin": judged.due.origin,
-                        "unlimited": judged.due.unlimited,
-                        "waived": judged.waived,
-                    }
-                    for judged in check.judged
-                ],
-            }
-            for check in verdict.checks
-        ],
-        "provenance": verdict.provenance,
-    }
+
+    def rows(*kinds: str) -> tuple[Row, ...]:
+        return tuple(_row(finding, where) for finding in verdict.of_kind(*kinds))
+
+    content = File(
+        schema=SCHEMA,
+        verdict=verdict.verdict,
+        exit_code=verdict.exit_code(),
+        run_id=verdict.run_id,
+        violations=rows("fail"),
+        unjudged=rows("error", "skip"),
+        warnings=rows("warn"),
+        waivers=rows("waived"),
+        stale_waivers=verdict.stale_waivers,
+        notes=(*verdict.notes, *found.torn),
+        checks=tuple(map(_check, verdict.checks)),
+        provenance=verdict.provenance,
+        scope=verdict.scope,
+        profile=verdict.profile,
+        inventory_declared=verdict.inventory_declared,
+    )
+    return plain_json.render(content)
+
+
+def unreadable(run_id: str, reason: str) -> bytes:
+    """The file of a run whose journal holds no plan: nothing is known but why."""
+    content = File(SCHEMA, "UNJUDGED", 3, run_id, (), (Row("run", reason),), (), (), (), (), (), {})
     return plain_json.render(content)

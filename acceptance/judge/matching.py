@@ -1,0 +1,79 @@
+"""Which component of one run is which of another: by serial number or UUID where both tell one, else by name."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+_WAY = "->"  # between the two ends of a path
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """One and the same part under two names: it has moved to another slot."""
+
+    identity: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """Two parts under one name."""
+
+    component: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """The components of a later run by those of the first; `names` has the first run's name of each."""
+
+    names: Mapping[str, str]
+    moved: tuple[Moved, ...]
+    replaced: tuple[Replaced, ...]
+
+    def name(self, component: str) -> str:
+        """The name in the first run; a path is named by its two ends."""
+        return _WAY.join(self.names.get(end, end) for end in component.split(_WAY))
+
+    def is_other(self, component: str) -> bool:
+        """Whether a component of the first run is another part in the later one; a path is when one of its ends is."""
+        known = {one.component for one in self.replaced}
+        return any(end in known for end in component.split(_WAY))
+
+
+def _identities(found: Mapping[str, str]) -> dict[str, str]:
+    """Components by their identity; one that two components tell is none."""
+    times = Counter(found.values())
+    return {identity: component for component, identity in found.items() if times[identity] == 1}
+
+
+def match(first: Mapping[str, str], later: Mapping[str, str], others: Iterable[str]) -> Matching:
+    """Match the components of a later run; `first` and `later` are identities by component, `others` all components of the later run.
+
+    A part that only the later run has keeps its name if that is free in the first, and gets a `'` otherwise.
+    """
+    before, after = _identities(first), _identities(later)
+    both = {identity: (before[identity], after[identity]) for identity in before.keys() & after.keys()}
+    names = {new: old for old, new in both.values()}
+    taken = set(names.values())
+    for component in sorted({end for name in (*later, *others) for end in name.split(_WAY)} - set(names)):
+        name = component
+        while name in taken:
+            name += "'"
+        names[component] = name
+        taken.add(name)
+    moved = sorted((old, new, identity) for identity, (old, new) in both.items() if old != new)
+    replaced = sorted(
+        (old, first[old], later[new])
+        for new, old in names.items()
+        if old in first and new in later and first[old] != later[new]
+    )
+    return Matching(
+        names,
+        tuple(Moved(identity, old, new) for old, new, identity in moved),
+        tuple(Replaced(*one) for one in replaced),
+    )

@@ -1,0 +1,100 @@
+"""The closing block of a run: entries of what was found, each said once with its causes and the next command."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from acceptance.judge.judgement import Finding
+from acceptance.judge.language import Language
+from acceptance.reports import teaching
+from acceptance.reports.headline import headline
+from acceptance.reports.places import NOWHERE, Places
+
+_MOST_NAMES = 16
+_MEASURED = re.compile(r"measured (-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)")
+_NUMBERED = re.compile(r"([a-z]+)([0-9]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One entry: its lines, each with the checks it is of, and what is told below them, (label, text) or a text of its own with ""."""
+
+    lines: tuple[tuple[tuple[str, ...], str], ...]
+    below: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Same:
+    """Findings that say the same of several components or checks."""
+
+    first: Finding
+    checks: list[str]
+    components: list[str]
+    values: list[str]
+
+    def text(self, named: Mapping[str, str], language: Language) -> str:
+        """The line. `named` has what to call a component that is told by its address."""
+        own = self.first.component
+        if own is None or len(self.components) < 2:
+            text = headline(self.first, language)
+            return text if own is None else text.replace(own, named.get(own, own))
+        text = headline(replace(self.first, text=_apart(self.first.text, own)), language)
+        whose = names([named.get(one, one) for one in self.components], language)
+        text = text.replace("\0", whose, 1).replace("\0", language("each"))
+        ends = sorted(dict.fromkeys(self.values), key=float)
+        return text.replace("\1", f"{ends[0]} .. {ends[-1]}" if len(ends) > 1 else "".join(ends))
+
+
+def _apart(text: str, component: str) -> str:
+    """The text with its component's name as NUL and what was measured as 0x01: the same for components with the same trouble."""
+    named = re.sub(rf"(?<![\w>-]){re.escape(component)}(?![\w-])", "\0", text)
+    return _MEASURED.sub("measured \1", named)
+
+
+def names(components: Iterable[str], language: Language) -> str:
+    """The names of several components, in short: `gpu0 to gpu7`, `gpu0, gpu2`; of very many the first."""
+    found = list(dict.fromkeys(components))
+    parts = [_NUMBERED.fullmatch(one) for one in found]
+    numbers = [int(part[2]) for part in parts if part]
+    alike = len(numbers) == len(found) > 2 and len({part[1] for part in parts if part}) == 1
+    if alike and sorted(numbers) == list(range(min(numbers), max(numbers) + 1)):
+        first, last = min(found, key=_number), max(found, key=_number)
+        return language("{first} to {last}", first=first, last=last)
+    shown = ", ".join(found[:_MOST_NAMES])
+    rest = len(found) - _MOST_NAMES
+    return language("{names} and {number} more", names=shown, number=rest) if rest > 0 else shown
+
+
+def _number(name: str) -> int:
+    return int(re.sub(r"\D", "", name))
+
+
+def entries(findings: Iterable[Finding], places: Places, language: Language) -> Iterator[Said]:
+    """The findings of one kind, held together: what is true of several components or checks is one line, the same causes are told once."""
+    same: dict[object, _Same] = {}
+    named = {
+        one.address: f"{name} ({one.address})"
+        for name, one in places.found.items()
+        if one.address and name != one.address
+    }
+    for finding in findings:
+        own = finding.component
+        text = _apart(finding.text, own) if own else finding.text
+        key = (own is None, replace(finding, check="", text=text, component=None))
+        group = same.setdefault(key, _Same(finding, [], [], []))
+        group.checks.append(finding.check)
+        group.components += [own] if own and own not in group.components else []
+        group.values += _MEASURED.findall(finding.text)
+    # Neighbours with the same teaching get it once; one that speaks of several components is told in general.
+    groups = list(same.values())
+    told: dict[int, _Same] = {index: group for index, group in enumerate(groups)}
+    marked = [replace(group.first, check=str(index)) for index, group in told.items()]
+    for found, below in teaching.together(marked, places, language):
+        members = [told[int(finding.check)] for finding in found]
+        several = len(members) == 1 and len(members[0].components) > 1
+        lines = tuple((tuple(dict.fromkeys(one.checks)), one.text(named, language)) for one in members)
+        yield Said(lines, teaching.details(members[0].first, NOWHERE, language) if several else below)

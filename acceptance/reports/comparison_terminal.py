@@ -1,0 +1,67 @@
+"""A comparison on the terminal: what is worse first, and the closing line last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from acceptance.judge.comparison import TOLD, Comparison, Kind, Outcomes, Row
+from acceptance.judge.language import ENGLISH, Language
+from acceptance.reports import comparison_words as words
+from acceptance.reports import grid
+from acceptance.reports.terminal import Terminal
+
+_STYLE: dict[Kind, str] = {"worse": "bold red", "lost": "bold red", "better": "green", "gained": "green"}
+
+
+def show(comparison: Comparison, screen: Terminal, *, everything: bool = False, language: Language = ENGLISH) -> None:
+    """Print a comparison; `everything` shows the rows within the noise as well."""
+    _grid(screen, [("", row) for row in words.heads(comparison, language)], right=5)
+    for line in words.opening(comparison, language):
+        screen.say(line, "bold yellow")
+    letters = [words.letter(place) for place in range(len(comparison.runs))]
+    if comparison.outcomes:
+        screen.say("")
+        screen.say(language("Outcomes that are not the same"), "bold")
+        head = ["", language("check"), *letters]
+        _grid(screen, [_outcome(one, language) for one in comparison.outcomes], head=head, right=9)
+    rows = comparison.rows if everything else comparison.of_kind(*TOLD)
+    if rows:
+        screen.say("")
+        told = language("All measurements") if everything else language("Measurements outside the noise")
+        screen.say(told, "bold")
+        names = [language("measurement"), language("component"), language("unit")]
+        head = ["", *names, *letters, language("noise")]
+        _grid(screen, [_row(row, language) for row in rows], head=head, right=4)
+        for line in words.bases(comparison, language):
+            screen.say(language("noise of {line}", line=line), indent=2)
+    if comparison.differences:
+        screen.say("")
+        screen.say(language("What the runs do not have in common"), "bold")
+        cells = [
+            ("", (one.component, one.name, *(text or words.NONE for text in one.values)))
+            for one in comparison.differences
+        ]
+        _grid(screen, cells, head=["", "", *letters], right=99)
+    screen.say("")
+    screen.say(
+        words.rest(comparison, language)
+        if everything
+        else language("{rest} (--all shows them)", rest=words.rest(comparison, language))
+    )
+    screen.say(words.closing(comparison, language), "bold red" if comparison.worse else "bold green")
+
+
+def _grid(screen: Terminal, rows: Sequence[tuple[str, Sequence[str]]], *, right: int, head: Sequence[str] = ()) -> None:
+    grid.show(screen.console, rows, head=head, right=right, watched=screen.watched)
+
+
+def _outcome(one: Outcomes, language: Language) -> tuple[str, Sequence[str]]:
+    style = _STYLE.get(one.kind, "")
+    name = one.check or language("the whole run")
+    return style, (words.kind_word(one.kind, language), name, *(text or words.NONE for text in one.outcomes))
+
+
+def _row(row: Row, language: Language) -> tuple[str, Sequence[str]]:
+    mark = words.kind_word(row.kind, language)
+    cells = (mark, row.measurement, row.component, row.unit, *words.values(row, language), words.allowed(row, language))
+    return _STYLE.get(row.kind, ""), cells

@@ -1,0 +1,152 @@
+"""What a comparison says, as page and terminal say it: its heads, its rows as cells, and its closing line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from acceptance.judge.comparison import BAD, TOLD, Change, Comparison, Kind, Row
+from acceptance.judge.language import ENGLISH, Language
+from acceptance.judge.measurement import number, quantity
+from acceptance.judge.noise import Spread
+from acceptance.reports.text import duration
+
+NONE = "-"  # a cell in which there is nothing
+
+
+def letter(place: int) -> str:
+    """A run's short name: A, B, C ..."""
+    return chr(ord("A") + place)
+
+
+def kind_word(kind: Kind, language: Language = ENGLISH) -> str:
+    """What a row is marked with; no mark is made by colour alone."""
+    words: dict[Kind, str] = {
+        "worse": language("worse"),
+        "lost": language("not measured any more"),
+        "changed": language("changed"),
+        "better": language("better"),
+        "gained": language("measured now"),
+        "gone": language("not due any more"),
+        "new": language("due now"),
+        "incomparable": language("not compared"),
+        "same": language("within the noise"),
+    }
+    return words[kind]
+
+
+def values(row: Row, language: Language = ENGLISH) -> tuple[str, ...]:
+    """A cell a run: its value, and how far that is from the first run's."""
+    shown = [language("not measured") if value is None else number(value) for value in row.values]
+    due = [True, *(change.kind != "gone" for change in row.changes)]
+    due[0] = any(change.kind != "new" for change in row.changes)
+    told = [text if is_due else NONE for text, is_due in zip(shown, due, strict=True)]
+    return (told[0], *(_beside(text, change) for text, change in zip(told[1:], row.changes, strict=True)))
+
+
+def _beside(text: str, change: Change) -> str:
+    if not change.difference:
+        return text
+    if change.share is None:
+        return f"{text} ({change.difference:+.4g})"
+    share = 100 * change.share
+    return f"{text} ({share:+.0f} %)" if abs(share) >= 100 else f"{text} ({share:+.1f} %)"
+
+
+def allowed(row: Row, language: Language = ENGLISH) -> str:
+    """What the noise allows, the largest of the later runs; nothing where nothing was held against it."""
+    spreads = [change.spread for change in row.changes if change.spread is not None]
+    if not spreads:
+        return NONE
+    return _size(max(spreads, key=lambda spread: spread.size), row.unit, language)
+
+
+def _size(spread: Spread, unit: str, language: Language) -> str:
+    if not spread.size:
+        return language("none")
+    return f"± {quantity(spread.size, unit)}" if spread.absolute else f"± {number(100 * spread.size)} %"
+
+
+def bases(comparison: Comparison, language: Language = ENGLISH) -> tuple[str, ...]:
+    """Where the noise of every row that is told comes from, each once with its measurements."""
+    found: dict[str, dict[str, None]] = {}
+    for row in comparison.of_kind(*TOLD):
+        for change in row.changes:
+            if change.spread is not None and change.kind in TOLD:
+                found.setdefault(change.spread.basis, {})[row.measurement] = None
+    return tuple(
+        language("{measurements}: {basis}", measurements=", ".join(names), basis=basis)
+        for basis, names in found.items()
+    )
+
+
+def opening(comparison: Comparison, language: Language = ENGLISH) -> Iterator[str]:
+    """What must be known before a figure is read: other machines, parts that moved, parts that are others."""
+    others = [letter(place) for place in comparison.other_machines]
+    if others:
+        names = ", ".join(others)
+        yield language(
+            "{runs}: another machine than A: parts are compared by name where they have no serial number in common",
+            runs=names,
+        )
+    for place, moves in enumerate(comparison.moved, start=1):
+        for one in moves:
+            yield language(
+                "{run}: {after} is {before} of A in another slot ({identity}), and compared with that",
+                run=letter(place),
+                after=one.after,
+                before=one.before,
+                identity=one.identity,
+            )
+    for place, replaced in enumerate(comparison.replaced, start=1):
+        for other in replaced:
+            yield language(
+                "{run}: {component} is another part than in A ({before} there, {after} here)",
+                run=letter(place),
+                component=other.component,
+                before=other.before,
+                after=other.after,
+            )
+
+
+def heads(comparison: Comparison, language: Language = ENGLISH) -> Iterator[tuple[str, ...]]:
+    """A row a run: letter, name, host, verdict, profile, and how long it took."""
+    for place, run in enumerate(comparison.runs):
+        verdict = run.verdict
+        scope = language("{profile} (partial)", profile=verdict.profile)
+        yield (
+            letter(place),
+            run.name,
+            verdict.provenance.get("host", NONE),
+            verdict.verdict,
+            verdict.profile if verdict.scope == "full" else scope,
+            NONE if run.seconds is None else duration(run.seconds),
+        )
+
+
+def rest(comparison: Comparison, language: Language = ENGLISH) -> str:
+    """How many rows are not told one by one."""
+    within, gone = len(comparison.of_kind("same")), len(comparison.of_kind("gone", "new"))
+    told = [language("{number} within the noise", number=within)]
+    if gone:
+        told.append(language("{number} not due in all runs", number=gone))
+    if skipped := len(comparison.of_kind("incomparable")):
+        told.append(language("{number} not compared", number=skipped))
+    return language("other measurements: {told}", told=", ".join(told))
+
+
+def closing(comparison: Comparison, language: Language = ENGLISH) -> str:
+    """One line: whether anything is worse, and how much."""
+    bad = len(comparison.of_kind(*BAD))
+    checks = sum(one.kind in BAD for one in comparison.outcomes)
+    better = len(comparison.of_kind("better", "gained"))
+    changed = len(comparison.of_kind("changed"))
+    counts = language(
+        "measurements: {worse} worse, {better} better, {changed} changed; outcomes: {outcomes} worse",
+        worse=bad,
+        better=better,
+        changed=changed,
+        outcomes=checks,
+    )
+    if comparison.worse:
+        return language("WORSE than A: {counts}", counts=counts)
+    return language("NOTHING WORSE than A: {counts}", counts=counts)

@@ -1,0 +1,130 @@
+"""The live view of a terminal: what is running and how long it still takes, every GPU, the machine, and what came out so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from acceptance.judge.language import Language
+from acceptance.judge.plan import Session
+from acceptance.judge.record import Outcome
+from acceptance.reports import panel
+from acceptance.reports.gauges import Gauges
+from acceptance.reports.progress import Remaining
+from acceptance.reports.signs import Signs
+from acceptance.reports.text import duration, one_line
+
+_A_SECOND = 4  # the line moves, and costs nothing to speak of
+_BAR = 20
+_WIDE = 72  # with fewer columns there is no room for a bar
+_STYLES: dict[Outcome, str] = {"pass": "green", "fail": "bold red", "error": "yellow", "skip": "yellow"}
+
+
+def phase(session: Session, language: Language) -> str:
+    """Where a run is, in words."""
+    words = {
+        "host-before": language("before the load"),
+        "load": language("under load"),
+        "host-after": language("after the load"),
+    }
+    return words[session]
+
+
+def outcomes(remaining: Remaining, language: Language, signs: Signs) -> Text:
+    """What came out of the checks so far."""
+    found = remaining.outcomes
+    words: dict[Outcome, str] = {
+        "pass": language("{number} passed", number=found["pass"]),
+        "fail": language("{number} failed", number=found["fail"]),
+        "error": language("{number} with errors", number=found["error"]),
+        "skip": language("{number} skipped", number=found["skip"]),
+    }
+    text = Text(language("{done} of {total} checks done", done=sum(found.values()), total=remaining.checks))
+    for outcome, word in words.items():
+        if found[outcome]:
+            text.append(signs.between).append(word, _STYLES[outcome])
+    return text
+
+
+class Dashboard:
+    """What is drawn, for the room that there is at this moment. Whatever goes wrong with drawing, the run goes on without the picture."""
+
+    def __init__(self, remaining: Remaining, gauges: Gauges, language: Language, signs: Signs) -> None:
+        self._remaining, self._gauges, self._language, self._signs = remaining, gauges, language, signs
+        self._spinner = Spinner(signs.spinner)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        try:
+            lines = self.lines(options.max_width, console.height)
+        except Exception:  # noqa: BLE001 - it would end the thread that draws, with a traceback over the run's lines
+            return
+        yield Group(*lines)
+
+    def lines(self, width: int, height: int) -> list[RenderableType]:
+        """Everything that fits. What is running and the GPUs come first, then what came out, the machine, and what the check is."""
+        language, signs = self._language, self._signs
+        # A line stays for the sentences that scroll by, and one for the cursor.
+        room = max(1, height - 2)
+        gauges = self._gauges.gauges()
+        head: list[RenderableType] = [self._head(width)]
+        room -= 1
+        cards: list[RenderableType] = []
+        if gauges and len(gauges) + 1 <= room:
+            cards, room = [panel.table(gauges, width, language, signs)], room - len(gauges) - 1
+        elif gauges:
+            cards += panel.filled(list(panel.summed(gauges, language, signs)), width, signs)[:room]
+            room -= len(cards)
+        tail: list[RenderableType] = []
+        if room > 0:
+            tail, room = [panel.cut(outcomes(self._remaining, language, signs), width, signs)], room - 1
+        sensors = panel.filled(list(panel.machine(self._gauges.machine, language, signs)), width, signs)
+        if sensors and len(sensors) <= room:
+            tail, room = [*sensors, *tail], room - len(sensors)
+        planned = self._remaining.planned
+        if planned is not None and room > 0:
+            head.append(panel.cut(Text(f"  {one_line(language(planned.title))}", "dim"), width, signs))
+            room -= 1
+        if room > 0:
+            head.insert(0, Text(""))  # apart from the sentences above
+        return [*head, *cards, *tail]
+
+    def _head(self, width: int) -> Table:
+        """One line: what is running, a bar, the time that has passed, and about how much is left."""
+        language, remaining = self._language, self._remaining
+        left = remaining.left(language)
+        told = Text(one_line(remaining.check) if remaining.check else language("between two checks"), "bold")
+        planned = remaining.planned
+        if planned is not None and width >= _WIDE:
+            told = Text(f"{phase(planned.session, language)}: ").append_text(told)
+        made = Table.grid(padding=(0, 1))
+        ends = f"{duration(remaining.elapsed_s())}{self._signs.between}{left}" if width >= _WIDE else left
+        bar = _BAR + 1 if width >= _WIDE else 0
+        room = max(1, width - 2 - bar - Text(ends).cell_len - 1)
+        made.add_column(width=1)
+        made.add_column(width=room, no_wrap=True)
+        cells: list[RenderableType] = [self._spinner, panel.cut(told, room, self._signs)]
+        if bar:
+            made.add_column(width=_BAR)
+            cells.append(ProgressBar(max(1.0, remaining.total_s), remaining.done_s(), width=_BAR))
+        made.add_column(no_wrap=True)
+        made.add_row(*cells, panel.cut(Text(ends), max(1, width - 3), self._signs))
+        return made
+
+
+def live(console: Console, dashboard: Dashboard) -> Live:
+    """The view, drawn anew several times a second, whether or not anything was journalled; it leaves nothing behind."""
+    return Live(
+        dashboard,
+        console=console,
+        refresh_per_second=_A_SECOND,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+        vertical_overflow="crop",
+    )

@@ -1,0 +1,183 @@
+"""Panel: the gauges of every GPU and of the machine, laid out for the room that a terminal has. Pure: gauges in, lines out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+from rich.table import Table
+from rich.text import Text
+
+from acceptance.judge.language import Language
+from acceptance.judge.measurement import number
+from acceptance.reports.gauges import ALARMING, Gauge
+from acceptance.reports.signs import Signs
+from acceptance.reports.text import one_line
+
+_GAP = 2  # columns between two columns
+
+
+def cut(text: Text, room: int, signs: Signs) -> Text:
+    """The text on one line of so many columns; that something was cut is shown."""
+    if text.cell_len > room:
+        text.truncate(max(0, room - cell_len(signs.more)))
+        text.append(signs.more)
+        text.truncate(room)
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """`worth` decides which columns go first where there is no room: the least."""
+
+    head: str
+    width: int
+    right: bool
+    worth: int
+    cell: Callable[[Gauge], Text]
+
+
+def held(gauge: Gauge, language: Language) -> Text:
+    """What holds a GPU's clocks down, in words; nothing where nothing does."""
+    words = {
+        "reason_hw_thermal": language("too hot (hardware)"),
+        "reason_sw_thermal": language("too hot"),
+        "reason_hw_power_brake": language("power brake"),
+        "reason_hw_slowdown": language("slowed by hardware"),
+        "reason_sw_power_cap": language("power limit"),
+        "reason_sync_boost": language("sync boost"),
+        "reason_display_clocks": language("display clocks"),
+        "reason_clocks_setting": language("clocks set by hand"),
+        "reason_unknown": language("unknown reason"),
+    }
+    if gauge.lost:
+        return Text(language("LOST"), "bold red")
+    if not gauge.held:
+        return Text(language("idle") if gauge.idle else "", "dim")
+    return Text(", ".join(words[one] for one in gauge.held), "yellow" if set(gauge.held) & ALARMING else "")
+
+
+def turn(gauge: Gauge, language: Language) -> str:
+    """How far its burn is."""
+    return language("turn {number} of {total}", number=gauge.lap[0], total=gauge.lap[1]) if gauge.lap else ""
+
+
+def _value(value: float | None, unit: str) -> str:
+    return "" if value is None else f"{value:.0f} {unit}"
+
+
+def columns(language: Language, signs: Signs) -> tuple[Column, ...]:
+    """Every column, in the order in which they stand."""
+    return (
+        Column(language("GPU"), 5, False, 9, lambda one: Text(one.name)),
+        Column(language("power"), 6, True, 5, lambda one: Text(_value(one.power_w, "W"))),
+        Column(language("temp"), 5, True, 8, lambda one: Text(_value(one.temperature_c, signs.degree))),
+        Column(language("clock"), 8, True, 3, lambda one: Text(_value(one.clock_mhz, "MHz"))),
+        Column(language("errors"), 6, True, 7, lambda one: Text(str(one.errors), "bold red" if one.errors else "")),
+        Column(language("held back by"), 14, False, 6, lambda one: held(one, language)),
+        Column(language("latest figure"), 20, False, 2, lambda one: Text(one_line(one.figure or ""))),
+        Column(language("burn"), 13, False, 1, lambda one: Text(turn(one, language))),
+    )
+
+
+def chosen(found: Sequence[Column], width: int) -> tuple[Column, ...]:
+    """The columns for which there is room: the least worth goes first."""
+    kept = list(found)
+    while len(kept) > 1 and sum(one.width + _GAP for one in kept) > width:
+        kept.remove(min(kept, key=lambda one: one.worth))
+    return tuple(kept)
+
+
+def table(gauges: Sequence[Gauge], width: int, language: Language, signs: Signs) -> Table:
+    """A line a GPU, under a line of heads."""
+    found = chosen(columns(language, signs), width)
+    spare = max(0, width - sum(one.width + _GAP for one in found))
+    made = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, show_edge=False, header_style="dim")
+    for index, one in enumerate(found):
+        room = one.width + (spare if index == len(found) - 1 and not one.right else 0)
+        made.add_column(
+            cut(Text(one.head), room, signs), width=room, justify="right" if one.right else "left", no_wrap=True
+        )
+    for gauge in gauges:
+        made.add_row(
+            *(cut(one.cell(gauge), column.width or 0, signs) for one, column in zip(found, made.columns, strict=True))
+        )
+    return made
+
+
+def _extreme(gauges: Sequence[Gauge], value: Callable[[Gauge], float | None], most: bool) -> tuple[Gauge, float] | None:
+    known = [(one, found) for one in gauges if (found := value(one)) is not None]
+    if not known:
+        return None
+    return (max if most else min)(known, key=lambda pair: pair[1])
+
+
+def summed(gauges: Sequence[Gauge], language: Language, signs: Signs) -> Iterator[Text]:
+    """Many GPUs in a few words: the hottest, the slowest, the power of all, errors, and what holds them back."""
+    errors = sum(one.errors for one in gauges)
+    whose = ", ".join(one.name for one in gauges if one.errors)
+    lost = ", ".join(one.name for one in gauges if one.lost)
+    yield Text(language("{number} GPUs", number=len(gauges)))
+    if lost:
+        yield Text(language("LOST: {names}", names=lost), "bold red")
+    if errors:
+        yield Text(language("errors: {number} ({names})", number=errors, names=whose), "bold red")
+    if hottest := _extreme(gauges, lambda one: one.temperature_c, True):
+        shown = _value(hottest[1], signs.degree)
+        yield Text(language("hottest {name} {value}", name=hottest[0].name, value=shown))
+    if slowest := _extreme(gauges, lambda one: one.clock_mhz, False):
+        yield Text(language("slowest {name} {value}", name=slowest[0].name, value=_value(slowest[1], "MHz")))
+    for name, words in _held_by(gauges, language).items():
+        yield Text(f"{name}: {', '.join(words)}")
+    powers = [one.power_w for one in gauges if one.power_w is not None]
+    if powers:
+        yield Text(language("{value} in all", value=_value(sum(powers), "W")))
+    if not errors:
+        yield Text(language("no errors"))
+
+
+def _held_by(gauges: Sequence[Gauge], language: Language) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for one in gauges:
+        if set(one.held) & ALARMING:
+            found.setdefault(held(one, language).plain, []).append(one.name)
+    return found
+
+
+def one_by_one(gauges: Sequence[Gauge], language: Language, signs: Signs) -> Iterator[Text]:
+    """A few GPUs in words, each with all its gauges."""
+    for one in gauges:
+        parts = [
+            _value(one.power_w, "W"),
+            _value(one.temperature_c, signs.degree),
+            _value(one.clock_mhz, "MHz"),
+            held(one, language).plain,
+            one_line(one.figure or ""),
+            turn(one, language),
+            language("errors: {number}", number=one.errors) if one.errors else "",
+        ]
+        yield Text(f"{one.name} {', '.join(filter(None, parts))}")
+
+
+def machine(values: Mapping[str, float], language: Language, signs: Signs) -> Iterator[Text]:
+    """The machine's own sensors: what it offers of processor and memory."""
+    if (degrees := values.get("cpu_temperature_c")) is not None:
+        yield Text(language("CPU {value}", value=_value(degrees, signs.degree)))
+    if (clock := values.get("cpu_mhz_mean")) is not None:
+        yield Text(language("CPU clock {value}", value=_value(clock, "MHz")))
+    if (load := values.get("load_1m")) is not None:
+        yield Text(language("system load {value}", value=number(round(load, 1))))
+    if (free := values.get("memory_available_gib")) is not None:
+        yield Text(language("RAM free {value}", value=_value(free, "GiB")))
+
+
+def filled(parts: Sequence[Text], width: int, signs: Signs) -> list[Text]:
+    """Parts side by side, as many to a line as there is room for, none broken."""
+    lines: list[Text] = []
+    for part in parts:
+        if lines and lines[-1].cell_len + len(signs.between) + part.cell_len <= width:
+            lines[-1].append(signs.between).append_text(part)
+        else:
+            lines.append(cut(part.copy(), width, signs))
+    return lines

@@ -1,0 +1,154 @@
+"""What verdict.json holds, as types, and the JSON Schema that is made of them: `python -m acceptance.reports.verdict_file` prints it.
+
+What is not known is absent: no key holds null, and no list stands for something that nobody looked at.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from acceptance.judge.plan import Session
+from acceptance.judge.record import Outcome
+from acceptance.judge.verdict import Word
+
+SCHEMA: Literal[2] = 2  # goes up with every change of the shape: docs/verdict.md
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+ID = f"urn:rigproof:verdict:{SCHEMA}"
+
+Text = Annotated[str, Meta(min_length=1)]
+
+
+class Cause(Struct, frozen=True, forbid_unknown_fields=True):
+    """A likely cause."""
+
+    what: Annotated[Text, Meta(description="what may be wrong")]
+    tell: Annotated[Text, Meta(description="how to tell it from the others")] | UnsetType = UNSET
+
+
+class Row(Struct, frozen=True, forbid_unknown_fields=True):
+    """One thing that the reader must know: a violation, what could not be judged, a warning, or what a waiver accepted."""
+
+    check: Annotated[str, Meta(description="the check's id; `run` for what concerns the whole run")]
+    text: Annotated[str, Meta(description="one line: what was measured on which component, the limit, its basis")]
+    measurement: Annotated[str, Meta(description="the measurement it is about")] | UnsetType = UNSET
+    component: Annotated[str, Meta(description="the component it is about")] | UnsetType = UNSET
+    note: Annotated[str, Meta(description="what was looked at, in lines")] | UnsetType = UNSET
+    quote: Annotated[str, Meta(description="the kernel's own line")] | UnsetType = UNSET
+    event: Annotated[Text, Meta(description="kind and code of the event it is about, such as xid.79")] | UnsetType = (
+        UNSET
+    )
+    action: Annotated[Text, Meta(description="what an event asks for by itself")] | UnsetType = UNSET
+    symptom: Annotated[Text, Meta(description="what this looks like to whoever uses the machine")] | UnsetType = UNSET
+    causes: (
+        Annotated[tuple[Cause, ...], Meta(min_length=1, description="likely causes, the most likely first")] | UnsetType
+    ) = UNSET
+    next: Annotated[Text, Meta(description="the next command to type, or what to do")] | UnsetType = UNSET
+    shows: Annotated[Text, Meta(description="what of that command's output to look at")] | UnsetType = UNSET
+    vendor: Annotated[Text, Meta(description="what to send the vendor")] | UnsetType = UNSET
+
+
+class Bounds(Struct, frozen=True, forbid_unknown_fields=True):
+    """A limit, in the unit of its measurement. A bound itself is an allowed value; `low` or `high` is always there."""
+
+    unit: str
+    basis: Annotated[Text, Meta(description="where the limit comes from, in one sentence")]
+    low: Annotated[float, Meta(description="a value below it is a failure")] | UnsetType = UNSET
+    high: Annotated[float, Meta(description="a value above it is a failure")] | UnsetType = UNSET
+    warn_low: Annotated[float, Meta(description="a value below it is a warning")] | UnsetType = UNSET
+    warn_high: Annotated[float, Meta(description="a value above it is a warning")] | UnsetType = UNSET
+
+
+class Figure(Struct, frozen=True, forbid_unknown_fields=True):
+    """One measurement of one component that was due, with what it was held against."""
+
+    measurement: str
+    component: str
+    unit: str
+    origin: Annotated[str, Meta(description="the file or rule that the limit, or the lack of one, is from")]
+    waived: Annotated[bool, Meta(description="whether a waiver was needed")]
+    serial: Annotated[str, Meta(description="the component's own serial number or UUID")] | UnsetType = UNSET
+    value: Annotated[float, Meta(description="the worst of what was measured; absent when nothing was")] | UnsetType = (
+        UNSET
+    )
+    limit: Bounds | UnsetType = UNSET
+    unlimited: Annotated[str, Meta(description="why there is no limit, where there is none")] | UnsetType = UNSET
+
+
+class Check(Struct, frozen=True, forbid_unknown_fields=True):
+    """A planned check with all that was due from it."""
+
+    id: Annotated[str, Meta(description="<subject>.<function>[parameter], the same on every machine")]
+    title: str
+    session: Annotated[Session, Meta(description="when it runs: on the host before the load, in the load, after it")]
+    outcome: Outcome
+    seconds: Annotated[float, Meta(ge=0)]
+    measurements: tuple[Figure, ...]
+
+
+class File(Struct, frozen=True, forbid_unknown_fields=True):
+    """The verdict of a run of rigproof and every reason for it. The lists are always there; an empty one says that there is none."""
+
+    schema: Annotated[Literal[2], Meta(description="the number of this shape; another is another shape")]
+    verdict: Annotated[Word, Meta(description="PASS, FAIL, or UNJUDGED: nothing failed and something is not known")]
+    exit_code: Annotated[Literal[0, 1, 3], Meta(description="0 PASS, 1 FAIL, 3 UNJUDGED")]
+    run_id: str
+    violations: Annotated[tuple[Row, ...], Meta(description="what makes the verdict FAIL")]
+    unjudged: Annotated[tuple[Row, ...], Meta(description="what could not be measured: errors, and skips not waived")]
+    warnings: Annotated[tuple[Row, ...], Meta(description="within the limit, outside what is usual")]
+    waivers: Annotated[tuple[Row, ...], Meta(description="what a waiver of the machine file accepted")]
+    stale_waivers: Annotated[tuple[str, ...], Meta(description="waivers that this run did not need")]
+    notes: Annotated[tuple[str, ...], Meta(description="worth knowing; decides nothing")]
+    checks: Annotated[tuple[Check, ...], Meta(description="every planned check; empty where no plan was written")]
+    provenance: Annotated[dict[str, str], Meta(description="where the run came from: versions, host, image, commands")]
+    scope: (
+        Annotated[Literal["full", "partial"], Meta(description="a partial run is no acceptance of the machine")]
+        | UnsetType
+    ) = UNSET
+    profile: str | UnsetType = UNSET
+    inventory_declared: (
+        Annotated[bool, Meta(description="whether somebody said what should be in the machine")] | UnsetType
+    ) = UNSET
+
+
+def _verdict(word: Word, code: int, violations: dict[str, int], unjudged: dict[str, int]) -> dict[str, Any]:
+    """A rule that types cannot state: which exit code and which reasons go with a verdict."""
+    then = {"exit_code": {"const": code}, "violations": violations, "unjudged": unjudged}
+    return {"if": {"properties": {"verdict": {"const": word}}}, "then": {"properties": then}}
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of verdict.json, draft 2020-12."""
+    (_,), components = msgspec.json.schema_components([File], ref_template="#/$defs/{name}")
+    top = components.pop("File")
+    none, some = {"maxItems": 0}, {"minItems": 1}
+    planned = ["scope", "profile", "inventory_declared"]
+    rules = [
+        _verdict("PASS", 0, none, none),
+        _verdict("FAIL", 1, some, {}),
+        _verdict("UNJUDGED", 3, none, some),
+        # Only a run whose journal holds no plan may say nothing of it, and such a run is no PASS.
+        {"if": {"properties": {"checks": some}}, "then": {"required": planned}},
+        {"if": {"properties": {"verdict": {"const": "PASS"}}}, "then": {"properties": {"checks": some}}},
+    ]
+    components["Bounds"]["anyOf"] = [{"required": ["low"]}, {"required": ["high"]}]
+    return {
+        "$schema": DIALECT,
+        "$id": ID,
+        **top,
+        "title": "verdict.json of rigproof",
+        "allOf": rules,
+        "$defs": components,
+    }
+
+
+def text() -> str:
+    """The schema as the file `docs/verdict.schema.json` holds it."""
+    return msgspec.json.format(msgspec.json.encode(schema()), indent=2).decode("utf-8") + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(text())

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import re
+
+from test_dashboard import Run
+
+from acceptance.judge.language import ENGLISH
+from acceptance.reports.calm import EVERY_S, Calm
+from acceptance.reports.signs import PLAIN
+
+
+class Log:
+    """The lines of a run that nobody watches, by its clock."""
+
+    def __init__(self, gpus: int) -> None:
+        self.run = Run(gpus)
+        self.calm = Calm(self.run.remaining, self.run.gauges, ENGLISH, PLAIN, lambda: self.run.now_s)
+
+    def after(self, seconds: float) -> str | None:
+        self.run.now_s += seconds
+        return self.calm.line()
+
+
+def test_a_line_a_minute_with_the_figures_of_a_few_gpus() -> None:
+    log = Log(2)
+    assert log.after(EVERY_S - 1) is None
+    assert log.after(1) == (
+        "...    together.burn                  250 s  about 51 s left; "
+        "gpu0 448 W, 64 C, 2520 MHz, power limit, 640 TFLOP/s bf16, turn 3 of 60; "
+        "gpu1 448 W, 86 C, 1800 MHz, too hot, 641 TFLOP/s bf16, turn 3 of 60, errors: 1"
+    )
+    assert log.after(EVERY_S - 1) is None
+    assert log.after(1) is not None
+
+
+def test_many_gpus_are_summed_up() -> None:
+    line = Log(8).after(EVERY_S) or ""
+    assert line.endswith(
+        "8 GPUs; errors: 1 (gpu1); hottest gpu1 86 C; slowest gpu1 1410 MHz; too hot: gpu1, gpu3; 5548 W in all"
+    )
+
+
+def test_without_gpus_the_machine_is_told() -> None:
+    assert (Log(0).after(EVERY_S) or "").endswith("CPU 71 C; CPU clock 4950 MHz; system load 32.1; RAM free 18 GiB")
+
+
+def test_nothing_is_said_after_something_was_and_between_checks() -> None:
+    log = Log(2)
+    log.after(EVERY_S - 1)
+    log.calm.quiet()
+    assert log.after(EVERY_S - 1) is None
+    log.run.remaining.ended("together.burn", "pass")
+    assert log.after(EVERY_S) is None
+
+
+def test_after_an_hour_a_line_in_ten_minutes() -> None:
+    log = Log(2)
+    lines = [log.after(10.0) for _ in range(6 * 60 * 3)]
+    told = [float(found[1]) for line in lines if line and (found := re.search(r"(\d+) s  about", line))]
+    assert told[:3] == [250.0, 310.0, 370.0]
+    assert len([seconds for seconds in told if seconds < 3600]) in (56, 57)
+    assert {round(b - a) for a, b in zip(told[-5:], told[-4:], strict=False)} == {600}

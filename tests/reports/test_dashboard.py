@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import played
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from acceptance.judge.language import ENGLISH
+from acceptance.judge.record import CheckEnded, CheckStarted
+from acceptance.reports.dashboard import Dashboard
+from acceptance.reports.gauges import Gauges
+from acceptance.reports.progress import Remaining
+from acceptance.reports.signs import DRAWN, PLAIN, Signs
+
+
+class Run:
+    """A run in the middle of its burn, and its dashboard."""
+
+    def __init__(self, gpus: int, signs: Signs = DRAWN) -> None:
+        self.now_s = 0.0
+        self.remaining = Remaining(played.plan(gpus), lambda: self.now_s)
+        self.gauges = Gauges([f"gpu{n}" for n in range(gpus)], {played.address(n): f"gpu{n}" for n in range(gpus)})
+        for body in played.live(gpus):
+            self.gauges.entry(played.entry(body))
+            if isinstance(body, CheckStarted):
+                self.remaining.started(body.check)
+            elif isinstance(body, CheckEnded):
+                self.remaining.ended(body.check, body.outcome)
+        self.now_s = 190.0
+        self.board = Dashboard(self.remaining, self.gauges, ENGLISH, signs)
+
+    def drawn(self, width: int, height: int) -> list[str]:
+        console = Console(width=width, height=height, color_system=None)
+        with console.capture() as capture:
+            console.print(self.board)
+        return [line.rstrip() for line in capture.get().splitlines()]
+
+
+def test_what_is_running_every_gpu_the_machine_and_what_came_out() -> None:
+    lines = Run(2).drawn(80, 24)
+    assert lines[0] == ""
+    assert "under load: together.burn  " in lines[1]
+    assert lines[1].endswith(" 3 min \u00b7 about 111 s left")
+    assert lines[2] == "  title of together.burn"
+    assert [line.split()[0] for line in lines[3:6]] == ["GPU", "gpu0", "gpu1"]
+    assert lines[6] == "CPU 71 \u00b0C \u00b7 CPU clock 4950 MHz \u00b7 system load 32.1 \u00b7 RAM free 18 GiB"
+    assert lines[7:] == ["2 of 4 checks done \u00b7 1 passed \u00b7 1 failed"]
+
+
+def test_without_gpus_the_machine_is_shown() -> None:
+    lines = Run(0).drawn(80, 24)
+    assert not [line for line in lines if line.startswith("GPU")]
+    assert any(line.startswith("CPU 71") for line in lines)
+
+
+@pytest.mark.parametrize(("gpus", "height"), [(2, 6), (8, 12), (16, 20), (16, 24)])
+def test_gpus_are_a_line_each_where_they_fit(gpus: int, height: int) -> None:
+    lines = Run(gpus).drawn(80, height)
+    assert [line.split()[0] for line in lines if line.startswith("gpu")] == [f"gpu{n}" for n in range(gpus)]
+    assert len(lines) <= height - 2
+
+
+@pytest.mark.parametrize(("gpus", "height"), [(2, 5), (8, 10), (16, 19)])
+def test_where_they_do_not_fit_they_are_summed_up(gpus: int, height: int) -> None:
+    text = "\n".join(Run(gpus).drawn(80, height))
+    assert f"{gpus} GPUs \u00b7 errors: 1 (gpu1) \u00b7 hottest gpu1 86 \u00b0C" in text
+
+
+@pytest.mark.parametrize("signs", [DRAWN, PLAIN], ids=["drawn", "plain"])
+@pytest.mark.parametrize("gpus", [0, 1, 8, 64])
+def test_it_fits_whatever_the_window(gpus: int, signs: Signs) -> None:
+    run = Run(gpus, signs)
+    for width in (1, 2, 3, 5, 10, 20, 39, 40, 71, 72, 80, 200):
+        for height in (1, 2, 3, 5, 10, 24, 60):
+            run.board.lines(width, height)  # raises where something is wrong; what is drawn says nothing then
+            lines = run.drawn(width, height)
+            assert lines
+            assert len(lines) <= max(1, height - 2) or width < 10
+            assert max(map(cell_len, lines)) <= width
+
+
+def test_plain_signs_are_ascii_but_for_nothing() -> None:
+    console = Console(width=80, height=24, color_system=None)
+    board = Run(8, PLAIN).board
+    with console.capture() as capture:
+        console.print(board)
+    assert capture.get().replace("\u2501", "-").replace("\u2578", "-").replace("\u257a", "-").isascii()
+
+
+def test_between_two_checks() -> None:
+    run = Run(1)
+    run.remaining.ended("together.burn", "error")
+    lines = run.drawn(80, 24)
+    assert "between two checks" in lines[1]
+    assert lines[-1] == "3 of 4 checks done \u00b7 1 passed \u00b7 1 failed \u00b7 1 with errors"
+
+
+def test_a_fault_of_the_picture_is_no_fault_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(1)
+    monkeypatch.setattr(run.gauges, "gauges", lambda: 1 / 0)
+    assert run.drawn(80, 24) == []

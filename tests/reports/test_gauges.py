@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import msgspec
+import played
+import pytest
+
+from acceptance.judge.record import Body, CheckStarted, Entry, Event, Measured, Note, Sample
+from acceptance.reports.gauges import STALE_S, Gauge, Gauges
+
+
+def gauges(*bodies: Body, gpus: int = 2) -> Gauges:
+    found = Gauges([f"gpu{n}" for n in range(gpus)], {played.address(n): f"gpu{n}" for n in range(gpus)})
+    for body in bodies:
+        found.entry(played.entry(body))
+    return found
+
+
+def first(*bodies: Body) -> Gauge:
+    return gauges(*bodies).gauges()[0]
+
+
+def at(body: Body, seconds: float) -> Entry:
+    return msgspec.structs.replace(played.entry(body), boot_s=seconds)
+
+
+def test_what_was_not_read_is_absent() -> None:
+    assert first() == Gauge("gpu0", None, None, None, (), False, 0, None, None, False)
+    assert gauges().machine == {}
+
+
+def test_a_sample_is_what_a_gpu_shows_now() -> None:
+    cool, hot = gauges(played.sample(0, board=True), played.sample(1, board=True), played.MACHINE).gauges()
+    assert (cool.power_w, cool.temperature_c, cool.clock_mhz, cool.held) == (
+        690.0,
+        64.0,
+        1830.0,
+        ("reason_sw_power_cap",),
+    )
+    assert (hot.temperature_c, hot.held, hot.idle) == (86.0, ("reason_sw_thermal",), False)
+    assert first(Sample({"reason_gpu_idle": 1.0}, component="gpu0")).idle
+    assert gauges(played.MACHINE).machine["load_1m"] == 32.12
+    assert first(Sample({"power_w": 1.0}, component="gpu9")).power_w is None
+
+
+def test_a_gpu_that_is_silent_shows_nothing_any_more() -> None:
+    found = gauges()
+    found.entry(at(played.sample(0, board=True), 100.0))
+    found.entry(at(played.MACHINE, 100.0 + STALE_S))
+    assert found.gauges()[0].power_w == 690.0
+    found.entry(at(played.MACHINE, 101.0 + STALE_S))
+    assert found.gauges()[0].power_w is None
+
+
+def test_a_lost_gpu_shows_that_it_is_lost() -> None:
+    lost = Event("gpu-lost", "fatal", "NVML says", "It is lost.", "Look.", "nvml", played.address(0), source="nvml")
+    found = first(played.sample(0, board=True), lost)
+    assert (found.lost, found.power_w, found.errors) == (True, None, 1)
+
+
+def test_what_two_tell_of_is_one_error() -> None:
+    nvml = msgspec.structs.replace(played.XID, source="nvml", boot_s=100.0)
+    kernel = msgspec.structs.replace(played.XID, boot_s=101.0)
+    assert gauges(nvml, kernel).gauges()[1].errors == 1
+    assert gauges(nvml, kernel, msgspec.structs.replace(played.XID, code=13)).gauges()[1].errors == 2
+
+
+@pytest.mark.parametrize(("severity", "errors"), [("fatal", 1), ("error", 1), ("warning", 0), ("info", 0)])
+def test_errors_are_what_is_harmful(severity: str, errors: int) -> None:
+    event = msgspec.structs.replace(played.XID, severity=severity)
+    found = gauges(event, msgspec.structs.replace(event, component=None))
+    assert (found.gauges()[1].errors, found.elsewhere) == (errors, errors)
+
+
+def test_a_storm_is_counted_and_not_kept() -> None:
+    storm = [msgspec.structs.replace(played.XID, text=f"{n}") for n in range(1_000)]
+    assert gauges(*storm).gauges()[1].errors == 1_000
+
+
+def test_the_latest_figure_is_that_of_the_running_check() -> None:
+    bodies: list[Body] = [
+        Measured("a", "copy_h2d", "gpu0", "GB/s", 12.0),
+        Measured("a", "copy_d2h", "gpu0", "GB/s", 13.5),
+        Measured("a", "errors", "gpu0", "count", 1.0),
+        Measured("a", "copy_h2d_ratio", "gpu0", "ratio", 1.0),
+        Measured("a", "copy_own", "gpu0", "GB/s", None),
+        Measured("a", "triad", "memory", "GB/s", 1.0),
+    ]
+    assert first(*bodies).figure == "13.5 GB/s copy_d2h"
+    assert first(*bodies, CheckStarted("b")).figure is None
+
+
+def test_a_burn_tells_how_far_it_is_and_its_rate() -> None:
+    note = Note("gpu0: lap 3 of 60: 14 s of burn done; f64 at 61.2 TFLOP/s 4 right 0 wrong, bf16 at 1.1e+03 TFLOP/s; "
+                "gpu1: lap 2 of 60: f64 4 right 0 wrong; gpu7: lap 1 of 60: x", progress=True)  # fmt: skip
+    one, two = gauges(note).gauges()
+    assert (one.lap, one.figure) == ((3, 60), "1.1e+03 TFLOP/s bf16")
+    assert (two.lap, two.figure) == ((2, 60), None)
+    assert first(msgspec.structs.replace(note, progress=False)).lap is None
+    assert first(note, CheckStarted("b")).lap is None
+
+
+def test_addresses_are_named() -> None:
+    found = gauges()
+    assert [found.name(one) for one in (played.address(1), "gpu0", "disk:sda", None)] == [
+        "gpu1",
+        "gpu0",
+        "disk:sda",
+        None,
+    ]

@@ -1,0 +1,103 @@
+"""What somebody at a terminal sees, drawn by an emulator: windows large and small, colours, locales, a window that changes, Ctrl-C."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from screens import Seat
+
+PLAIN = {"TERM": "xterm-256color", "LANG": "C.UTF-8"}
+CLOSING = "FAIL: 2 passed, 2 failed"
+
+
+def seat(gpus: int, columns: int, lines: int, environ: dict[str, str] | None = None, hold_s: float = 2.0) -> Seat:
+    return Seat(f"import played; played.play({gpus}, {hold_s})", columns, lines, {**PLAIN, **(environ or {})})
+
+
+def joined(lines: list[str]) -> str:
+    return "\n".join(lines)
+
+
+def in_the_burn(lines: list[str]) -> bool:
+    """The view is there, with all that was told so far."""
+    text = joined(lines)
+    return "together.burn" in text and ("gpu1   " in text or "errors: 1 (gpu1)" in text) and "1 failed" in text
+
+
+def assert_left_clean(found: Seat) -> None:
+    """The end: the cursor is back, nothing of the view is left, the verdict is the last line and stands by itself."""
+    lines, code = found.ended()
+    assert code == 0, joined(lines)
+    assert not found.screen.cursor.hidden
+    told = [line for line in lines if line]
+    assert told[-1] == CLOSING
+    assert found.screen.cursor.x == 0
+    assert not [line for line in lines if "checks done" in line or re.search(r"about \d+ \w+ left", line)]
+
+
+@pytest.mark.parametrize(
+    ("gpus", "columns", "lines"), [(2, 80, 24), (2, 120, 40), (8, 80, 24), (8, 120, 40), (2, 40, 10), (8, 40, 10)]
+)
+def test_the_view_fits_its_window_and_leaves_it_clean(gpus: int, columns: int, lines: int) -> None:
+    found = seat(gpus, columns, lines)
+    text = joined(found.until(in_the_burn, "the view"))
+    assert "about 5 min left" in text
+    assert ("hottest gpu1 86 \u00b0C" in text) is (lines == 10 and gpus == 8)
+    assert ("645 TFLOP/s bf16" in text) is (gpus == 8 and lines > 10)
+    assert "too hot" in text
+    assert text.count("checks done") == 1, "drawn once, over itself"
+    assert b"\x1b[?25l" in found.sent
+    assert_left_clean(found)
+
+
+@pytest.mark.parametrize(
+    "environ", [{"LC_ALL": "C"}, {"PYTHONIOENCODING": "latin-1"}, {"PYTHONIOENCODING": "ascii"}], ids=str
+)
+def test_a_locale_without_our_signs_gets_plain_ones(environ: dict[str, str]) -> None:
+    found = seat(8, 80, 24, environ)
+    assert "86 C " in joined(found.until(in_the_burn, "the view"))
+    assert_left_clean(found)
+    assert found.sent.isascii()
+    assert b"\\x" not in found.sent
+    assert b"\\u" not in found.sent
+
+
+def test_no_color_is_obeyed() -> None:
+    found = seat(2, 80, 24, {"NO_COLOR": "1"})
+    found.until(in_the_burn, "the view")
+    assert_left_clean(found)
+    assert not re.search(rb"\x1b\[[0-9;]*(3[0-7]|38|9[0-7])[;m]", found.sent)
+    coloured = seat(2, 80, 24)
+    assert_left_clean(coloured)
+    assert re.search(rb"\x1b\[[0-9;]*3[0-7]m", coloured.sent)
+
+
+def test_a_dumb_terminal_gets_calm_lines() -> None:
+    found = seat(8, 80, 24, {"TERM": "dumb"}, hold_s=0.0)
+    assert_left_clean(found)
+    assert b"\x1b" not in found.sent
+    assert b"pass   gpu.present" in found.sent
+
+
+def test_a_window_that_is_drawn_smaller_and_larger_is_lived_with() -> None:
+    found = seat(8, 100, 30, hold_s=6.0)
+    found.until(in_the_burn, "the view")
+    found.resize(40, 10)
+    found.until(lambda lines: "hottest gpu1" in joined(lines), "the view of the small window")
+    found.resize(90, 30)
+    found.until(lambda lines: "held back by" in joined(lines), "the view of the large window")
+    lines, code = found.ended()
+    assert code == 0
+    assert not found.screen.cursor.hidden
+    assert [line for line in lines if line][-1] == CLOSING
+
+
+def test_ctrl_c_leaves_the_terminal_clean() -> None:
+    found = seat(2, 80, 24, hold_s=600.0)
+    found.until(in_the_burn, "the view")
+    found.type(b"\x03")
+    lines, _ = found.ended()
+    assert not found.screen.cursor.hidden
+    assert [line for line in lines if line][-1] == "stopped"
+    assert "checks done" not in joined(lines)

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import played
+import pytest
+from rich.console import Console
+from rich.text import Text
+
+from acceptance.judge.language import ENGLISH, Language
+from acceptance.reports import panel
+from acceptance.reports.gauges import Gauges
+from acceptance.reports.signs import DRAWN, PLAIN, Signs
+
+
+def gauges(gpus: int) -> Gauges:
+    found = Gauges([f"gpu{n}" for n in range(gpus)], {played.address(n): f"gpu{n}" for n in range(gpus)})
+    for body in played.live(gpus):
+        found.entry(played.entry(body))
+    return found
+
+
+def drawn(gpus: int, width: int, signs: Signs = DRAWN, language: Language = ENGLISH) -> list[str]:
+    console = Console(width=width, color_system=None)
+    with console.capture() as capture:
+        console.print(panel.table(gauges(gpus).gauges(), width, language, signs))
+    return [line.rstrip() for line in capture.get().splitlines()]
+
+
+def test_a_gpu_is_a_line() -> None:
+    assert drawn(2, 110) == [
+        "GPU     power   temp     clock  errors  held back by    latest figure         burn",
+        "gpu0    448 W  64 \u00b0C  2520 MHz       0  power limit     640 TFLOP/s bf16      turn 3 of 60",
+        "gpu1    448 W  86 \u00b0C  1800 MHz       1  too hot         641 TFLOP/s bf16      turn 3 of 60",
+    ]
+
+
+def test_the_least_needed_columns_go_first() -> None:
+    heads = [drawn(8, width)[0].split("  ") for width in (100, 80, 62, 50, 42, 24, 12, 5)]
+    assert [[head.strip() for head in line if head.strip()] for line in heads] == [
+        ["GPU", "power", "temp", "clock", "errors", "held back by", "latest figure", "burn"],
+        ["GPU", "power", "temp", "clock", "errors", "held back by", "latest figure"],
+        ["GPU", "power", "temp", "clock", "errors", "held back by"],
+        ["GPU", "power", "temp", "errors", "held back by"],
+        ["GPU", "temp", "errors", "held back by"],
+        ["GPU", "temp", "errors"],
+        ["GPU"],
+        ["GPU"],
+    ]
+
+
+@pytest.mark.parametrize("width", range(1, 130))
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    for signs in (DRAWN, PLAIN):
+        assert max(map(len, drawn(8, width, signs))) <= width
+        assert len(drawn(8, width, signs)) == 9
+
+
+def test_plain_signs_are_ascii() -> None:
+    for width in (20, 80, 110):
+        assert "\n".join(drawn(8, width, PLAIN)).isascii()
+    text = panel.filled(list(panel.summed(gauges(8).gauges(), ENGLISH, PLAIN)), 30, PLAIN)
+    assert all(line.plain.isascii() for line in text)
+
+
+def test_many_gpus_in_a_few_words() -> None:
+    told = [part.plain for part in panel.summed(gauges(8).gauges(), ENGLISH, DRAWN)]
+    assert told == [
+        "8 GPUs",
+        "errors: 1 (gpu1)",
+        "hottest gpu1 86 \u00b0C",
+        "slowest gpu1 1410 MHz",
+        "too hot: gpu1, gpu3",
+        "5548 W in all",
+    ]
+    told = [part.plain for part in panel.summed(Gauges(["gpu0", "gpu1"], {}).gauges(), ENGLISH, DRAWN)]
+    assert told == ["2 GPUs", "no errors"], "what was not read is not told"
+
+
+def test_a_lost_gpu_is_said_first() -> None:
+    found = gauges(3)
+    lost = played.Event(
+        "gpu-lost", "fatal", "NVML says", "It is lost.", "Look.", "nvml", played.address(2), source="nvml"
+    )
+    found.entry(played.entry(lost))
+    assert [part.plain for part in panel.summed(found.gauges(), ENGLISH, DRAWN)][1:3] == [
+        "LOST: gpu2",
+        "errors: 2 (gpu1, gpu2)",
+    ]
+    assert panel.held(found.gauges()[2], ENGLISH).plain == "LOST"
+
+
+def test_the_machine_itself() -> None:
+    told = " ".join(part.plain for part in panel.machine(played.MACHINE.values, ENGLISH, PLAIN))
+    assert told == "CPU 71 C CPU clock 4950 MHz system load 32.1 RAM free 18 GiB"
+    assert list(panel.machine({}, ENGLISH, PLAIN)) == []
+
+
+def test_parts_fill_lines_and_none_is_broken() -> None:
+    parts = [Text(part) for part in ("one", "two", "three", "a part that is too long")]
+    assert [line.plain for line in panel.filled(parts, 12, PLAIN)] == ["one, two", "three", "a part th..."]
+
+
+@pytest.mark.parametrize(
+    ("room", "text"), [(8, "a longer"), (7, "a l\u2026"[:3] + "ong\u2026"), (1, "\u2026"), (0, "")]
+)
+def test_what_is_cut_is_shown_to_be(room: int, text: str) -> None:
+    assert panel.cut(Text("a longer"), room, DRAWN).plain == text
+
+
+def test_another_language() -> None:
+    words = {"held back by": "\u9650\u5236\u539f\u56e0", "too hot": "\u8fc7\u70ed", "temp": "\u6e29\u5ea6"}
+    lines = drawn(2, 80, DRAWN, Language("zh-CN", words))
+    assert "\u9650\u5236\u539f\u56e0" in lines[0]
+    assert "\u8fc7\u70ed" in lines[2]

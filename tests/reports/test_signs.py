@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import pytest
+
+from acceptance.reports.signs import DRAWN, PLAIN, Signs, plain_locale, signs
+
+
+@pytest.mark.parametrize(
+    ("encoding", "drawn"),
+    [("utf-8", DRAWN), ("UTF-8", DRAWN), ("utf-16", DRAWN), ("ascii", PLAIN), ("latin-1", PLAIN), ("gb18030", PLAIN), ("", PLAIN)],
+)  # fmt: skip
+def test_what_a_stream_can_carry_is_drawn(encoding: str, drawn: Signs) -> None:
+    assert signs(encoding) is drawn
+
+
+@pytest.mark.parametrize(
+    ("environ", "plain"),
+    [
+        ({"LC_ALL": "C"}, True),
+        ({"LC_ALL": "POSIX", "LANG": "en_GB.UTF-8"}, True),
+        ({"LC_ALL": "C.UTF-8"}, False),
+        ({"LC_ALL": "", "LANG": "C"}, True),
+        ({"LC_CTYPE": "C.UTF-8", "LANG": "C"}, False),
+        ({"LANG": "de_DE.UTF-8"}, False),
+        ({}, False),
+    ],
+)
+def test_a_locale_that_asks_for_ascii(environ: dict[str, str], plain: bool) -> None:
+    assert plain_locale(environ) is plain
+
+
+def test_the_plain_ones_are_ascii() -> None:
+    assert "".join((PLAIN.degree, PLAIN.more, PLAIN.between, PLAIN.spinner)).isascii()
