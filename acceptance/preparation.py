@@ -11,7 +11,7 @@ import msgspec
 
 from acceptance import command, components, fixtures, gpu_limits, profile, selection, session
 from acceptance.deadline import Deadline
-from acceptance.judge import advice, expectation, limits, machine, plan
+from acceptance.judge import expectation, limits, machine, plan
 from acceptance.judge.limits import LimitBook, Override
 from acceptance.judge.machine import Machine
 from acceptance.judge.plan import Plan
@@ -96,14 +96,6 @@ def _collect_in(folder: Path, root: Path) -> session.Answer:
         raise PreparationError(f"rigproof's own checks are not marked as they should be: {error}") from error
 
 
-def advised() -> dict[str, str]:
-    """The likely causes and the next command of every measurement. Raises PreparationError."""
-    try:
-        return advice.read(fixtures.locate("causes") / "en.toml")
-    except advice.AdviceFileError as error:
-        raise PreparationError(str(error)) from error
-
-
 def overrides(declared: Machine, file: str, inventory: Inventory) -> Iterator[Override]:
     """Every limit that the machine file brings, strongest first."""
     yield from expectation.own_limits(declared, file)
@@ -167,7 +159,6 @@ def prepare(options: Options) -> Prepared:
             components=classes,
             not_offered=(*components.not_offered(classes), untested),
             book=book(declared, file, inventory, names),
-            advice=advised(),
             waivers=declared.waiver if declared else (),
             declared_in=file,
             only=options.only,

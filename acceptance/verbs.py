@@ -33,6 +33,7 @@ from acceptance.observe import draft, kernel_log, sysfs
 from acceptance.observe import inventory as observed
 from acceptance.preparation import Options
 from acceptance.reports import plain_json, terminal
+from acceptance.reports.places import places
 from acceptance.reports.text import one_line
 from acceptance.tools import (
     bandwidth_test,
@@ -136,8 +137,9 @@ def accept(given: argparse.Namespace) -> int:
 
 
 def _close(screen: terminal.Terminal, found: Verdict, run_dir: Path) -> int:
+    where = places(journal.read(run_dir))
     names = (outputs.PAGE, outputs.JUNIT, outputs.VERDICT)
-    screen.verdict(found, [str(run_dir / name) for name in names if (run_dir / name).is_file()])
+    screen.verdict(found, [str(run_dir / name) for name in names if (run_dir / name).is_file()], where)
     return found.exit_code()
 
 

@@ -299,25 +299,6 @@ def test_the_machine_files_own_limit_goes_first(prepare: Callable[..., Prepared]
     assert (default.limit, default.origin) == (None, "class default")
 
 
-# --- what to do about a failure ---
-
-
-def test_the_advice_is_in_the_plan(prepare: Callable[..., Prepared]) -> None:
-    dues = [one for check in prepare("[cpu]\ncores = 9\n").plan.checks for one in check.due]
-    assert {one.advice is not None for one in dues if one.limit} == {True}
-    assert {one.advice for one in dues if not one.limit} == {None}
-    (cores,) = [one.advice for one in dues if one.measurement == "cpu_cores"]
-    assert cores is not None
-    assert cores.startswith("likely: the BIOS switches cores off")
-    assert cores.endswith(". Next: lscpu")
-
-
-def test_a_wrong_file_of_causes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(fixtures, "locate", lambda name: tmp_path / name)
-    with pytest.raises(PreparationError, match=r"^en.toml: cannot be read \(No such file or directory\): install"):
-        preparation.advised()
-
-
 # --- collection that fails ---
 
 

@@ -63,7 +63,12 @@ def findings_of(events: Sequence[Event], check: str, judged: Sequence[Finding] =
         text = f"{event.kind}{f' {event.code}' if event.code is not None else ''}{where}: {event.meaning}"
         if event.severity in HARMFUL:
             kind: Literal["fail", "error"] = "fail" if event.hardware else "error"
-            found.append(Finding(kind, check, text, component=event.component, action=event.action, quote=event.text))
+            found.append(_finding(kind, check, text, event))
         elif event.severity == "warning":
-            found.append(Finding("warn", check, text, component=event.component, action=event.action, quote=event.text))
+            found.append(_finding("warn", check, text, event))
     return found
+
+
+def _finding(kind: Literal["fail", "error", "warn"], check: str, text: str, event: Event) -> Finding:
+    key = event.kind if event.code is None else f"{event.kind}.{event.code}"
+    return Finding(kind, check, text, component=event.component, action=event.action, quote=event.text, event=key)

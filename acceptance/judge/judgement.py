@@ -23,8 +23,8 @@ Kind = Literal["fail", "error", "skip", "warn", "waived"]
 class Finding(msgspec.Struct, frozen=True):
     """One thing that the reader must know, as one line; `kind` says what it does to the outcome (warn and waived do nothing).
 
-    `note` is what was looked at, where that is too long for the line. `action` is what to do next, with the likely causes where they
-    are known (`advice.parts` takes it apart). `quote` is the kernel's own line.
+    `note` is what was looked at, where that is too long for the line. Of an event, `event` is its kind and code (`xid.79`, `oom`), by
+    which its causes are found, `action` what it asks for, and `quote` the kernel's own line.
     """
 
     kind: Kind
@@ -35,6 +35,7 @@ class Finding(msgspec.Struct, frozen=True):
     action: str | None = None
     quote: str | None = None
     note: str | None = None
+    event: str | None = None
     unmeasured: bool = False  # an error only because the value is missing: a better reason replaces it
 
 
@@ -56,8 +57,7 @@ class Judged(msgspec.Struct, frozen=True):
 def _finding(
     kind: Kind, check: str, due: Due, text: str, *, note: str | None = None, unmeasured: bool = False
 ) -> Finding:
-    action = due.advice if kind in ("fail", "warn") else None
-    return Finding(kind, check, text, due.measurement, due.component, action, note=note, unmeasured=unmeasured)
+    return Finding(kind, check, text, due.measurement, due.component, note=note, unmeasured=unmeasured)
 
 
 def judge_due(

@@ -27,7 +27,7 @@ Scope = Literal["full", "partial"]
 class Due(msgspec.Struct, frozen=True):
     """One measurement of one component that this run owes.
 
-    Without a limit, `unlimited` says why none can be. `advice` says what is likely wrong where the limit is not met, and what to do next.
+    Without a limit, `unlimited` says why none can be.
     """
 
     measurement: str
@@ -37,7 +37,6 @@ class Due(msgspec.Struct, frozen=True):
     origin: str
     unlimited: str | None = None
     waivable: bool = True
-    advice: str | None = None
 
 
 class PlannedCheck(msgspec.Struct, frozen=True):
@@ -81,9 +80,7 @@ class Plan(msgspec.Struct, frozen=True):
         return tuple(check for check in self.checks if check.session == session)
 
 
-def dues(
-    check: Collected, components: Mapping[str, Sequence[str]], book: LimitBook, advice: Mapping[str, str]
-) -> tuple[Due, ...]:
+def dues(check: Collected, components: Mapping[str, Sequence[str]], book: LimitBook) -> tuple[Due, ...]:
     """Everything one check owes on this machine.
 
     Raises PlanError for a component class that nothing resolves, and for a component for which there is neither a limit nor a reason.
@@ -99,8 +96,7 @@ def dues(
             if held is None:
                 raise PlanError(f"{measures.name} on {component} has no limit, and nothing says why none can be")
             limit, origin, why = held.limit, held.origin, held.unlimited
-            told = advice.get(measures.name) if limit is not None else None
-            found.append(Due(measures.name, component, measures.unit, limit, origin, why, measures.waivable, told))
+            found.append(Due(measures.name, component, measures.unit, limit, origin, why, measures.waivable))
     return tuple(found)
 
 
@@ -130,7 +126,6 @@ def build(
     components: Mapping[str, Sequence[str]],
     not_offered: Sequence[str],
     book: LimitBook,
-    advice: Mapping[str, str],
     waivers: Sequence[Waiver],
     declared_in: str | None,
     only: Sequence[str],
@@ -138,7 +133,7 @@ def build(
     gaps: Sequence[str] = (),
     narrowed: bool = False,
 ) -> Plan:
-    """The plan of one run: session by session, in each gates first and what heats last, else as in `collected`. `advice` is by measurement.
+    """The plan of one run: session by session, in each gates first and what heats last, else as in `collected`.
 
     `narrowed` says that `components` hold only some of the machine's GPUs.
 
@@ -156,7 +151,7 @@ def build(
             continue
         if check.load is not None and check.load not in loads_s:
             continue  # this profile does not run that load
-        due = dues(check, components, book, advice)
+        due = dues(check, components, book)
         if due:
             load_s = loads_s[check.load] if check.load else 0.0
             seconds = check.seconds + load_s + check.seconds_per_gib * memory_gib

@@ -14,7 +14,8 @@ from acceptance.judge.judgement import Finding, Judged
 from acceptance.judge.measurement import number
 from acceptance.judge.record import RunStarted, Table, ToolRan
 from acceptance.judge.verdict import Verdict
-from acceptance.reports import summary, tables
+from acceptance.reports import summary, tables, teaching
+from acceptance.reports.places import places
 from acceptance.reports.text import counted, duration, one_line
 
 GIB = 1 << 30
@@ -22,7 +23,7 @@ GIB = 1 << 30
 
 def parts(finding: Finding) -> list[str]:
     """A finding's text in its clauses and what was looked at, one a line, as a card shows it."""
-    return [*one_line(finding.text).replace("; basis:", "\nbasis:").split("\n"), *summary.notes(finding)]
+    return [*one_line(finding.text).replace("; basis:", "\nbasis:").split("\n"), *teaching.notes(finding)]
 
 
 def value_class(judged: Judged) -> str:
@@ -48,7 +49,7 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters.update(
         parts=parts,
-        advice=summary.advice,
+        advice=teaching.labelled,
         value_class=value_class,
         duration=duration,
         value_text=summary.value_text,
@@ -117,6 +118,7 @@ def render(verdict: Verdict, found: Journal, inventory: Mapping[str, Any], matri
         .get_template("report.html.j2")
         .render(
             verdict=verdict,
+            places=places(found),
             plan=plan,
             closing=summary.closing_line(verdict),
             host=verdict.provenance.get("host", "this machine"),

@@ -22,7 +22,8 @@ from acceptance.judge.judgement import Finding, Judged
 from acceptance.judge.measurement import number
 from acceptance.judge.record import RunStarted, ToolRan
 from acceptance.judge.verdict import CheckResult, Verdict
-from acceptance.reports import summary
+from acceptance.reports import summary, teaching
+from acceptance.reports.places import Places, places
 from acceptance.reports.text import one_line
 
 RUN = "the whole run"
@@ -54,7 +55,7 @@ def _names(ids: Sequence[str]) -> Iterator[str]:
 
 def render(verdict: Verdict, found: Journal) -> bytes:
     """The file's content."""
-    suite = TestSuite("rigproof")
+    suite, where = TestSuite("rigproof"), places(found)
     started = next((entry for entry in found.entries if isinstance(entry.body, RunStarted)), None)
     if started and (utc := _UTC.match(started.utc)):
         suite.timestamp = utc[0]
@@ -63,11 +64,11 @@ def render(verdict: Verdict, found: Journal) -> bytes:
     for name, value in _provenance(verdict):
         suite.add_property(_name(name), _line(value))
     for name, check in zip(_names([check.id for check in verdict.checks]), verdict.checks, strict=True):
-        suite.add_testcase(_case(name, check, found))
+        suite.add_testcase(_case(name, check, found, where))
     troubles = [finding for finding in verdict.findings if finding.kind in ("fail", "error")]
     if troubles:
         case = TestCase(RUN, classname="rigproof.run", time=0.0)
-        told = _told(troubles)
+        told = _told(troubles, where)
         kind = Failure if any(finding.kind == "fail" for finding in troubles) else Error
         case.result = [_result(kind, told, "run")]
         suite.add_testcase(case)
@@ -94,7 +95,7 @@ def _provenance(verdict: Verdict) -> Iterator[tuple[str, str]]:
         yield f"stale_waiver_{index}", waiver
 
 
-def _case(name: str, check: CheckResult, found: Journal) -> TestCase:
+def _case(name: str, check: CheckResult, found: Journal, where: Places) -> TestCase:
     subject = check.id.partition(".")[0]
     case = TestCase(name, classname=f"rigproof.{_name(subject)}", time=_seconds(check.seconds))
     for judged in check.judged:
@@ -102,19 +103,19 @@ def _case(name: str, check: CheckResult, found: Journal) -> TestCase:
             case.add_property(_name(key), _line(value))
     told = [finding for finding in check.findings if finding.kind == check.outcome]
     waived = [finding for finding in check.findings if finding.kind == "waived"] if check.outcome == "skip" else []
-    text = _told(told or waived)
+    text = _told(told or waived, where)
     if check.outcome == "fail":
         case.result = [_result(Failure, text, "limit")]
     elif check.outcome == "error":
         case.result = [_result(Error, text, "unjudged")]
     elif check.outcome == "skip":
         case.result = [_result(Skipped, text, "waived" if waived and not told else "skipped")]
-    case.system_out = "\n".join(_lines(check, found))
+    case.system_out = "\n".join(_lines(check, found, where))
     return case
 
 
-def _told(findings: Sequence[Finding]) -> str:
-    return "\n".join(map(_line, summary.told(findings)))
+def _told(findings: Sequence[Finding], where: Places) -> str:
+    return "\n".join(map(_line, summary.told(findings, where)))
 
 
 def _seconds(seconds: float) -> float:
@@ -146,7 +147,7 @@ def _numbers(judged: Judged) -> Iterator[tuple[str, str]]:
     yield f"{key}.basis", summary.basis_text(judged)
 
 
-def _lines(check: CheckResult, found: Journal) -> Iterator[str]:
+def _lines(check: CheckResult, found: Journal, where: Places) -> Iterator[str]:
     yield _line(check.title)
     for judged in check.judged:
         about = f"{judged.due.measurement} on {judged.due.component}: {summary.value_text(judged)}"
@@ -154,7 +155,7 @@ def _lines(check: CheckResult, found: Journal) -> Iterator[str]:
     for finding in check.findings:
         yield f"{finding.kind}: {_line(finding.text)}"
         if finding.kind != check.outcome:  # what made the outcome is told whole in the result beside this
-            yield from map(_line, summary.details(finding))
+            yield from map(_line, teaching.details(finding, where))
     for entry in found.entries:
         body = entry.body
         if isinstance(body, ToolRan) and body.check == check.id:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import groupby
 
-from acceptance.judge.advice import parts
 from acceptance.judge.judgement import Finding, Judged
 from acceptance.judge.limits import NO_ARCHITECTURE, NO_SHEET
 from acceptance.judge.measurement import quantity
 from acceptance.judge.record import Outcome
 from acceptance.judge.verdict import Verdict
+from acceptance.reports import teaching
+from acceptance.reports.places import Places
 from acceptance.reports.text import counted, one_line
 
 MOST_NAMES = 3
-MOST_NOTES = 50  # lines of a finding's note: more than any machine needs, and no flood
 
 
 def closing_line(verdict: Verdict) -> str:
@@ -56,27 +55,9 @@ def not_judged(verdict: Verdict) -> str | None:
     return f"{counted(len(found), 'figure')} of {where} not judged: no sheet of the model tells a limit"
 
 
-def notes(finding: Finding) -> tuple[str, ...]:
-    """What was looked at, a line each, where it takes more than the finding's own line. How many lines were left out is said."""
-    lines = (finding.note or "").splitlines()
-    rest = len(lines) - MOST_NOTES
-    left_out = [f"... ({counted(rest, 'more line')})"] if rest > 0 else []
-    return (*(one_line(part) for part in lines[:MOST_NOTES]), *left_out)
-
-
-def advice(finding: Finding) -> tuple[tuple[str, str], ...]:
-    """The likely causes in order, then what to do next, each with its label; what is not known is absent."""
-    return tuple((label, one_line(text)) for label, text in parts(finding.action)) if finding.action else ()
-
-
-def details(finding: Finding) -> tuple[str, ...]:
-    """All that is told below a finding's own line, a line each."""
-    return (*notes(finding), *(f"{label}: {text}" for label, text in advice(finding)))
-
-
-def told(findings: Iterable[Finding]) -> Iterator[str]:
+def told(findings: Iterable[Finding], places: Places) -> Iterator[str]:
     """Findings as lines: a line each, and below it its details; neighbours with the same details get them once, below the last."""
-    for below, group in groupby(findings, key=details):
+    for group, below in teaching.together(findings, places):
         yield from (one_line(finding.text) for finding in group)
         yield from below
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import sys
-from itertools import groupby
 from typing import IO, cast
 
+import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from acceptance.judge.judgement import Kind
+from acceptance.judge.judgement import Finding, Kind
 from acceptance.judge.measurement import number, quantity
 from acceptance.judge.plan import SESSIONS, Plan
 from acceptance.judge.record import CheckEnded, CheckStarted, Entry, Event, Measured, Outcome, Skipped
 from acceptance.judge.verdict import Verdict
-from acceptance.reports import summary
+from acceptance.reports import summary, teaching
+from acceptance.reports.places import NOWHERE, Places
 from acceptance.reports.progress import Live, Remaining
 from acceptance.reports.screen import Screen
 from acceptance.reports.text import clean, counted, duration, one_line
@@ -177,17 +178,17 @@ class Terminal:
             line.truncate(self._console.width, overflow="ellipsis")
         self._print(line)
 
-    def verdict(self, verdict: Verdict, files: list[str]) -> None:
+    def verdict(self, verdict: Verdict, files: list[str], where: Places = NOWHERE) -> None:
         """The closing block: one line per violation with its causes and the next command, where the files are, and the verdict last."""
         for word, style, kinds in _BLOCK:
             # What is true of several checks for one reason is said once.
-            checks: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+            checks: dict[Finding, list[str]] = {}
             for finding in verdict.of_kind(*kinds):
-                checks.setdefault((finding.text, summary.details(finding)), []).append(finding.check)
-            for details, group in groupby(checks, key=lambda key: key[1]):
-                for text, _ in group:
-                    names = ", ".join(dict.fromkeys(checks[text, details]))
-                    self.say(f"{word} {names}: {text}", style)
+                checks.setdefault(msgspec.structs.replace(finding, check=""), []).append(finding.check)
+            for group, details in teaching.together(checks, where):
+                for finding in group:
+                    names = ", ".join(dict.fromkeys(checks[finding]))
+                    self.say(f"{word} {names}: {finding.text}", style)
                 for detail in details:
                     self.say(detail, indent=_HANG)
         for text in verdict.stale_waivers:

@@ -115,7 +115,6 @@ def planned(box: Box, seen: Inventory, sensors: frozenset[str] = frozenset()) ->
         components=components.resolve(declared, seen, sensors, names),
         not_offered=(),
         book=preparation.book(declared, path.name, seen, names),
-        advice={},
         waivers=declared.waiver,
         declared_in=path.name,
         only=(),

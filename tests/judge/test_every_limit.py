@@ -64,7 +64,6 @@ def planned(source: str) -> Plan:
         components=components,
         not_offered=(),
         book=book,
-        advice={},
         waivers=machine.read(FILES[source]).waiver if source in FILES else (),
         declared_in=source,
         only=(),

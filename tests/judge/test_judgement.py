@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from journals import FLOOR, NONE_ALLOWED, due
-from msgspec.structs import replace
 
 from acceptance.judge.judgement import Judged, covers, judge_due
 from acceptance.judge.machine import Waiver
@@ -62,15 +61,6 @@ def test_a_short_note_stands_in_the_text(note: str | None) -> None:
     finding = judge(due(), 99.5, note=note).findings[0]
     assert finding.note is None
     assert f"99.5 GB/s{f' ({note})' if note else ''}, limit" in finding.text
-
-
-def test_what_is_outside_says_what_is_likely_wrong_and_what_to_do() -> None:
-    advised = replace(due(), advice="likely: A; B. Next: C")
-    known = (waiver(90.0),)
-    found = [judge(advised, value, waivers=known).findings[0] for value in (80.0, 105.0, 95.0, None)]
-    assert [finding.kind for finding in found] == ["fail", "warn", "waived", "error"]
-    assert [finding.action for finding in found] == [advised.advice, advised.advice, None, None]
-    assert judge(due(), 80.0).findings[0].action is None
 
 
 def test_a_warning_is_told_and_does_not_fail() -> None:

@@ -42,7 +42,6 @@ def planned(inventory: Inventory, names: Sequence[str], only: Sequence[str], dig
         components=components.resolve(None, inventory, frozenset(), found),
         not_offered=(),
         book=preparation.book(None, None, inventory, found),
-        advice={},
         waivers=(),
         declared_in=None,
         only=only,

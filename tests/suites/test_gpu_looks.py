@@ -162,7 +162,6 @@ def test_a_path_that_is_another_than_the_declared_one() -> None:
         components=components.resolve(declared, seen, frozenset(), names),
         not_offered=(),
         book=preparation.book(declared, "m.toml", seen, names),
-        advice={},
         waivers=(),
         declared_in="m.toml",
         only=("link.paths",),

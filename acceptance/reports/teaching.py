@@ -1,0 +1,111 @@
+"""What a finding teaches: what it means, its likely causes and how to tell them apart, the next command, what the vendor wants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+from acceptance.judge.advice import Advice
+from acceptance.judge.judgement import Finding
+from acceptance.judge.language import ENGLISH, Language
+from acceptance.reports import languages
+from acceptance.reports.places import NOWHERE, Places
+from acceptance.reports.text import one_line
+
+MOST_NOTES = 50  # lines of a finding's note: more than any machine needs, and no flood
+_CATALOG = " NVIDIA's catalog: "  # what an Xid's action ends with, in NVIDIA's own words
+
+
+@dataclass(frozen=True, slots=True)
+class Teaching:
+    """`causes` are pairs of a cause and how to tell it apart ("" where nothing does), the most likely first.
+
+    `next` is the next command to type, or a sentence; `shows` is what to look at in what it prints. `action` is what an event asks for by
+    itself, `vendor` what to send the vendor. What is not known is None.
+    """
+
+    symptom: str | None
+    causes: tuple[tuple[str, str], ...]
+    next: str | None
+    vendor: str | None
+    shows: str | None = None
+    action: str | None = None
+
+
+def teaching(finding: Finding, places: Places, language: Language = ENGLISH) -> Teaching | None:
+    """What is known about a failure, a warning or an event; None for what names its cure in its own text, as errors and skips do."""
+    if finding.kind not in ("fail", "warn") and finding.event is None:
+        return None
+    known = _advice(finding, language)
+    action = one_line(_action(finding.action, language)) if finding.action else None
+    if known is None:
+        return Teaching(None, (), action, None) if action else None
+    return Teaching(
+        known.symptom,
+        tuple((cause.what, cause.tell) for cause in known.causes),
+        known.command(places.of(finding.component).values()),
+        known.vendor,
+        known.shows,
+        action,
+    )
+
+
+def _advice(finding: Finding, language: Language) -> Advice | None:
+    found = languages.catalogue(language.code)
+    if finding.event is not None:
+        return found.of_event(finding.event)
+    return found.measurements.get(finding.measurement or "")
+
+
+def _action(text: str, language: Language) -> str:
+    said, mark, buckets = text.partition(_CATALOG)
+    return f"{language(said)}{mark}{buckets}"
+
+
+def notes(finding: Finding, language: Language = ENGLISH) -> tuple[str, ...]:
+    """What was looked at, a line each, where it takes more than the finding's own line. How many lines were left out is said."""
+    lines = (finding.note or "").splitlines()
+    rest = len(lines) - MOST_NOTES
+    shown = tuple(one_line(part) for part in lines[:MOST_NOTES])
+    if rest < 1:
+        return shown
+    return (*shown, language("... (1 more line)") if rest == 1 else language("... ({number} more lines)", number=rest))
+
+
+def labelled(finding: Finding, places: Places, language: Language = ENGLISH) -> tuple[tuple[str, str], ...]:
+    """A teaching line by line, each with its label, as people read it."""
+    found = teaching(finding, places, language)
+    return tuple(_lines(found, language)) if found else ()
+
+
+def _lines(found: Teaching, language: Language) -> Iterator[tuple[str, str]]:
+    if found.symptom:
+        yield language("what it means"), found.symptom
+    if found.action:
+        yield language("what to do"), found.action
+    for number, (what, tell) in enumerate(found.causes, start=1):
+        label = language("likely cause {number}", number=number)
+        yield label, language("{cause}. How to tell: {tell}", cause=what, tell=tell) if tell else what
+    if found.next and found.next != found.action:
+        yield language("next"), found.next
+    if found.shows:
+        yield language("what it shows"), found.shows
+    if found.vendor:
+        yield language("for the vendor"), found.vendor
+
+
+def details(finding: Finding, places: Places, language: Language = ENGLISH) -> tuple[str, ...]:
+    """All that is told below a finding's own line, a line each."""
+    told = labelled(finding, places, language)
+    return (*notes(finding, language), *(f"{label}: {text}" for label, text in told))
+
+
+def together(
+    findings: Iterable[Finding], places: Places, language: Language = ENGLISH
+) -> Iterator[tuple[tuple[Finding, ...], tuple[str, ...]]]:
+    """Neighbours with the same teaching, and their details once: about the place of a single component, in general for several."""
+    for shared, group in groupby(findings, key=lambda finding: details(finding, NOWHERE, language)):
+        found = tuple(group)
+        alone = len({finding.component for finding in found}) == 1
+        yield found, details(found[0], places, language) if alone else shared
