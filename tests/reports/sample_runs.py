@@ -21,8 +21,8 @@ import sample_telemetry
 import synthetic_machines
 from msgspec import structs
 
-from acceptance import fixtures, journal
-from acceptance.judge import advice, dtype
+from acceptance import journal
+from acceptance.judge import dtype
 from acceptance.judge.machine import Waiver
 from acceptance.judge.measurement import quantity
 from acceptance.judge.plan import SESSIONS, Due, Plan, PlannedCheck
@@ -179,20 +179,12 @@ def _card(machine: journals_made.Machine, made: Made, gpu: str) -> sample_teleme
 
 
 def _plan(plan: Plan, made: Made) -> Plan:
-    """The plan with the advice that a real one has."""
-    told = advice.read(fixtures.locate("causes") / "en.toml")
-    checks = tuple(
-        structs.replace(
-            check,
-            due=tuple(structs.replace(due, advice=told.get(due.measurement) if due.limit else None) for due in check.due),
-        )
-        for check in plan.checks
-    )  # fmt: skip
+    """The plan, with what this run does not test."""
     left_out = (
         "cpuburn: no program of that name is on PATH",
         "mprime is not offered: its licence forbids handing it on",
     )
-    return structs.replace(plan, checks=checks, not_tested=left_out, waivers=(*plan.waivers, *made.waivers))
+    return structs.replace(plan, not_tested=left_out, waivers=(*plan.waivers, *made.waivers))
 
 
 def _inventory(machine: journals_made.Machine, made: Made) -> Inventory:

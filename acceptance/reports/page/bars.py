@@ -1,0 +1,143 @@
+"""Everything measured, check by check: siblings beside each other, each a bar against limit and peak. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from acceptance.judge.judgement import Judged
+from acceptance.judge.verdict import CheckResult
+from acceptance.reports import summary
+from acceptance.reports.page import heat
+from acceptance.reports.page.heat import Heat
+from acceptance.reports.page.peaks import Peak, Peaks
+
+_ORDER = ("fail", "error", "skip", "warn", "waived")
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """Shares of the scale, 0 to 100: the value, and where the limits and the peak are."""
+
+    value: float
+    low: float | None
+    high: float | None
+    peak: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One component, or several alike: `mark` is the worst that is to be said of the value, "" where nothing is."""
+
+    names: tuple[str, ...]
+    serial: str | None
+    value: str
+    limit: str | None
+    mark: str
+    waived: bool
+    bar: Bar | None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One measurement of a check. `limit` and `basis` are those of all of its components, where all have the same.
+
+    `bases` are the components' own otherwise, in pairs of names and basis. `matrix` stands in place of rows for what was measured
+    between GPUs; `rows` then hold what is outside its limit.
+    """
+
+    measurement: str
+    unit: str
+    limit: str | None
+    peak: Peak | None
+    bases: tuple[tuple[str, str], ...]
+    rows: tuple[Row, ...]
+    matrix: Heat | None
+
+
+def groups(check: CheckResult, peaks: Peaks) -> Iterator[Group]:
+    """The measurements of a check in the order of its plan."""
+    found: dict[str, list[Judged]] = {}
+    for one in check.judged:
+        found.setdefault(one.due.measurement, []).append(one)
+    for measurement, siblings in found.items():
+        yield _group(measurement, siblings, peaks)
+
+
+def mark(judged: Judged) -> str:
+    """The worst that is to be said of a value."""
+    kinds = {finding.kind for finding in judged.findings}
+    return next((kind for kind in _ORDER if kind in kinds), "")
+
+
+def _group(measurement: str, siblings: Sequence[Judged], peaks: Peaks) -> Group:
+    known = [peaks.get((measurement, one.due.component)) for one in siblings]
+    scale = _scale(siblings, known)
+    limits = {summary.limit_text(one) for one in siblings}
+    limit = limits.pop() if len(limits) == 1 else None
+    matrix = heat.pairs(siblings) if len({one.value for one in siblings}) > 1 else None
+    shown = [pair for pair in zip(siblings, known, strict=True) if matrix is None or mark(pair[0])]
+    rows = [_row(one, peak, scale, own_limit=limit is None) for one, peak in shown]
+    return Group(
+        measurement,
+        siblings[0].due.unit,
+        limit,
+        known[0] if len(set(known)) == 1 else None,
+        tuple(_bases(siblings)),
+        tuple(_alike(rows)),
+        matrix,
+    )
+
+
+def _bases(siblings: Sequence[Judged]) -> Iterator[tuple[str, str]]:
+    """Each basis once, with the components that have it; "" where all have the same."""
+    found: dict[str, list[str]] = {}
+    for one in siblings:
+        found.setdefault(summary.basis_text(one), []).append(one.due.component)
+    for basis, names in found.items():
+        yield ("", basis) if len(found) == 1 else (_names(names), basis)
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= 9 else f"{names[0]} … {names[-1]} ({len(names)})"
+
+
+def _scale(siblings: Sequence[Judged], known: Sequence[Peak | None]) -> float:
+    """What a whole bar stands for; 0 where no bar can be drawn."""
+    values = [one.value for one in siblings if one.value is not None]
+    bounds = [bound for one in siblings if one.due.limit for bound in (one.due.limit.low, one.due.limit.high)]
+    ends = [*values, *(bound for bound in bounds if bound is not None), *(peak.value for peak in known if peak)]
+    return max(ends) if values and min(ends) >= 0 else 0.0
+
+
+def _row(one: Judged, peak: Peak | None, scale: float, *, own_limit: bool) -> Row:
+    limit = one.due.limit
+    bar = None
+    if scale > 0 and one.value is not None:
+        places = (limit.low if limit else None, limit.high if limit else None, peak.value if peak else None)
+        low, high, top = (None if place is None else round(100 * place / scale, 1) for place in places)
+        bar = Bar(round(100 * one.value / scale, 1), low, high, top)
+    return Row(
+        (one.due.component,),
+        one.serial,
+        summary.value_text(one),
+        summary.limit_text(one) if own_limit else None,
+        mark(one),
+        one.waived,
+        bar,
+    )
+
+
+def _alike(rows: Sequence[Row]) -> Iterator[Row]:
+    """Rows that say the same of several components as one; what is outside its limit stays by itself, and so does what has a figure."""
+    found: dict[object, list[Row]] = {}
+    for row in rows:
+        key = (row.value, row.limit, row.bar) if not row.mark else row.names
+        found.setdefault(key, []).append(row)
+    for same in found.values():
+        first = same[0]
+        if len(same) == 1:
+            yield first
+        else:
+            names = tuple(name for row in same for name in row.names)
+            yield Row((_names(names),), None, first.value, first.limit, "", first.waived, first.bar)
