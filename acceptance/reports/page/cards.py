@@ -63,9 +63,7 @@ def margin(limit: Limit, value: float, language: Language) -> str | None:
 
 def by_key(verdict: Verdict) -> dict[Key, Judged]:
     """Everything judged, by check, measurement and component."""
-    return {
-        (check.id, one.due.measurement, one.due.component): one for check in verdict.checks for one in check.judged
-    }
+    return {(check.id, one.due.measurement, one.due.component): one for check in verdict.checks for one in check.judged}
 
 
 def cards(
@@ -115,7 +113,9 @@ def _fault(finding: Finding, judged: Mapping[Key, Judged], language: Language) -
     said, mark, rest = finding.text.partition(f"; basis: {limit.basis}")
     if outside is None or not mark or not said:
         return None
-    if limit.grade(float(number(found.value))) != limit.grade(found.value):  # rounded, it would look as if it were within
+    if limit.grade(float(number(found.value))) != limit.grade(
+        found.value
+    ):  # rounded, it would look as if it were within
         shown = shown.replace(number(found.value), repr(found.value))
     note = found.note if found.note and finding.note is None else None
     more = "; ".join(part for part in (note, rest.strip(" ;")) if part)

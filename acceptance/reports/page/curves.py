@@ -54,7 +54,9 @@ def curves(found: Timeline) -> Iterator[Curves]:
     scales = {metric: _scale(metric, found) for metric in METRICS}
     for gpu, track in sorted(found.tracks.items()):
         plots = tuple(
-            _plot(metric, track.cells[metric], scales[metric], found.width_s) for metric in METRICS if track.cells[metric]
+            _plot(metric, track.cells[metric], scales[metric], found.width_s)
+            for metric in METRICS
+            if track.cells[metric]
         )
         yield Curves(gpu, plots, _rectangles(track.slowed), _rectangles(track.capped))
 
@@ -83,7 +85,9 @@ def _plot(metric: str, found: Mapping[int, Cell], scale: tuple[float, float], wi
 
     lines, bands = [], []
     for stretch in stretches(found, width_s):
-        lines.append("M" + "L".join(f"{one} {height(found[one].mean)}" for one in stretch) + ("h.5" if len(stretch) == 1 else ""))
+        lines.append(
+            "M" + "L".join(f"{one} {height(found[one].mean)}" for one in stretch) + ("h.5" if len(stretch) == 1 else "")
+        )
         if any(found[one].least < found[one].most for one in stretch):
             over = [f"{one} {height(found[one].most)}" for one in stretch]
             under = [f"{one} {height(found[one].least)}" for one in reversed(stretch)]

@@ -80,5 +80,3 @@ def _way(cell: str, most: int) -> HeatCell:
         count = int(match[1])
         return HeatCell(cell, 5 if count == most else 3, count < most)
     return HeatCell(cell, _WAYS.get(cell))
-
-

@@ -97,9 +97,7 @@ def gpus(inventory: Inventory, language: Language) -> Iterator[GpuCard]:
         yield GpuCard(name, device.get("name"), tuple(_facts(device, language)), device.get("error"))
 
 
-def _link(
-    function: Mapping[str, Any], device: Mapping[str, Any], language: Language
-) -> Iterator[tuple[str, str]]:
+def _link(function: Mapping[str, Any], device: Mapping[str, Any], language: Language) -> Iterator[tuple[str, str]]:
     yield language("PCI address"), function["address"]
     traits = device.get("traits") or {}
     width, generation = traits.get("max_link_width_here"), traits.get("max_link_gen_here")

@@ -53,8 +53,7 @@ def _of_sheet(own: Sheet) -> Iterator[tuple[str, float]]:
         known = [value for key in keys if (value := getattr(own.peak, key)) is not None]
         if known:
             yield from ((name, known[0]) for name in (*gemm_names(dtype), burn_name(dtype)))
-    if not own.doubt("memory.bandwidth_gbs"):
-        yield LOCAL_COPY, own.memory.bandwidth_gbs
+    yield LOCAL_COPY, own.memory.bandwidth_gbs
 
 
 def _link(function: Mapping[str, Any], traits: Mapping[str, Any]) -> tuple[float, str] | None:

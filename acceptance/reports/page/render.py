@@ -72,9 +72,10 @@ def render(
     observed = next((entry.body for entry in found.entries if isinstance(entry.body, Observed)), Observed({}))
     inventory = observed.inventory
     damage: list[str] = []
-    seen = timeline.timeline(first.boot_s, _readable(looks, damage))
+    seen = timeline.timeline(first.boot_s, _readable(looks, damage), story.seconds(found.entries) or 0.0)
     known = peaks.peaks(inventory, sheets, language)
     judged, where = cards.by_key(verdict), places(found)
+    told = frozenset(name for place in where.found.values() for name in (place.serial, place.uuid) if name)
 
     def shown(*kinds: str) -> list[cards.Card]:
         return list(cards.cards(verdict.of_kind(*kinds), judged, where, language))
@@ -100,7 +101,7 @@ def render(
             gpus=list(machine.gpus(inventory, language)),
             picture=topology.picture(inventory, observed.matrix, language),
             ways=heat.ways(observed.matrix),
-            groups=[(check, list(bars.groups(check, known))) for check in verdict.checks],
+            groups=[(check, list(bars.groups(check, known, told, language))) for check in verdict.checks],
             curves=list(curves.curves(seen)),
             cells=curves.cells(seen),
             sampled_s=curves.cells(seen) * seen.width_s,

@@ -85,7 +85,9 @@ def picture(inventory: Mapping[str, Any], matrix: Sequence[Sequence[str]], langu
                 last, begin = y + 12, y + ROW - 6
                 y += ROW
             for device in group:
-                boxes.append(Box(device.kind, DEVICE_X, y, device.name, " ".join((device.model, device.address)).strip()))
+                boxes.append(
+                    Box(device.kind, DEVICE_X, y, device.name, " ".join((device.model, device.address)).strip())
+                )
                 wires.append(Wire("pcie", f"M{34 if switch else 14} {y + 12}H{DEVICE_X}"))
                 rows[device.name] = y + 12
                 told.append(_sentence(device, name, language))
@@ -98,7 +100,9 @@ def picture(inventory: Mapping[str, Any], matrix: Sequence[Sequence[str]], langu
         y += 8
     links = _nvlinks(matrix)
     wires += _nvlink_wires(links, rows, language)
-    told += [language("{a} and {b}: {count} NVLinks", a=a, b=b, count=count) for (a, b), count in links.items() if a < b]
+    told += [
+        language("{a} and {b}: {count} NVLinks", a=a, b=b, count=count) for (a, b), count in links.items() if a < b
+    ]
     return Picture(y, tuple(boxes), tuple(wires), tuple(told))
 
 
@@ -116,7 +120,15 @@ def _devices(inventory: Mapping[str, Any]) -> Iterator[_Device]:
         address, device = function["address"], known.get(function["address"]) or {}
         traits = device.get("traits") or {}
         node = (places.get(address) or {}).get("numa_node")
-        yield _device(f"gpu{index}", "gpu", device.get("name") or "", address, places, traits.get("numa_node") if node is None else node, shared)
+        yield _device(
+            f"gpu{index}",
+            "gpu",
+            device.get("name") or "",
+            address,
+            places,
+            traits.get("numa_node") if node is None else node,
+            shared,
+        )
     seen: set[str] = set()
     for link in sorted(inventory["links"], key=lambda link: "/" not in link["name"]):
         address = link.get("pci_address")
@@ -126,9 +138,25 @@ def _devices(inventory: Mapping[str, Any]) -> Iterator[_Device]:
             yield _device(link["name"], "card", model, address, places, places[address]["numa_node"], shared)
 
 
-def _device(name: str, kind: str, model: str, address: str, places: Mapping[str, Any], node: int | None, shared: Mapping[str, str]) -> _Device:
+def _device(
+    name: str,
+    kind: str,
+    model: str,
+    address: str,
+    places: Mapping[str, Any],
+    node: int | None,
+    shared: Mapping[str, str],
+) -> _Device:
     host = (places.get(address) or {}).get("host_bridge", "")
-    return _Device(one_line(name, 20), kind, one_line(model, 26), one_line(address, 16), node, one_line(host, 20), shared.get(address, ""))
+    return _Device(
+        one_line(name, 20),
+        kind,
+        one_line(model, 26),
+        one_line(address, 16),
+        node,
+        one_line(host, 20),
+        shared.get(address, ""),
+    )
 
 
 def _switches(places: Sequence[Mapping[str, Any]]) -> dict[str, str]:
@@ -163,12 +191,16 @@ def _nvlink_wires(links: Mapping[tuple[str, str], int], rows: Mapping[str, int],
     names = [name for name in rows if any(name in pair for pair in links)]
     if len(names) > 2 and all((a, b) in links for a in names for b in names if a != b):
         each = {name: max(count for (a, _), count in links.items() if a == name) for name in names}
-        yield Wire("nvlink", f"M{_BUS_X} {rows[names[0]] - 8}V{rows[names[-1]] + 8}", "NVLink", _BUS_X + 8, rows[names[0]] - 12)
+        yield Wire(
+            "nvlink", f"M{_BUS_X} {rows[names[0]] - 8}V{rows[names[-1]] + 8}", "NVLink", _BUS_X + 8, rows[names[0]] - 12
+        )
         for name, count in each.items():
             kind = "nvlink" if count == max(each.values()) else "short"
             yield Wire(kind, f"M{_BUS_X - 44} {rows[name]}H{_BUS_X}", f"{count}", _BUS_X + 8, rows[name] + 4)
         return
-    for place, (a, b) in enumerate(pair for pair in links if pair[0] in rows and pair[1] in rows and rows[pair[0]] < rows[pair[1]]):
+    for place, (a, b) in enumerate(
+        pair for pair in links if pair[0] in rows and pair[1] in rows and rows[pair[0]] < rows[pair[1]]
+    ):
         x, out = _BUS_X - 44, _BUS_X - 10 + 9 * (place % 4)
         path = f"M{x} {rows[a]}C{out} {rows[a]} {out} {rows[b]} {x} {rows[b]}"
         said = language("{count} NVLinks", count=links[a, b])
