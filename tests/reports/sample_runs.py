@@ -253,9 +253,7 @@ def _inventory(machine: journals_made.Machine, made: Made) -> Inventory:
 
 def _dimm(slot: int) -> Dimm:
     name = f"P{slot // 16 + 1}-DIMM{'ABCDEFGH'[slot // 2 % 8]}{slot % 2 + 1}"
-    return Dimm(
-        name, 32 << 30, "DDR5", 5600, 5600, "Micron", "MTC40F2046S1RC56BD1", None, 64, 80, None
-    )
+    return Dimm(name, 32 << 30, "DDR5", 5600, 5600, "Micron", "MTC40F2046S1RC56BD1", None, 64, 80, None)
 
 
 def _network(gpus: int) -> Iterator[Link]:

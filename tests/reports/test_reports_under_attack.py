@@ -25,10 +25,12 @@ from lxml import etree
 from lxml import html as lxml_html
 from rich.console import Console
 
+from acceptance import gpu_limits, sampled
 from acceptance.journal import Journal
 from acceptance.judge.record import Body, Observed, RunStarted
 from acceptance.judge.verdict import Verdict, fold
-from acceptance.reports import html, junit, verdict_json
+from acceptance.reports import page as report_page
+from acceptance.reports import junit, verdict_json
 from acceptance.reports.progress import Live, Remaining
 from acceptance.reports.terminal import Terminal
 
@@ -55,8 +57,8 @@ def judged(bodies: Sequence[Body]) -> tuple[Verdict, Journal]:
 
 def page(bodies: Sequence[Body]) -> str:
     verdict, found = judged(bodies)
-    seen = next(body for body in bodies if isinstance(body, Observed))
-    return html.render(verdict, found, seen.inventory, seen.matrix)
+    looks = [look for entry in found.entries if (look := sampled.of(entry)) is not None]
+    return report_page.render(verdict, found, looks, gpu_limits.sheets())
 
 
 def on_screen(bodies: Sequence[Body], *, watched: bool = False) -> str:
