@@ -75,4 +75,10 @@ def of(entry: Entry) -> Look | None:
     body = entry.body
     if not isinstance(body, Sample):
         return None
-    return Look(entry.seq, entry.boot_s, msgspec.convert(msgspec.to_builtins(body), Sampled))
+    values, low, high = map(_readings, (body.values, body.low, body.high))
+    return Look(entry.seq, entry.boot_s, Sampled(values or Readings(), body.span_s, low, high, body.component))
+
+
+def _readings(values: dict[str, float] | None) -> Readings | None:
+    known = Readings.__struct_fields__
+    return None if values is None else Readings(**{name: value for name, value in values.items() if name in known})

@@ -85,8 +85,8 @@ def cards(
             tuple(fault for fault in faults if fault),
             tuple(_bases([one for one, fault in zip(found, faults, strict=True) if fault], judged)),
             tuple(one_line(one.text) for one, fault in zip(found, faults, strict=True) if fault is None),
-            tuple(dict.fromkeys(note for finding in found for note in notes(finding, language))),
-            tuple(dict.fromkeys(one_line(finding.quote) for finding in found if finding.quote)),
+            tuple(line for finding in {one.note: one for one in found}.values() for line in notes(finding, language)),
+            tuple(map(one_line, dict.fromkeys(finding.quote for finding in found if finding.quote))),
             lesson,
         )
 

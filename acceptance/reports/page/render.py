@@ -26,7 +26,7 @@ MOST_ROWS = 60  # of one table; all of them are in the journal
 
 def harmless(value: object) -> object:
     """What the page may show of any value: untrusted text on one line, without control characters. Jinja escapes it after that."""
-    return one_line(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return value if isinstance(value, Markup | int | float) else one_line(f"{value}")
 
 
 def coded(text: str) -> Markup:
