@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from acceptance import journal, outputs, segment
 from acceptance.judge.verdict import fold
-from acceptance.reports import page, junit, plain_json, verdict_json
+from acceptance.reports import junit, page, plain_json, verdict_json
 
 RECORDED = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs/1xh200-host-smoke"
 many = settings(

@@ -1,4 +1,4 @@
-"""The sample runs' pages in a real browser: no word on its console, nothing wider than a phone but what scrolls by itself, nothing that acts.
+"""The sample runs' pages in a real browser: no word on its console, nothing wider than a phone but what scrolls, nothing that acts.
 
 Needs Chromium: `apt-get install chromium`, then `pytest -m browser`.
 """

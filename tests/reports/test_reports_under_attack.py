@@ -29,8 +29,8 @@ from acceptance import gpu_limits, sampled
 from acceptance.journal import Journal
 from acceptance.judge.record import Body, Observed, RunStarted
 from acceptance.judge.verdict import Verdict, fold
-from acceptance.reports import page as report_page
 from acceptance.reports import junit, verdict_json
+from acceptance.reports import page as report_page
 from acceptance.reports.progress import Live, Remaining
 from acceptance.reports.terminal import Terminal
 

@@ -80,7 +80,7 @@ def _group(
     measurement: str, siblings: Sequence[Judged], peaks: Peaks, told: frozenset[str], language: Language
 ) -> Group:
     known = [peaks.get((measurement, one.due.component)) for one in siblings]
-    scale = _scale(siblings, known)
+    scale = 0.0 if all(map(_met, siblings)) else _scale(siblings, known)
     limits = {summary.limit_text(one) for one in siblings}
     limit = limits.pop() if len(limits) == 1 else None
     matrix = heat.pairs(siblings) if len({one.value for one in siblings}) > 1 else None
@@ -124,7 +124,7 @@ def _scale(siblings: Sequence[Judged], known: Sequence[Peak | None]) -> float:
 def _row(one: Judged, peak: Peak | None, scale: float, told: frozenset[str], *, own_limit: bool) -> Row:
     limit = one.due.limit
     bar = None
-    if scale > 0 and one.value is not None and not _met(one):
+    if scale > 0 and one.value is not None:
         places = (limit.low if limit else None, limit.high if limit else None, peak.value if peak else None)
         low, high, top = (None if place is None else round(100 * place / scale, 1) for place in places)
         bar = Bar(round(100 * one.value / scale, 1), low, high, top)

@@ -69,22 +69,29 @@ def by_key(verdict: Verdict) -> dict[Key, Judged]:
 def cards(
     findings: Iterable[Finding], judged: Mapping[Key, Judged], places: Places, language: Language
 ) -> Iterator[Card]:
-    """Findings in their order; those that share component and teaching (without one: check) are one card, at the place of the first."""
+    """Findings in their order, those that belong together on one card, at the place of the first: about one component with one teaching,
+    or without a teaching of one check, or of several that say the same."""
     alike: dict[tuple[str, str, str | None, Teaching | None], list[Finding]] = {}
     for finding in findings:
         lesson = teaching(finding, places, language)
         check = finding.check if lesson is None else ""
         alike.setdefault((finding.kind, check, finding.component, lesson), []).append(finding)
-    for (kind, _, component, lesson), found in alike.items():
+    same: dict[object, list[Finding]] = {}
+    for key, found in alike.items():
+        said = (key[0], key[2], tuple((one.text, one.note, one.quote) for one in found))
+        same.setdefault(key if key[3] else said, []).extend(found)
+    for found in same.values():
+        lesson = teaching(found[0], places, language)
         faults = [_fault(finding, judged, language) for finding in found]
+        texts = dict.fromkeys(one.text for one, fault in zip(found, faults, strict=True) if fault is None)
         yield Card(
-            kind,
+            found[0].kind,
             tuple(dict.fromkeys(finding.check for finding in found)),
-            component,
-            tuple(_where(places.of(component), _serial(found[0], judged), language)),
+            found[0].component,
+            tuple(_where(places.of(found[0].component), _serial(found[0], judged), language)),
             tuple(fault for fault in faults if fault),
             tuple(_bases([one for one, fault in zip(found, faults, strict=True) if fault], judged)),
-            tuple(one_line(one.text) for one, fault in zip(found, faults, strict=True) if fault is None),
+            tuple(map(one_line, texts)),
             tuple(line for finding in {one.note: one for one in found}.values() for line in notes(finding, language)),
             tuple(map(one_line, dict.fromkeys(finding.quote for finding in found if finding.quote))),
             lesson,

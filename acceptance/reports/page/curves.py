@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from acceptance.judge.measurement import number
-from acceptance.reports.page.timeline import METRICS, Cell, Timeline, Track, runs, stretches
+from acceptance.reports.page.timeline import METRICS, Cell, Timeline, runs, stretches
 
 # Of every metric: its unit as people read it, and to what its scale is rounded.
 _STEPS = {"temperature_c": 10.0, "power_w": 50.0, "sm_clock_mhz": 100.0}

@@ -43,12 +43,16 @@ def parts(inventory: Inventory, language: Language) -> Iterator[tuple[str, str]]
     yield _("memory"), f"{number(memory['total_bytes'] / GIB)} GiB"
     yield from _modules(memory, _)
     for disk in inventory["disks"]:
-        told = (disk["model"] or _("model not shown"), f"{disk['size_bytes'] / 1e9:.0f} GB", disk["kind"])
-        yield _("disk {name}", name=disk["name"]), ", ".join(part for part in told if part)
+        size = f"{disk['size_bytes'] / 1e9:.0f} GB"
+        yield _("disk {name}", name=disk["name"]), _joined(disk["model"] or _("model not shown"), size, disk["kind"])
     for link in inventory["links"]:
         speed = f"{link['speed_mbps']} Mbit/s" if link["speed_mbps"] else None
-        told = (_("up") if link["up"] else _("down"), speed, link["driver"] or _("no driver"), link.get("pci_address"))
-        yield _("network {name}", name=link["name"]), ", ".join(part for part in told if part)
+        state, driver = _("up") if link["up"] else _("down"), link["driver"] or _("no driver")
+        yield _("network {name}", name=link["name"]), _joined(state, speed, driver, link.get("pci_address"))
+
+
+def _joined(*parts: str | None) -> str:
+    return ", ".join(part for part in parts if part)
 
 
 def _counts(cpu: Mapping[str, Any], _: Language) -> Iterator[str]:
