@@ -6,11 +6,10 @@ import contextlib
 import os
 from pathlib import Path
 
-from acceptance import journal
+from acceptance import gpu_limits, journal, sampled
 from acceptance.judge.language import ENGLISH, Language
-from acceptance.judge.record import Observed
 from acceptance.judge.verdict import Verdict, fold
-from acceptance.reports import html, junit, verdict_json
+from acceptance.reports import junit, page, verdict_json
 
 VERDICT = "verdict.json"
 JUNIT = "junit.xml"
@@ -45,9 +44,9 @@ def write(run_dir: Path, language: Language = ENGLISH) -> Verdict:
     """Fold a run and write its files, the page in this language; the verdict goes last: a run with a verdict counts as closed."""
     found = journal.read(run_dir)
     verdict = fold(found.entries)
-    observed = next((entry.body for entry in found.entries if isinstance(entry.body, Observed)), Observed({}))
     put(run_dir / JUNIT, junit.render(verdict, found))
-    put(run_dir / PAGE, html.render(verdict, found, observed.inventory, observed.matrix, language).encode("utf-8"))
+    looks = sampled.each(run_dir / journal.GPU_TELEMETRY)
+    put(run_dir / PAGE, page.render(verdict, found, looks, gpu_limits.sheets(), language).encode("utf-8"))
     put(run_dir / VERDICT, verdict_json.render(verdict, found))
     return verdict
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace as replace_fields
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from acceptance.judge.record import (
     Event,
     Measured,
     Note,
+    Observed,
     RunEnded,
     RunStarted,
     SessionEnded,
@@ -75,6 +77,11 @@ INVENTORY: dict[str, Any] = {
 def journal(bodies: Sequence[Body], torn: Sequence[str] = ()) -> Journal:
     """A journal as it is read back."""
     return Journal(Path("/runs/run-1"), tuple(journals.entries(bodies)), tuple(torn), ("boot",), 1)
+
+
+def seen(found: Journal, inventory: dict[str, Any] = INVENTORY, matrix: Sequence[tuple[str, ...]] = ()) -> Journal:
+    """The journal with what the machine showed of itself."""
+    return replace_fields(found, entries=(*found.entries, entry(Observed(inventory, tuple(matrix)))))
 
 
 def passing(*checks: PlannedCheck) -> tuple[Verdict, Journal]:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from acceptance import journal, outputs, segment
 from acceptance.judge.verdict import fold
-from acceptance.reports import html, junit, plain_json, verdict_json
+from acceptance.reports import junit, page, plain_json, verdict_json
 
 RECORDED = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs/1xh200-host-smoke"
 many = settings(
@@ -131,7 +131,7 @@ def test_a_recorded_run_under_attack_keeps_its_measure() -> None:
         data = junit.render(verdict, changed)
         assert jenkins_schema.faults(data) == []
         assert_harmless(data.decode())
-        shown = html.render(verdict, changed, {})
+        shown = page.render(verdict, changed)
         assert_harmless(shown)
         assert_harmless(verdict_json.render(verdict, changed).decode())
         sizes.append((len(data), len(shown)))

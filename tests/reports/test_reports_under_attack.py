@@ -25,11 +25,13 @@ from lxml import etree
 from lxml import html as lxml_html
 from rich.console import Console
 
+from acceptance import gpu_limits, sampled
 from acceptance.journal import Journal
 from acceptance.judge.language import ENGLISH
 from acceptance.judge.record import Body, Measured, Note, Observed, RunStarted
 from acceptance.judge.verdict import Verdict, fold
-from acceptance.reports import html, junit, verdict_json
+from acceptance.reports import junit, verdict_json
+from acceptance.reports import page as report_page
 from acceptance.reports.dashboard import Dashboard
 from acceptance.reports.gauges import Gauges
 from acceptance.reports.progress import Remaining
@@ -59,8 +61,8 @@ def judged(bodies: Sequence[Body]) -> tuple[Verdict, Journal]:
 
 def page(bodies: Sequence[Body]) -> str:
     verdict, found = judged(bodies)
-    seen = next(body for body in bodies if isinstance(body, Observed))
-    return html.render(verdict, found, seen.inventory, seen.matrix)
+    looks = [look for entry in found.entries if (look := sampled.of(entry)) is not None]
+    return report_page.render(verdict, found, looks, gpu_limits.sheets())
 
 
 def on_screen(bodies: Sequence[Body], *, watched: bool = False) -> str:

@@ -21,7 +21,7 @@ from acceptance.judge.judgement import Finding
 from acceptance.judge.limits import NO_ARCHITECTURE, NO_SHEET
 from acceptance.judge.record import Body, CheckEnded, CheckStarted, Event, Measured, Skipped
 from acceptance.judge.verdict import Verdict, fold
-from acceptance.reports import html, summary, teaching
+from acceptance.reports import page, summary, teaching
 from acceptance.reports.places import NOWHERE
 from acceptance.reports.screen import Screen
 from acceptance.reports.terminal import Terminal
@@ -315,8 +315,8 @@ def test_a_pass_says_what_could_not_be_judged(unjudged: tuple[tuple[str, str, st
     assert verdict.verdict == "PASS"
     line = summary.closing_line(verdict)
     assert line.startswith(f"PASS ({told}" if told else "PASS: 1 passed")
-    page = html.render(verdict, found, {})
-    assert line in page.partition("<main>")[0].replace("&gt;", ">")
+    shown = page.render(verdict, found)
+    assert line in shown.partition("<main>")[0].replace("&gt;", ">")
 
 
 def test_a_figure_that_was_not_taken_is_not_called_unjudged_and_only_a_pass_says_so() -> None:

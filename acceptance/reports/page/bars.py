@@ -1,0 +1,162 @@
+"""Everything measured, check by check: siblings beside each other, each a bar against limit and peak. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from acceptance.judge.judgement import Judged
+from acceptance.judge.language import Language
+from acceptance.judge.verdict import CheckResult
+from acceptance.reports import summary
+from acceptance.reports.page import heat
+from acceptance.reports.page.heat import Heat
+from acceptance.reports.page.peaks import Peak, Peaks
+
+_ORDER = ("fail", "error", "skip", "warn", "waived")
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """Shares of the scale, 0 to 100: the value, and where the limits and the peak are."""
+
+    value: float
+    low: float | None
+    high: float | None
+    peak: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One component, or several alike: `mark` is the worst that is to be said of the value, "" where nothing is."""
+
+    names: tuple[str, ...]
+    serial: str | None
+    value: str
+    limit: str | None
+    mark: str
+    waived: bool
+    bar: Bar | None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One measurement of a check. `limit` and `peak` are those of all of its components, where all have the same.
+
+    `bases` say where limits come from, in pairs of names ("" for all) and basis. `matrix` stands in place of rows for what was measured
+    between GPUs; `rows` then hold what is outside its limit.
+    """
+
+    measurement: str
+    unit: str
+    limit: str | None
+    peak: Peak | None
+    bases: tuple[tuple[str, str], ...]
+    rows: tuple[Row, ...]
+    matrix: Heat | None
+
+    @property
+    def flat(self) -> bool:
+        """Whether there is nothing to draw of it."""
+        return self.matrix is None and all(row.bar is None for row in self.rows)
+
+
+def groups(check: CheckResult, peaks: Peaks, told: frozenset[str], language: Language) -> Iterator[Group]:
+    """The measurements of a check in the order of its plan. `told` are identities that stand elsewhere and are not repeated."""
+    found: dict[str, list[Judged]] = {}
+    for one in check.judged:
+        found.setdefault(one.due.measurement, []).append(one)
+    for measurement, siblings in found.items():
+        yield _group(measurement, siblings, peaks, told, language)
+
+
+def mark(judged: Judged) -> str:
+    """The worst that is to be said of a value."""
+    kinds = {finding.kind for finding in judged.findings}
+    return next((kind for kind in _ORDER if kind in kinds), "")
+
+
+def _group(
+    measurement: str, siblings: Sequence[Judged], peaks: Peaks, told: frozenset[str], language: Language
+) -> Group:
+    known = [peaks.get((measurement, one.due.component)) for one in siblings]
+    scale = 0.0 if all(map(_met, siblings)) else _scale(siblings, known)
+    limits = {summary.limit_text(one) for one in siblings}
+    limit = limits.pop() if len(limits) == 1 else None
+    matrix = heat.pairs(siblings) if len({one.value for one in siblings}) > 1 else None
+    shown = [pair for pair in zip(siblings, known, strict=True) if matrix is None or mark(pair[0])]
+    rows = [_row(one, peak, scale, told, own_limit=limit is None) for one, peak in shown]
+    return Group(
+        measurement,
+        siblings[0].due.unit,
+        limit,
+        known[0] if len(set(known)) == 1 else None,
+        tuple(_bases(siblings, language)),
+        tuple(_alike(rows)),
+        matrix,
+    )
+
+
+def _bases(siblings: Sequence[Judged], language: Language) -> Iterator[tuple[str, str]]:
+    """Each basis once, with the components that have it; "" where all have the same. One that differs by the name alone is the same."""
+    found: dict[str, list[Judged]] = {}
+    for one in siblings:
+        found.setdefault(summary.basis_text(one).replace(one.due.component, "\0"), []).append(one)
+    for group in found.values():
+        bases = {summary.basis_text(one) for one in group}
+        basis = summary.basis_text(group[0])
+        told = basis if len(bases) == 1 else language("{basis}; and so for the others", basis=basis)
+        yield "" if len(found) == 1 else _names([one.due.component for one in group]), told
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= 9 else f"{names[0]} … {names[-1]} ({len(names)})"
+
+
+def _scale(siblings: Sequence[Judged], known: Sequence[Peak | None]) -> float:
+    """What a whole bar stands for; 0 where no bar can be drawn."""
+    values = [one.value for one in siblings if one.value is not None]
+    bounds = [bound for one in siblings if one.due.limit for bound in (one.due.limit.low, one.due.limit.high)]
+    ends = [*values, *(bound for bound in bounds if bound is not None), *(peak.value for peak in known if peak)]
+    return max(ends) if values and min(ends) >= 0 else 0.0
+
+
+def _row(one: Judged, peak: Peak | None, scale: float, told: frozenset[str], *, own_limit: bool) -> Row:
+    limit = one.due.limit
+    bar = None
+    if scale > 0 and one.value is not None:
+        places = (limit.low if limit else None, limit.high if limit else None, peak.value if peak else None)
+        low, high, top = (None if place is None else round(100 * place / scale, 1) for place in places)
+        bar = Bar(round(100 * one.value / scale, 1), low, high, top)
+    return Row(
+        (one.due.component,),
+        one.serial if one.serial not in told else None,
+        summary.value_text(one),
+        summary.limit_text(one) if own_limit else None,
+        mark(one),
+        one.waived,
+        bar,
+    )
+
+
+def _met(one: Judged) -> bool:
+    """Whether a count is just what it should be, of which a picture would tell nothing."""
+    limit = one.due.limit
+    return limit is not None and one.due.unit == "count" and one.value in (limit.low, limit.high) and not mark(one)
+
+
+def _alike(rows: Sequence[Row]) -> Iterator[Row]:
+    """Rows that say the same of several components as one; what is outside its limit stays by itself.
+
+    Where there are bars, it is all of them or none: siblings stand beside each other in their order.
+    """
+    found: dict[object, list[Row]] = {}
+    for row in rows:
+        key = (row.value, row.limit, row.bar, row.waived, row.serial) if not row.mark else row.names
+        found.setdefault(key, []).append(row)
+    if len(found) > 1 and any(row.bar for row in rows):
+        yield from rows
+        return
+    for same in found.values():
+        names = [name for row in same for name in row.names]
+        yield same[0] if len(same) == 1 else replace(same[0], names=(_names(names),))

@@ -1,0 +1,156 @@
+"""The findings of a run as cards: what was expected, what was measured and how far outside that is, where, why, and what to do. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from acceptance.judge.judgement import Finding, Judged
+from acceptance.judge.language import Language
+from acceptance.judge.measurement import Limit, number, quantity
+from acceptance.judge.verdict import Verdict
+from acceptance.reports import summary
+from acceptance.reports.places import Place, Places
+from acceptance.reports.teaching import Teaching, notes, teaching
+from acceptance.reports.text import one_line
+
+Key = tuple[str, str, str]  # check, measurement, component
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One measurement of a check outside its limit. `more` is what the finding says beyond these: a waiver, a remark."""
+
+    check: str
+    measurement: str
+    measured: str
+    limit: str
+    margin: str
+    more: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """Findings about one component that have one teaching, or are of one check: `faults` where a limit was not met, `texts` for all else.
+
+    `where` says where the component is, in pairs of label and value; `bases` what each limit rests on, in pairs of measurements and basis.
+    """
+
+    kind: str
+    checks: tuple[str, ...]
+    component: str | None
+    where: tuple[tuple[str, str], ...]
+    faults: tuple[Fault, ...]
+    bases: tuple[tuple[str, str], ...]
+    texts: tuple[str, ...]
+    notes: tuple[str, ...]
+    quotes: tuple[str, ...]
+    teaching: Teaching | None
+
+
+def margin(limit: Limit, value: float, language: Language) -> str | None:
+    """How far a value is outside a limit (outside what is usual, where it is within), in the unit and as a share; None where it is not."""
+    within = limit.grade(value) == "warn"
+    low, high = (limit.warn_low, limit.warn_high) if within else (limit.low, limit.high)
+    if low is not None and value < low:
+        share = f" ({100 * (value / low - 1):+.1f} %)" if low > 0 else ""
+        return language("{amount} too low", amount=quantity(low - value, limit.unit)) + share
+    if high is not None and value > high:
+        share = f" ({100 * (value / high - 1):+.1f} %)" if high > 0 else ""
+        return language("{amount} too high", amount=quantity(value - high, limit.unit)) + share
+    return None
+
+
+def by_key(verdict: Verdict) -> dict[Key, Judged]:
+    """Everything judged, by check, measurement and component."""
+    return {(check.id, one.due.measurement, one.due.component): one for check in verdict.checks for one in check.judged}
+
+
+def cards(
+    findings: Iterable[Finding], judged: Mapping[Key, Judged], places: Places, language: Language
+) -> Iterator[Card]:
+    """Findings in their order, those that belong together on one card, at the place of the first: about one component with one teaching,
+    or without a teaching of one check, or of several that say the same."""
+    alike: dict[tuple[str, str, str | None, Teaching | None], list[Finding]] = {}
+    for finding in findings:
+        lesson = teaching(finding, places, language)
+        check = finding.check if lesson is None else ""
+        alike.setdefault((finding.kind, check, finding.component, lesson), []).append(finding)
+    same: dict[object, list[Finding]] = {}
+    for key, found in alike.items():
+        said = (key[0], key[2], tuple((one.text, one.note, one.quote) for one in found))
+        same.setdefault(key if key[3] else said, []).extend(found)
+    for found in same.values():
+        lesson = teaching(found[0], places, language)
+        faults = [_fault(finding, judged, language) for finding in found]
+        texts = dict.fromkeys(one.text for one, fault in zip(found, faults, strict=True) if fault is None)
+        yield Card(
+            found[0].kind,
+            tuple(dict.fromkeys(finding.check for finding in found)),
+            found[0].component,
+            tuple(_where(places.of(found[0].component), _serial(found[0], judged), language)),
+            tuple(fault for fault in faults if fault),
+            tuple(_bases([one for one, fault in zip(found, faults, strict=True) if fault], judged)),
+            tuple(map(one_line, texts)),
+            tuple(line for finding in {one.note: one for one in found}.values() for line in notes(finding, language)),
+            tuple(map(one_line, dict.fromkeys(finding.quote for finding in found if finding.quote))),
+            lesson,
+        )
+
+
+def _judged(finding: Finding, judged: Mapping[Key, Judged]) -> Judged | None:
+    if finding.measurement is None or finding.component is None:
+        return None
+    return judged.get((finding.check, finding.measurement, finding.component))
+
+
+def _serial(finding: Finding, judged: Mapping[Key, Judged]) -> str | None:
+    found = _judged(finding, judged)
+    return found.serial if found else None
+
+
+def _fault(finding: Finding, judged: Mapping[Key, Judged], language: Language) -> Fault | None:
+    """The finding in its parts; None where it is not about a value and its limit."""
+    found = _judged(finding, judged)
+    if found is None or found.value is None or found.due.limit is None or finding.kind not in ("fail", "warn"):
+        return None
+    limit = found.due.limit
+    outside = margin(limit, found.value, language)
+    shown = quantity(found.value, limit.unit)
+    said, mark, rest = finding.text.partition(f"; basis: {limit.basis}")
+    if outside is None or not mark or not said:
+        return None
+    if limit.grade(float(number(found.value))) != limit.grade(
+        found.value
+    ):  # rounded, it would look as if it were within
+        shown = shown.replace(number(found.value), repr(found.value))
+    note = found.note if found.note and finding.note is None else None
+    more = "; ".join(part for part in (note, rest.strip(" ;")) if part)
+    return Fault(
+        finding.check,
+        found.due.measurement,
+        shown,
+        f"{limit}",
+        outside,
+        one_line(more) or None,
+    )
+
+
+def _bases(findings: Iterable[Finding], judged: Mapping[Key, Judged]) -> Iterator[tuple[str, str]]:
+    """Each basis once, with the measurements whose limits rest on it; "" where all do."""
+    named: dict[str, list[str]] = {}
+    for finding in findings:
+        if (found := _judged(finding, judged)) is not None:
+            named.setdefault(summary.basis_text(found), []).append(found.due.measurement)
+    for basis, names in named.items():
+        yield "" if len(named) == 1 else ", ".join(dict.fromkeys(names)), basis
+
+
+def _where(place: Place, serial: str | None, language: Language) -> Iterator[tuple[str, str]]:
+    known = (
+        (language("slot"), place.slot),
+        (language("PCI address"), place.address),
+        (language("serial number"), place.serial),
+        (language("identity"), serial if serial not in (place.serial, None) else place.uuid),
+    )
+    yield from ((label, one_line(value)) for label, value in known if value)

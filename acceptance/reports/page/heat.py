@@ -1,0 +1,82 @@
+"""Matrices with a colour for each number: what was measured between GPUs, and the ways between them. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from acceptance.judge.judgement import Judged
+from acceptance.judge.measurement import number
+
+PAIR = re.compile(r"(gpu\d{1,3})->(gpu\d{1,3})")
+_NVLINK = re.compile(r"NV(\d{1,3})")
+LEVELS = 6
+# How near two devices are, the nearest last, where no NVLink leads from one to the other.
+_WAYS = {"SYS": 0, "NODE": 1, "PHB": 1, "PXB": 2, "PIX": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class HeatCell:
+    """`level` is how strong its colour is, 0 to 5; None for one that has none. `bad` marks what is outside its limit."""
+
+    text: str
+    level: int | None = None
+    bad: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Heat:
+    """A matrix: `head` over the columns, and rows of a name and as many cells as the head has names."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[HeatCell, ...]], ...]
+
+
+def pairs(judged: Iterable[Judged]) -> Heat | None:
+    """What was measured of ordered pairs of GPUs, those that copy in rows; None where one component is no such pair.
+
+    The colour is the value's share of the largest.
+    """
+    found: dict[tuple[str, str], Judged] = {}
+    for one in judged:
+        match = PAIR.fullmatch(one.due.component)
+        if match is None:
+            return None
+        found[match[1], match[2]] = one
+    if len(found) < 2:
+        return None
+    names = sorted({name for pair in found for name in pair}, key=lambda name: int(name[3:]))
+    most = max((one.value for one in found.values() if one.value is not None), default=0.0)
+    rows = tuple((a, tuple(_value(a, b, found.get((a, b)), most) for b in names)) for a in names)
+    return Heat(tuple(names), rows)
+
+
+def _value(a: str, b: str, one: Judged | None, most: float) -> HeatCell:
+    if a == b:
+        return HeatCell("")
+    if one is None or one.value is None:
+        return HeatCell("-", bad=one is not None)
+    level = min(LEVELS - 1, int(one.value / most * LEVELS)) if 0 <= one.value <= most and most > 0 else None
+    return HeatCell(number(one.value), level, any(finding.kind == "fail" for finding in one.findings))
+
+
+def ways(matrix: Sequence[Sequence[str]]) -> Heat | None:
+    """The matrix of the inventory, coloured by how near two devices are; None where there is none.
+
+    A number of NVLinks that is below that of other pairs stands out as bad.
+    """
+    if len(matrix) < 2:
+        return None
+    counts = [int(match[1]) for row in matrix[1:] for cell in row[1:] if (match := _NVLINK.fullmatch(cell))]
+    most = max(counts, default=0)
+    rows = tuple((row[0], tuple(_way(cell, most) for cell in row[1:])) for row in matrix[1:] if row)
+    return Heat(tuple(matrix[0][1:]), rows)
+
+
+def _way(cell: str, most: int) -> HeatCell:
+    match = _NVLINK.fullmatch(cell)
+    if match:
+        count = int(match[1])
+        return HeatCell(cell, 5 if count == most else 3, count < most)
+    return HeatCell(cell, _WAYS.get(cell))

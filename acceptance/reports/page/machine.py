@@ -1,0 +1,129 @@
+"""The machine as found: its parts in rows, and a card for every GPU; what was not captured is absent. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from acceptance.judge.language import Language
+from acceptance.judge.measurement import number
+
+GIB = 1 << 30
+Inventory = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class GpuCard:
+    """One GPU: the name that components go by, its model, and what is known of it in pairs of label and value.
+
+    `trouble` is what keeps it from being used, where the driver says so.
+    """
+
+    name: str
+    model: str | None
+    facts: tuple[tuple[str, str], ...]
+    trouble: str | None
+
+
+def parts(inventory: Inventory, language: Language) -> Iterator[tuple[str, str]]:
+    """Everything but the GPUs, as rows of name and text."""
+    if not inventory:
+        return
+    _ = language
+    cpu, memory, board = inventory["cpu"], inventory["memory"], inventory["board"]
+    for label, keys in ((_("board"), ("vendor", "name")), (_("system"), ("os", "kernel"))):
+        if told := ", ".join(board[key] for key in keys if board.get(key)):
+            yield label, told
+    if board.get("bios_version"):
+        yield _("BIOS"), board["bios_version"]
+    if board.get("nvidia_driver"):
+        yield _("NVIDIA driver"), board["nvidia_driver"]
+    yield _("processor"), ", ".join([cpu["model"] or _("model not shown"), *_counts(cpu, _)])
+    yield _("memory"), f"{number(memory['total_bytes'] / GIB)} GiB"
+    yield from _modules(memory, _)
+    for disk in inventory["disks"]:
+        size = f"{disk['size_bytes'] / 1e9:.0f} GB"
+        yield _("disk {name}", name=disk["name"]), _joined(disk["model"] or _("model not shown"), size, disk["kind"])
+    for link in inventory["links"]:
+        speed = f"{link['speed_mbps']} Mbit/s" if link["speed_mbps"] else None
+        state, driver = _("up") if link["up"] else _("down"), link["driver"] or _("no driver")
+        yield _("network {name}", name=link["name"]), _joined(state, speed, driver, link.get("pci_address"))
+
+
+def _joined(*parts: str | None) -> str:
+    return ", ".join(part for part in parts if part)
+
+
+def _counts(cpu: Mapping[str, Any], _: Language) -> Iterator[str]:
+    if cpu["sockets"] is not None:
+        yield _("1 socket") if cpu["sockets"] == 1 else _("{count} sockets", count=cpu["sockets"])
+    if cpu["cores"] is not None:
+        yield _("1 core") if cpu["cores"] == 1 else _("{count} cores", count=cpu["cores"])
+    if cpu["threads"] is not None:
+        yield _("1 thread") if cpu["threads"] == 1 else _("{count} threads", count=cpu["threads"])
+
+
+def _modules(memory: Mapping[str, Any], _: Language) -> Iterator[tuple[str, str]]:
+    """The memory modules, those that are alike in one row."""
+    alike: dict[str, list[str]] = {}
+    for dimm in memory["dimms"] or ():
+        told = (
+            f"{number(dimm['size_bytes'] / GIB)} GiB" if dimm["size_bytes"] is not None else _("size not told"),
+            dimm["kind"],
+            _("at {rate} MT/s", rate=dimm["configured_mts"]) if dimm["configured_mts"] is not None else None,
+            dimm["part_number"],
+        )
+        alike.setdefault(" ".join(part for part in told if part), []).append(dimm["slot"])
+    for text, slots in alike.items():
+        many = len(slots) > 1
+        yield (
+            _("{count} modules", count=len(slots)) if many else _("module"),
+            _("{text}, each in {slots}", text=text, slots=", ".join(slots)) if many else f"{text}, {slots[0]}",
+        )
+    if memory["dimms_unread"]:
+        yield _("modules"), _("not read: {reason}", reason=memory["dimms_unread"])
+
+
+def gpus(inventory: Inventory, language: Language) -> Iterator[GpuCard]:
+    """The GPUs on the PCI bus in order, as components name them, then those that the driver alone knows."""
+    if not inventory:
+        return
+    devices = {device["pci_address"]: device for device in inventory["nvml"]["devices"] if device["pci_address"]}
+    due = [one for one in inventory["pci"] if one.get("is_display", True) and not one.get("is_virtual_function")]
+    for index, function in enumerate(due):
+        device = devices.pop(function["address"], {})
+        facts = (*_link(function, device, language), *_facts(device, language))
+        yield GpuCard(f"gpu{index}", device.get("name"), facts, device.get("error"))
+    nameless = [one for one in inventory["nvml"]["devices"] if not one["pci_address"]]
+    for device in (*devices.values(), *nameless):
+        name = f"NVML {device['index']}"
+        yield GpuCard(name, device.get("name"), tuple(_facts(device, language)), device.get("error"))
+
+
+def _link(function: Mapping[str, Any], device: Mapping[str, Any], language: Language) -> Iterator[tuple[str, str]]:
+    yield language("PCI address"), function["address"]
+    traits = device.get("traits") or {}
+    width, generation = traits.get("max_link_width_here"), traits.get("max_link_gen_here")
+    if width is not None and generation is not None:
+        yield language("PCIe link"), language("generation {generation}, x{width}", generation=generation, width=width)
+    if not function["driver"]:
+        yield language("kernel driver"), language("none")
+
+
+def _facts(device: Mapping[str, Any], language: Language) -> Iterator[tuple[str, str]]:
+    """What the driver tells of one GPU, as far as it tells it."""
+    traits = device.get("traits") or {}
+    if device.get("memory_bytes") is not None:
+        yield language("memory"), f"{number(device['memory_bytes'] / GIB)} GiB"
+    if traits.get("power_limit_w") is not None:
+        yield language("power limit"), f"{number(traits['power_limit_w'])} W"
+    if traits.get("ecc_enabled") is not None:
+        yield "ECC", language("on") if traits["ecc_enabled"] else language("off")
+    links = device.get("links") or ()
+    if links:
+        active = sum(bool(link["active"]) for link in links)
+        yield "NVLink", language("{active} of {all} active", active=active, all=len(links))
+    for key, label in (("serial", language("serial number")), ("uuid", "UUID"), ("vbios", "VBIOS")):
+        if device.get(key) is not None:
+            yield label, device[key]

@@ -1,0 +1,66 @@
+"""The most that a figure can be by the sheet of a card's model, or by its link: what a bar is drawn against. Never guessed. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from acceptance.judge import pcie, sheet
+from acceptance.judge.dtype import PEAKS, burn_name, gemm_names
+from acceptance.judge.gpu_expectation import COPIES
+from acceptance.judge.language import Language
+from acceptance.judge.sheet import LOCAL_COPY, Sheet
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """A value in the measurement's unit, and where it comes from."""
+
+    value: float
+    source: str
+
+
+Peaks = Mapping[tuple[str, str], Peak]  # by measurement and component
+
+
+def peaks(inventory: Mapping[str, Any], sheets: Sequence[Sheet], language: Language) -> Peaks:
+    """What is known of every GPU of an inventory; a figure of which no peak is known is absent."""
+    return dict(_all(inventory, sheets, language)) if inventory else {}
+
+
+def _all(
+    inventory: Mapping[str, Any], sheets: Sequence[Sheet], language: Language
+) -> Iterator[tuple[tuple[str, str], Peak]]:
+    devices = {device["pci_address"]: device for device in inventory["nvml"]["devices"]}
+    due = [one for one in inventory["pci"] if one.get("is_display", True) and not one.get("is_virtual_function")]
+    for index, function in enumerate(due):
+        name, device = f"gpu{index}", devices.get(function["address"]) or {}
+        own = sheet.find(sheets, pci_id=function["device_id"], nvml_name=device.get("name"))
+        if own is not None:
+            for measurement, value in _of_sheet(own):
+                yield (measurement, name), Peak(value, language("sheet of {model}", model=own.name))
+        rate = _link(function, device.get("traits") or {})
+        if rate is not None:
+            yield from (((copy, name), Peak(*rate)) for copy in COPIES)
+        limit = (device.get("traits") or {}).get("power_limit_w")
+        if limit is not None:
+            yield ("gpu_power", name), Peak(limit, language("power limit of the card"))
+
+
+def _of_sheet(own: Sheet) -> Iterator[tuple[str, float]]:
+    for dtype, keys in PEAKS.items():
+        known = [value for key in keys if (value := getattr(own.peak, key)) is not None]
+        if known:
+            yield from ((name, known[0]) for name in (*gemm_names(dtype), burn_name(dtype)))
+    yield LOCAL_COPY, own.memory.bandwidth_gbs
+
+
+def _link(function: Mapping[str, Any], traits: Mapping[str, Any]) -> tuple[float, str] | None:
+    """GB/s in one direction of what card and slot can do together."""
+    slot = pcie.generation(function.get("slot_max_link_speed_gts"))
+    generation = pcie.lesser("", pcie.generation(function.get("max_link_speed_gts")), slot)
+    width = pcie.lesser("", function.get("max_link_width"), function.get("slot_max_link_width"))
+    if generation is None or width is None or traits.get("virtualised"):
+        return None
+    return pcie.data_rate(generation.value, width.value)

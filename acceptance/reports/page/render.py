@@ -1,0 +1,115 @@
+"""report.html: one file, offline, without scripts. The verdict first, every reason for it, then the machine and all that was measured."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Sequence
+
+import jinja2
+from markupsafe import Markup
+
+from acceptance.journal import Journal, JournalError
+from acceptance.judge.language import ENGLISH, Language
+from acceptance.judge.measurement import quantity
+from acceptance.judge.record import Observed, RunStarted, Table
+from acceptance.judge.sheet import Sheet
+from acceptance.judge.spans import Spans
+from acceptance.judge.verdict import Verdict
+from acceptance.reports import summary, tables
+from acceptance.reports.page import bars, cards, curves, heat, machine, peaks, story, timeline, topology
+from acceptance.reports.places import places
+from acceptance.reports.text import duration, one_line
+from acceptance.sampled import Look
+
+MOST_ROWS = 60  # of one table; all of them are in the journal
+
+
+def harmless(value: object) -> object:
+    """What the page may show of any value: untrusted text on one line, without control characters. Jinja escapes it after that."""
+    return value if isinstance(value, Markup | int | float) else one_line(f"{value}")
+
+
+def coded(text: str) -> Markup:
+    """A sentence of the catalogue, in which what stands between backticks is to be typed or looked for."""
+    pieces = enumerate(one_line(text).split("`"))
+    return Markup("").join(Markup("<code>{}</code>").format(piece) if place % 2 else piece for place, piece in pieces)
+
+
+@functools.cache  # reading the templates takes longer than filling them in
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("acceptance.reports.page"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=harmless,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(duration=duration, coded=coded)
+    environment.globals.update(quantity=quantity, WIDTH=topology.WIDTH, MOST_ROWS=MOST_ROWS)
+    return environment
+
+
+def _readable(looks: Iterable[Look], damage: list[str]) -> Iterator[Look]:
+    """The samples until one that cannot be read: a view of the rest is worth more than none, and what is missing is said."""
+    try:
+        yield from looks
+    except JournalError as error:
+        damage.append(f"{error}")
+
+
+def render(
+    verdict: Verdict,
+    found: Journal,
+    looks: Iterable[Look] = (),
+    sheets: Sequence[Sheet] = (),
+    language: Language = ENGLISH,
+) -> str:
+    """The page's text. `looks` are the samples of the GPUs in order; `sheets` those of the GPU models, for the peaks of bars."""
+    first = story.began(found.entries)
+    assert first is not None
+    assert isinstance(first.body, RunStarted)  # there is no verdict without one
+    observed = next((entry.body for entry in found.entries if isinstance(entry.body, Observed)), Observed({}))
+    inventory = observed.inventory
+    damage: list[str] = []
+    seen = timeline.timeline(first.boot_s, _readable(looks, damage), story.seconds(found.entries) or 0.0)
+    known = peaks.peaks(inventory, sheets, language)
+    judged, where = cards.by_key(verdict), places(found)
+    told = frozenset(name for place in where.found.values() for name in (place.serial, place.uuid) if name)
+
+    def shown(*kinds: str) -> list[cards.Card]:
+        return list(cards.cards(verdict.of_kind(*kinds), judged, where, language))
+
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            _=language,
+            language=language,
+            verdict=verdict,
+            plan=first.body.plan,
+            closing=summary.closing_line(verdict),
+            host=verdict.provenance.get("host", language("this machine")),
+            began=story.moment(first.utc),
+            seconds=story.seconds(found.entries, seen.ended_s),
+            broke_off=story.broke_off(found.entries),
+            failed=shown("fail"),
+            unjudged=shown("error", "skip"),
+            warned=shown("warn"),
+            waived=shown("waived"),
+            parts=list(machine.parts(inventory, language)),
+            gpus=list(machine.gpus(inventory, language)),
+            picture=topology.picture(inventory, observed.matrix, language),
+            ways=heat.ways(observed.matrix),
+            groups=[(check, list(bars.groups(check, known, told, language))) for check in verdict.checks],
+            curves=list(curves.curves(seen)),
+            cells=curves.cells(seen),
+            sampled_s=curves.cells(seen) * seen.width_s,
+            cell_s=seen.width_s,
+            phases=curves.phases(Spans(found.entries).spans, seen, first.boot),
+            tables=tables.shown(entry.body for entry in found.entries if isinstance(entry.body, Table)),
+            events=list(story.events(found.entries)),
+            notes=[*verdict.notes, *found.torn, *damage],
+            programs=list(story.programs(found)),
+        )
+    )

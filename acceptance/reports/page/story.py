@@ -1,0 +1,82 @@
+"""When a run was, how long it took, what the machine told meanwhile, and the programs that it ran. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from acceptance.journal import Journal
+from acceptance.judge.record import Entry, Event, RunClosed, RunEnded, RunStarted, ToolRan
+
+_UTC = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z?")
+# Sessions write the names of logs: a link leads into the folder of logs beside the page, or there is none.
+_LOG = re.compile(r"logs/[A-Za-z0-9][A-Za-z0-9._ +,=@\[\]-]{0,199}")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An event: `moment` in UTC, and `after_s` seconds after the beginning (None where the machine was restarted in between)."""
+
+    moment: str | None
+    after_s: float | None
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A program: its command as one line, and the log's name with the address to find it at, relative to the page."""
+
+    check: str
+    command: str
+    returncode: int
+    seconds: float
+    log: str | None
+    address: str | None
+
+
+def moment(utc: str) -> str | None:
+    """A record's time as people read it; None for what is no time."""
+    match = _UTC.fullmatch(utc)
+    return f"{match[1]} {match[2]} UTC" if match else None
+
+
+def began(entries: Sequence[Entry]) -> Entry | None:
+    """The first record of the run."""
+    return next((entry for entry in entries if isinstance(entry.body, RunStarted)), None)
+
+
+def seconds(entries: Sequence[Entry], telemetry_until_s: float = 0.0) -> float | None:
+    """How long the run took, by the clock of the boot in which it began: to the last that was written or sampled then."""
+    start = began(entries)
+    if start is None:
+        return None
+    last = max(entry.boot_s for entry in entries if entry.boot == start.boot and not isinstance(entry.body, RunClosed))
+    return max(last, telemetry_until_s) - start.boot_s
+
+
+def broke_off(entries: Sequence[Entry]) -> RunClosed | None:
+    """How a later start found the run, where it did not come to its end."""
+    ended = any(isinstance(entry.body, RunEnded) for entry in entries)
+    closed = [entry.body for entry in entries if isinstance(entry.body, RunClosed)]
+    return closed[-1] if closed and not ended else None
+
+
+def events(entries: Sequence[Entry]) -> Iterator[Told]:
+    """What the machine told by itself, in order."""
+    start = began(entries)
+    for entry in entries:
+        if isinstance(entry.body, Event):
+            at = entry.body.boot_s if entry.body.boot_s is not None else entry.boot_s
+            same = start is not None and entry.boot == start.boot
+            yield Told(moment(entry.utc), at - start.boot_s if start and same else None, entry.body)
+
+
+def programs(found: Journal) -> Iterator[Ran]:
+    """The programs that were run for checks."""
+    for entry in found.entries:
+        if isinstance(body := entry.body, ToolRan):
+            safe = body.log is not None and _LOG.fullmatch(body.log)
+            address = quote(body.log) if safe and body.log else None
+            yield Ran(body.check, " ".join(body.argv), body.returncode, body.seconds, body.log, address)

@@ -1,0 +1,185 @@
+"""What was sampled of every GPU over a run, reduced to a fixed number of cells without losing an extreme. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from operator import attrgetter
+
+from acceptance.sampled import Look, Sampled
+
+MOST = 480  # cells of a picture: a little more than a dot of a phone each
+FIRST_WIDTH_S = 0.25
+# Samples that are further apart say nothing of the time between them: as in acceptance.judge.gpu_history.
+GAP_S = 5.0
+METRICS = ("temperature_c", "power_w", "sm_clock_mhz")
+_METRICS = {
+    name: (attrgetter(f"values.{name}"), attrgetter(f"low.{name}"), attrgetter(f"high.{name}")) for name in METRICS
+}
+_HEAT = ("reason_hw_slowdown", "reason_sw_thermal", "reason_hw_thermal", "reason_hw_power_brake")
+_CAP = "reason_sw_power_cap"
+_FLAGS = {name: attrgetter(f"values.{name}") for name in (*_HEAT, _CAP)}
+
+
+@dataclass(slots=True)
+class Cell:
+    """One metric in one stretch of time: least, most, and the mean as `total` over `count` samples."""
+
+    least: float
+    most: float
+    total: float
+    count: int = 1
+
+    @property
+    def mean(self) -> float:
+        """The mean of what was sampled."""
+        return self.total / self.count
+
+    def merge(self, other: Cell) -> Cell:
+        """Both stretches as one."""
+        return Cell(
+            min(self.least, other.least), max(self.most, other.most), self.total + other.total, self.count + other.count
+        )
+
+
+@dataclass(slots=True)
+class Track:
+    """One GPU: the cells of each metric by their number, and the numbers of those in which heat or hardware (or the power cap) held its
+    clock back."""
+
+    cells: dict[str, dict[int, Cell]] = field(default_factory=lambda: {name: {} for name in METRICS})
+    slowed: set[int] = field(default_factory=set)
+    capped: set[int] = field(default_factory=set)
+
+    def halve(self) -> None:
+        """Every two cells become one."""
+        for name, cells in self.cells.items():
+            merged: dict[int, Cell] = {}
+            for number, cell in cells.items():
+                known = merged.get(number // 2)
+                merged[number // 2] = known.merge(cell) if known else cell
+            self.cells[name] = merged
+        self.slowed = {number // 2 for number in self.slowed}
+        self.capped = {number // 2 for number in self.capped}
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """The tracks of all GPUs by their names; cell `n` is of the `width_s` seconds from `began_s + n * width_s` on, in seconds since boot.
+
+    `ended_s` is when the last sample was.
+    """
+
+    began_s: float
+    ended_s: float
+    width_s: float
+    tracks: Mapping[str, Track]
+
+
+class _Gatherer:
+    """Starts with narrow cells, and merges every two of them whenever a sample lies beyond the last: it need not know the end."""
+
+    def __init__(self, began_s: float) -> None:
+        self.began_s = self.ended_s = began_s
+        self.width_s = FIRST_WIDTH_S
+        self.tracks: dict[str, Track] = {}
+        # The samples of the cell that is being filled, by GPU: reduced together, which is several times as fast.
+        self.open: dict[str, tuple[int, list[Sampled]]] = {}
+
+    def add(self, gpu: str, look: Look) -> None:
+        body, moment = look.body, look.boot_s
+        number = int((moment - self.began_s) / self.width_s)
+        if number >= MOST:
+            self._widen(number)
+            number = int((moment - self.began_s) / self.width_s)
+        if moment > self.ended_s:
+            self.ended_s = moment
+        if body.span_s:
+            first = int((moment - body.span_s - self.began_s) / self.width_s)
+            for one in range(max(0, first), number):
+                self._put(gpu, one, [body])
+        held = self.open.get(gpu)
+        if held is not None and held[0] == number:
+            held[1].append(body)
+            return
+        if held is not None:
+            self._put(gpu, *held)
+        self.open[gpu] = (max(0, number), [body])
+
+    def close(self) -> None:
+        """Reduce what is held back."""
+        for gpu, held in self.open.items():
+            self._put(gpu, *held)
+        self.open = {}
+
+    def _widen(self, number: int) -> None:
+        self.close()
+        while number >= MOST:
+            self.width_s *= 2
+            number //= 2
+            for track in self.tracks.values():
+                track.halve()
+
+    def _put(self, gpu: str, number: int, samples: list[Sampled]) -> None:
+        track = self.tracks.setdefault(gpu, Track())
+        spans = [one for one in samples if one.span_s]
+        for name, (mean, low, high) in _METRICS.items():
+            values = _known(mean, samples)
+            if values:
+                lows = _known(low, (one for one in spans if one.low))
+                highs = _known(high, (one for one in spans if one.high))
+                cell = Cell(min(values + lows), max(values + highs), sum(values), len(values))
+                known = track.cells[name].get(number)
+                track.cells[name][number] = known.merge(cell) if known else cell
+        if _up(_CAP, samples, spans):
+            track.capped.add(number)
+        if any(_up(flag, samples, spans) for flag in _HEAT):
+            track.slowed.add(number)
+
+
+def _known(reading: attrgetter[float | None], samples: Iterable[Sampled]) -> list[float]:
+    return [value for value in map(reading, samples) if value is not None]
+
+
+def _up(flag: str, samples: list[Sampled], spans: list[Sampled]) -> bool:
+    """Whether a flag was seen up."""
+    return any(map(_FLAGS[flag], samples)) or any(getattr(one.high, flag, None) for one in spans)
+
+
+def timeline(began_s: float, looks: Iterable[Look], expected_s: float = 0.0) -> Timeline:
+    """Samples in order, reduced; those of no GPU are passed over. `expected_s` is how long they are likely to go on, which saves work."""
+    gatherer = _Gatherer(began_s)
+    while expected_s >= gatherer.width_s * MOST:
+        gatherer.width_s *= 2
+    for look in looks:
+        if look.body.component is not None:
+            gatherer.add(look.body.component, look)
+    gatherer.close()
+    return Timeline(began_s, gatherer.ended_s, gatherer.width_s, gatherer.tracks)
+
+
+def runs(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Numbers as stretches without a hole, first and last of each."""
+    first = last = None
+    for number in sorted(numbers):
+        if first is None or last is None:
+            first = last = number
+        elif number == last + 1:
+            last = number
+        else:
+            yield first, last
+            first = last = number
+    if first is not None and last is not None:
+        yield first, last
+
+
+def stretches(cells: Mapping[int, Cell], width_s: float) -> Iterator[list[int]]:
+    """The numbers of cells in order, a list for every stretch in which no two are further apart than samples may be."""
+    stretch: list[int] = []
+    for number in sorted(cells):
+        if stretch and (number - stretch[-1] - 1) * width_s > GAP_S:
+            yield stretch
+            stretch = []
+        stretch.append(number)
+    if stretch:
+        yield stretch

@@ -1,0 +1,287 @@
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+
+import journals
+import pytest
+import samples
+from lxml import html as lxml_html
+from test_junit import HOSTILE
+
+from acceptance.journal import JournalError
+from acceptance.judge.language import Language
+from acceptance.judge.record import ToolRan
+from acceptance.judge.verdict import fold
+from acceptance.reports import page as report_page
+from acceptance.sampled import Look, Readings, Sampled
+
+ALLOWED = {
+    "a", "article", "body", "br", "caption", "code", "dd", "desc", "div", "dl", "dt", "figcaption", "figure", "h1", "h2", "h3", "h4",
+    "head", "header", "html", "li", "main", "meta", "nav", "ol", "p", "path", "rect", "section", "span", "strong", "style", "svg",
+    "table", "tbody", "td", "text", "th", "thead", "title", "tr", "tspan", "ul",
+}  # fmt: skip
+ATTRIBUTES = {
+    "lang", "charset", "name", "content", "http-equiv", "class", "id", "href", "scope", "rowspan", "colspan", "role", "aria-label",
+    "aria-labelledby", "aria-hidden", "tabindex", "style", "viewbox", "preserveaspectratio", "d", "x", "y", "dx", "rx", "width", "height",
+}  # fmt: skip
+
+
+def page(text: str) -> lxml_html.HtmlElement:
+    return lxml_html.document_fromstring(text)
+
+
+def words(element: lxml_html.HtmlElement) -> str:
+    return " ".join(" ".join(element.xpath(".//text()[not(parent::style)]")).split())
+
+
+def assert_inert(text: str) -> None:
+    for element in page(text).iter():
+        assert element.tag in ALLOWED
+        assert set(element.attrib) <= ATTRIBUTES
+        assert re.fullmatch(r"(#[a-z]+|logs/[\w.%+-]+)?", element.get("href", ""))
+        assert re.fullmatch(r"(left:[\d.]+%;width:[\d.]+%)?", element.get("style", ""))
+        assert re.fullmatch(r"([MLHVhvCZ\d. -]+)?", element.get("d", ""))
+    assert not any(word in text for word in ("url(", "@import", "src=", "javascript:"))
+    assert not any(ord(letter) < 32 and letter != "\n" for letter in text)
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_text_is_inert(text: str) -> None:
+    verdict, found = samples.hostile(text)
+    shown = report_page.render(verdict, found)
+    assert_inert(shown)
+    shown.encode("utf-8")
+    assert len(shown) < 400_000
+    assert page(shown).find(".//h1").text == "FAIL"
+
+
+def test_hostile_inventory_is_inert() -> None:
+    verdict, found = samples.passing()
+    inventory = {
+        "cpu": {"model": HOSTILE[0], "sockets": None, "cores": None, "threads": None},
+        "memory": {"total_bytes": 1, "dimms": None, "dimms_unread": HOSTILE[1]},
+        "disks": [{"name": HOSTILE[0], "model": HOSTILE[2], "size_bytes": 1, "kind": None}],
+        "links": [{"name": HOSTILE[0], "up": True, "speed_mbps": 1, "driver": HOSTILE[1]}],
+        "pci": [],
+        "nvml": {
+            "devices": [
+                {
+                    **dict.fromkeys(("uuid", "name", "pci_address", "serial", "vbios", "error"), HOSTILE[0]),
+                    **{"index": 0, "memory_bytes": 1, "traits": {}, "links": []},
+                }
+            ]
+        },
+        "board": dict.fromkeys(("vendor", "name", "bios_version", "kernel", "os", "nvidia_driver"), HOSTILE[0]),
+    }
+    shown = report_page.render(verdict, samples.seen(found, inventory, [("", HOSTILE[0]), (HOSTILE[1], HOSTILE[2])]))
+    assert_inert(shown)
+    assert "alert(1)" in words(page(shown))
+
+
+def test_the_verdict_comes_first_and_every_reason_is_there() -> None:
+    verdict, found = samples.mixed()
+    shown = report_page.render(verdict, samples.seen(found))
+    assert_inert(shown)
+    tree = page(shown)
+    assert [element.tag for element in tree.find("body")] == ["header", "main"]
+    first = next(element for element in tree.find("body").iter() if (element.text or "").strip())
+    assert (first.tag, first.text, first.get("class")) == ("h1", "FAIL", "FAIL")
+    header = words(tree.find("body/header"))
+    for expected in (
+        "machine box",
+        "when 2026-01-01 00:00:00 UTC",
+        "profile smoke",
+        "scope full",
+        "self-test of this build not told",
+    ):
+        assert expected in header
+    assert [section.get("aria-labelledby") for section in tree.iterfind(".//main/section")] == [
+        "failed", "unjudged", "warned", "waived", "machine", "measurements", "events", "untold", "provenance",
+    ]  # fmt: skip
+    cards = " ".join(words(card) for card in tree.find_class("card"))
+    for finding in verdict.of_kind("error", "skip", "waived"):
+        assert " ".join(finding.text.split()) in cards
+    text = words(tree)
+    for expected in (
+        "reseat it",
+        "NVRM: Xid 79",
+        "stale waiver, not needed in this run: bandwidth on memory: never needed",
+        "journal-load.jsonl ends in half a line",
+        "the kernel log was not followed",
+        "faults that need heat",
+    ):
+        assert expected in text
+
+
+def test_a_violation_says_what_was_expected_measured_and_what_to_do() -> None:
+    verdict, found = samples.mixed()
+    tree = page(report_page.render(verdict, samples.seen(found)))
+    card = next(one for one in tree.find_class("card") if "gpu_count" in words(one))
+    text = words(card)
+    assert "machine · gpu.present" in text
+    assert "gpu_count 0 = 1 1 too low (-100.0 %)" in text
+    assert "because: declared (class default)" in text
+    for expected in (
+        "PCI bus: no NVIDIA device -> reseat the card",
+        "Likely causes, the most likely first",
+        "How to tell:",
+        "Next",
+        "For the vendor",
+    ):
+        assert expected in text
+    assert [cell.get("scope") for cell in card.iter("th")] == ["col"] * 4 + ["row"]
+
+
+def test_every_measurement_is_told_with_its_limit_and_basis() -> None:
+    verdict, found = samples.mixed()
+    tree = page(report_page.render(verdict, found))
+    rows = {words(row) for row in tree.iterfind(".//section[@class='checks']//tr")}
+    assert "memory SN1 11 GB/s ! warn" in rows
+    assert "machine 0 ✗ fail" in rows
+    assert "disk_faults disk:vda not measured (waived) ! waived <= 0" in rows
+    assert {"core:0 30 GFLOP/s", "core:1 31 GFLOP/s", "core:2 32 GFLOP/s"} <= rows
+    told = words(tree.find_class("checks")[0])
+    assert "bandwidth >= 10 GB/s" in told
+    assert "half of the peak (class default)" in told
+    assert "python -m load" in words(tree)
+
+
+def test_a_log_is_linked_beside_the_page_and_nowhere_else() -> None:
+    made = journals.plan()
+    ran = [
+        ToolRan("link.copy", ("tool",), 0, 1.0, log)
+        for log in ("logs/a-1.log", "logs/b[c] d.log", "../logs/x", "/etc/passwd", "logs/../../x", "http://x/logs/y")
+    ]
+    found = samples.journal([*journals.bodies(made), *ran])
+    tree = page(report_page.render(fold(found.entries), found))
+    links = [link.get("href") for link in tree.iterfind(".//table//a")]
+    assert links == ["logs/a-1.log", "logs/b%5Bc%5D%20d.log"]
+
+
+def test_a_reader_without_eyes_finds_the_way() -> None:
+    verdict, found = samples.mixed()
+    tree = page(report_page.render(verdict, samples.seen(found)))
+    assert tree.get("lang") == "en"
+    assert tree.findtext(".//title") == "FAIL · rigproof · box"
+    levels = [int(element.tag[1]) for element in tree.iter("h1", "h2", "h3", "h4")]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+    for region in tree.find_class("scroll"):
+        assert (region.get("role"), region.get("tabindex")) == ("region", "0")
+        assert region.get("aria-label")
+    assert all(cell.get("scope") for cell in tree.iter("th"))
+    names = {element.get("id") for element in tree.iter() if element.get("id")}
+    for element in tree.iter():
+        assert set(element.get("aria-labelledby", "").split()) <= names
+        assert not element.get("href", "").startswith("#") or element.get("href")[1:] in names
+    for picture in tree.iter("svg"):
+        told = picture.get("aria-hidden") == "true" or picture.get("aria-label") or picture.get("aria-labelledby")
+        assert told
+
+
+def test_the_language_of_the_page_is_that_of_its_sentences() -> None:
+    verdict, found = samples.mixed()
+    language = Language("en", {"What failed": "WHAT FAILED IN OTHER WORDS", "{count} cores": "{count} CORES"})
+    tree = page(report_page.render(verdict, samples.seen(found), language=language))
+    assert tree.get("lang") == language.code
+    assert tree.get_element_by_id("failed").text == "WHAT FAILED IN OTHER WORDS"
+    assert "64 CORES" in words(tree)
+
+
+def test_light_dark_and_paper() -> None:
+    verdict, found = samples.passing()
+    style = page(report_page.render(verdict, found)).findtext(".//style")
+    assert "color-scheme: light dark" in style
+    assert "@media screen and (prefers-color-scheme: dark)" in style
+    assert "@media print" in style
+
+
+def test_the_machine_is_told_without_what_was_not_captured() -> None:
+    verdict, found = samples.passing()
+    text = words(page(report_page.render(verdict, samples.seen(found))))
+    for expected in (
+        "processor EPYC 9554, 1 socket, 64 cores, 128 threads",
+        "memory 24 GiB",
+        "module 32 GiB DDR5 at 4800 MT/s PART, A1",
+        "module size not told, B1",
+        "modules not read: no rights",
+        "disk nvme0n1 model not shown, 1000 GB, nvme",
+        "network eth0 up, 10000 Mbit/s, mlx5",
+        "network eth1 down, no driver",
+        "gpu0 · NVIDIA H200 PCI address 0000:01:00.0 kernel driver none memory 141 GiB power limit 700 W ECC on "
+        "NVLink 1 of 2 active serial number 77 UUID GPU-1 VBIOS 96.00",
+        "NVML 1 · model not told NVML says: GPU is lost",
+        "BIOS 1",
+    ):
+        assert expected in text
+    assert "None" not in text
+
+
+def test_the_ways_between_gpus_are_a_table() -> None:
+    verdict, found = samples.passing()
+    matrix = [("", "gpu0", "gpu1"), ("gpu0", "X", "NV4"), ("gpu1", "NV4", "X")]
+    shown = words(page(report_page.render(verdict, samples.seen(found, matrix=matrix))))
+    assert "gpu0 gpu1 gpu0 X NV4 gpu1 NV4 X" in shown
+    assert "Ways between" not in report_page.render(verdict, samples.seen(found))
+
+
+def test_a_page_without_an_inventory_is_a_page() -> None:
+    verdict, found = samples.passing()
+    tree = page(report_page.render(verdict, found))
+    assert not tree.find_class("gpu")
+    assert not list(tree.iter("figure"))
+
+
+def test_nothing_may_be_run_or_fetched() -> None:
+    verdict, found = samples.passing()
+    (policy,) = page(report_page.render(verdict, found)).xpath("//meta[@http-equiv='Content-Security-Policy']/@content")
+    assert policy == "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+
+def test_samples_that_cannot_be_read_are_said_and_take_nothing_else_away() -> None:
+    verdict, found = samples.passing()
+
+    def broken() -> Iterator[Look]:
+        yield Look(0, 101.0, Sampled(Readings(power_w=100.0), component="gpu0"))
+        yield Look(1, 102.0, Sampled(Readings(power_w=300.0), component="gpu0"))
+        raise JournalError("telemetry-gpu.jsonl, line 4: is no sample")
+
+    tree = page(report_page.render(verdict, found, broken()))
+    assert "telemetry-gpu.jsonl, line 4: is no sample" in words(tree)
+    assert [words(one).startswith("gpu0") for one in tree.iter("figure")] == [True]
+    assert "power: 100 to 300 W" in words(tree)
+
+
+def _rgb(colour: str) -> float:
+    """Relative luminance, as WCAG 2 reckons it."""
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_text_stands_out_from_what_is_behind_it_in_light_and_dark() -> None:
+    verdict, found = samples.passing()
+    style = page(report_page.render(verdict, found)).findtext(".//style")
+    themes = [
+        dict(re.findall(r"--([a-z\d]+): (#[\da-f]{6})", block)) for block in re.findall(r":root \{[^}]*\}", style)
+    ]
+    assert len(themes) == 2
+    for theme in themes:
+        behind = [
+            *((one, ground) for one in ("fg", "soft", "pass", "fail", "unjudged", "link") for ground in ("bg", "card"))
+        ]
+        behind += [("weak", f"h{level}") for level in range(4)] + [("strong", "h4"), ("strong", "h5"), ("fg", "code")]
+        for text, ground in behind:
+            light, dark = sorted((_rgb(theme[text]), _rgb(theme[ground])), reverse=True)
+            assert (light + 0.05) / (dark + 0.05) >= 4.5, (text, ground)
+
+
+def test_a_page_of_a_large_machine_stays_small() -> None:
+    made = journals.plan(
+        *(journals.check(f"cpu.c{n}", *(journals.due("rate", f"core:{k}") for k in range(200))) for n in range(10))
+    )
+    found = samples.journal(journals.bodies(made))
+    assert len(report_page.render(fold(found.entries), found)) < 800_000

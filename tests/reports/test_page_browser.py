@@ -1,0 +1,98 @@
+"""The sample runs' pages in a real browser: no word on its console, nothing wider than a phone but what scrolls, nothing that acts.
+
+Needs Chromium: `apt-get install chromium`, then `pytest -m browser`.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import hostile
+import pytest
+import sample_runs
+import samples
+
+from acceptance import outputs, sampled
+from acceptance.judge.verdict import fold
+from acceptance.reports import page
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+PHONE, DESK = 390, 1280
+# The page itself may run no script: another one looks at it from outside, in a frame as wide as a screen.
+PROBE = """<!doctype html><meta charset="utf-8"><iframe src="report.html" style="width:{width}px;height:800px;border:0"></iframe><pre></pre>
+<script>
+document.querySelector("iframe").onload = event => {{
+  const page = event.target.contentDocument, wide = [];
+  for (const one of page.body.querySelectorAll("*"))
+    if (!one.closest(".scroll, svg, .hidden") && one.getBoundingClientRect().right > {width} + 0.5) wide.push(one.outerHTML.slice(0, 200));
+  document.querySelector("pre").textContent = JSON.stringify({{
+    width: page.documentElement.scrollWidth, wide: wide, figures: page.querySelectorAll("figure").length,
+    acting: page.querySelectorAll("script, img, iframe, object, embed, link, form, base").length,
+    handlers: [...page.querySelectorAll("*")].filter(one => [...one.attributes].some(name => name.name.startsWith("on"))).length,
+    verdict: page.querySelector("h1").textContent, title: page.title,
+  }});
+}};
+</script>"""
+
+
+def browser() -> str:
+    found = next(
+        (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+    )
+    assert found, "no Chromium is installed: `apt-get install chromium`"
+    return found
+
+
+def seen(folder: Path, width: int) -> tuple[dict[str, Any], list[str]]:
+    """What a browser makes of the folder's page on a screen of that width, and all that it says on its console."""
+    (folder / "probe.html").write_text(PROBE.format(width=width))
+    argv = [
+        browser(),
+        "--headless",
+        "--disable-gpu",
+        "--hide-scrollbars",
+        "--allow-file-access-from-files",
+        "--dump-dom",
+    ]
+    argv += ["--enable-logging=stderr", "--v=0", "--virtual-time-budget=20000", f"--user-data-dir={folder / 'profile'}"]
+    argv += ["--no-sandbox"] if os.geteuid() == 0 else []
+    done = subprocess.run(
+        [*argv, (folder / "probe.html").as_uri()], capture_output=True, text=True, timeout=120, check=True
+    )
+    told = re.search(r"<pre>(.+?)</pre>", done.stdout, re.DOTALL)
+    assert told, done.stderr[-2000:]
+    console = [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
+    return json.loads(html.unescape(told[1])), console
+
+
+@pytest.mark.parametrize("name", sample_runs.NAMES)
+def test_a_page_fits_a_phone_and_a_desk_and_says_nothing_on_the_console(name: str, tmp_path: Path) -> None:
+    folder = sample_runs.write(name, tmp_path / "run")
+    verdict = outputs.write(folder)
+    for width in (PHONE, DESK):
+        found, console = seen(folder, width)
+        assert console == []
+        assert found["verdict"] == verdict.verdict
+        assert found["wide"] == []
+        assert found["width"] == width
+        assert found["figures"] > 0
+        assert (found["acting"], found["handlers"]) == (0, 0)
+
+
+@pytest.mark.parametrize("text", [hostile.EVERYTHING, "x" * 5_000], ids=["everything", "a word without end"])
+def test_hostile_text_does_nothing_in_a_browser(text: str, tmp_path: Path) -> None:
+    found = samples.journal(hostile.attack(text))
+    looks = [look for entry in found.entries if (look := sampled.of(entry)) is not None]
+    (tmp_path / "report.html").write_text(page.render(fold(found.entries), found, looks), encoding="utf-8")
+    told, console = seen(tmp_path, PHONE)
+    assert console == []
+    assert (told["acting"], told["handlers"]) == (0, 0)
+    assert told["wide"] == []
+    assert told["title"].startswith("FAIL · rigproof")

@@ -1,0 +1,294 @@
+"""The parts of the page that are reckoned before anything is drawn: matrices, bars, peaks, the picture of the machine, the story."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+import journals
+import msgspec
+import pytest
+import sample_machines
+import sample_runs
+import samples
+from lxml import html as lxml_html
+from msgspec.structs import replace
+
+from acceptance import gpu_limits, journal, outputs
+from acceptance.judge.judgement import Finding, Judged
+from acceptance.judge.language import ENGLISH
+from acceptance.judge.measurement import Limit
+from acceptance.judge.plan import Due
+from acceptance.judge.record import Observed, RunClosed, RunEnded
+from acceptance.judge.verdict import Verdict, fold
+from acceptance.observe.topology import build
+from acceptance.reports.page import bars, cards, heat, peaks, story, topology
+from acceptance.reports.places import places
+from selftest import journals_made
+
+FLOOR = Limit("GB/s", "a basis", low=100.0)
+
+
+def judged(component: str, value: float | None, limit: Limit | None = FLOOR, kind: str | None = None) -> Judged:
+    due = Due("copy", component, "GB/s", limit, "class default", None if limit else "no limit can be")
+    findings = (Finding(kind, "link.copy", "said"),) if kind else ()  # type: ignore[arg-type]  # one of its kinds
+    return Judged(due, value, None, None, findings)
+
+
+@functools.cache
+def observed(name: str) -> Observed:
+    made = sample_runs.MADE[name]
+    seen = sample_machines.inventory(journals_made.named(made.machine), made.dead_links)
+    return Observed(msgspec.to_builtins(seen), build(seen, seen.places).rows())
+
+
+# --- matrices ---
+
+
+def test_pairs_are_a_matrix_coloured_by_their_share_of_the_largest() -> None:
+    found = heat.pairs(
+        [
+            judged("gpu0->gpu1", 400.0),
+            judged("gpu1->gpu0", 90.0, kind="fail"),
+            judged("gpu2->gpu10", None, kind="error"),
+        ]
+    )
+    assert found is not None
+    assert found.head == ("gpu0", "gpu1", "gpu2", "gpu10")
+    cells = {(row, column): cell for row, line in found.rows for column, cell in zip(found.head, line, strict=True)}
+    assert (cells["gpu0", "gpu1"].text, cells["gpu0", "gpu1"].level, cells["gpu0", "gpu1"].bad) == ("400", 5, False)
+    assert (cells["gpu1", "gpu0"].text, cells["gpu1", "gpu0"].level, cells["gpu1", "gpu0"].bad) == ("90", 1, True)
+    assert (cells["gpu2", "gpu10"].text, cells["gpu2", "gpu10"].bad) == ("-", True)
+    assert (cells["gpu0", "gpu0"].text, cells["gpu2", "gpu0"].text) == ("", "-")
+
+
+@pytest.mark.parametrize("names", [("gpu0", "gpu1"), ("gpu0->gpu1", "cpu"), ("gpu0->gpu1",), ("gpu0-->gpu1", "x->y")])
+def test_what_is_no_set_of_pairs_is_no_matrix(names: tuple[str, ...]) -> None:
+    assert heat.pairs([judged(name, 1.0) for name in names]) is None
+
+
+def test_fewer_nvlinks_than_others_have_stand_out() -> None:
+    found = heat.ways(observed("8xh200-dead-link").matrix)
+    assert found is not None
+    bad = {(row, column) for row, line in found.rows for column, cell in zip(found.head, line, strict=True) if cell.bad}
+    assert len(bad) == 14
+    assert all("gpu5" in pair for pair in bad)
+    sound = heat.ways(observed("8xh200").matrix)
+    assert sound is not None
+    assert not any(cell.bad for _, line in sound.rows for cell in line)
+    assert heat.ways(()) is None
+
+
+# --- bars ---
+
+
+def group(*siblings: Judged, known: peaks.Peaks | None = None) -> bars.Group:
+    check = journals.check("link.copy", *(one.due for one in siblings))
+    verdict = fold(journals.entries(journals.bodies(journals.plan(check))))
+    (found,) = bars.groups(replace(verdict.checks[0], judged=siblings), known or {}, frozenset(), ENGLISH)
+    return found
+
+
+def test_siblings_share_a_scale_that_holds_value_limit_and_peak() -> None:
+    known = {("copy", gpu): peaks.Peak(200.0, "sheet") for gpu in ("gpu0", "gpu1")}
+    found = group(judged("gpu0", 150.0), judged("gpu1", 50.0, kind="fail"), known=known)
+    assert [row.bar for row in found.rows] == [bars.Bar(75.0, 50.0, None, 100.0), bars.Bar(25.0, 50.0, None, 100.0)]
+    assert [row.mark for row in found.rows] == ["", "fail"]
+    assert (found.limit, found.peak) == (">= 100 GB/s", peaks.Peak(200.0, "sheet"))
+    assert found.bases == (("", "a basis (class default)"),)
+
+
+def test_without_a_peak_the_larger_of_value_and_limit_is_the_whole() -> None:
+    assert group(judged("gpu0", 150.0)).rows[0].bar == bars.Bar(100.0, 66.7, None, None)
+    assert group(judged("gpu0", 50.0, kind="fail")).rows[0].bar == bars.Bar(50.0, 100.0, None, None)
+    assert group(judged("gpu0", 50.0, None)).rows[0].bar == bars.Bar(100.0, None, None, None)
+
+
+@pytest.mark.parametrize("value", [None, -5.0])
+def test_what_cannot_be_drawn_has_no_bar(value: float | None) -> None:
+    found = group(judged("gpu0", value, Limit("GB/s", "a basis", low=-10.0)))
+    assert found.flat
+    assert found.rows[0].value == ("not measured" if value is None else "-5 GB/s")
+
+
+def test_siblings_that_say_the_same_are_one_row_and_limits_of_their_own_are_told() -> None:
+    same = group(*(judged(f"gpu{n}", 150.0) for n in range(12)))
+    assert [row.names for row in same.rows] == [("gpu0 … gpu11 (12)",)]
+    own = group(judged("gpu0", 150.0), judged("gpu1", 150.0, Limit("GB/s", "another", low=10.0)))
+    assert (own.limit, [row.limit for row in own.rows]) == (None, [">= 100 GB/s", ">= 10 GB/s"])
+    assert own.bases == (("gpu0", "a basis (class default)"), ("gpu1", "another (class default)"))
+    alike = group(*(judged(f"gpu{n}", 150.0, Limit("GB/s", f"declared for gpu{n}", low=1.0)) for n in range(3)))
+    assert alike.bases == (("", "declared for gpu0 (class default); and so for the others"),)
+
+
+# --- peaks ---
+
+
+def test_peaks_are_those_of_the_sheet_and_of_the_link() -> None:
+    found = peaks.peaks(observed("8xh200").inventory, gpu_limits.sheets(), ENGLISH)
+    assert found["gemm_bf16", "gpu7"] == peaks.Peak(989.4, "sheet of H200 SXM 141GB")
+    assert found["burn_f64", "gpu0"].value == 66.9
+    assert found["copy_h2d", "gpu0"].value == pytest.approx(63.0, abs=0.1)
+    assert found["gpu_power", "gpu3"].value == 700.0
+    assert ("copy_local", "gpu0") not in found
+
+
+def test_of_an_unknown_model_no_peak_is_guessed() -> None:
+    inventory = {
+        **observed("8xh200").inventory,
+        "pci": [{"address": "x", "device_id": "10de:ffff"}],
+        "nvml": {"devices": []},
+    }
+    assert peaks.peaks(inventory, gpu_limits.sheets(), ENGLISH) == {}
+    assert peaks.peaks({}, gpu_limits.sheets(), ENGLISH) == {}
+
+
+# --- the picture ---
+
+
+def test_the_picture_shows_switches_nodes_and_a_rail_of_nvlinks() -> None:
+    seen = observed("8xh200-dead-link")
+    found = topology.picture(seen.inventory, seen.matrix, ENGLISH)
+    assert found is not None
+    kinds = [box.kind for box in found.boxes]
+    assert (kinds.count("node"), kinds.count("bridge"), kinds.count("gpu"), kinds.count("card")) == (2, 4, 8, 5)
+    assert [wire.text for wire in found.wires if wire.kind == "short"] == ["17"]
+    assert [wire.text for wire in found.wires if wire.kind == "nvlink"] == ["NVLink", *["18"] * 7]
+    assert "gpu5 at 0000:06:00.0 on processor, NUMA node 1, PCIe switch 0000:31:00.0" in found.told
+    assert "gpu4 and gpu5: 17 NVLinks" in found.told
+    assert all(0 <= box.y < found.height for box in found.boxes)
+
+
+def test_a_bridge_of_two_is_an_arc_and_a_machine_without_gpus_has_no_picture() -> None:
+    seen = observed("2x3090ti")
+    found = topology.picture(seen.inventory, seen.matrix, ENGLISH)
+    assert found is not None
+    assert [wire.text for wire in found.wires if wire.kind == "nvlink"] == ["4 NVLinks"]
+    assert topology.picture({}, (), ENGLISH) is None
+    assert topology.picture({**seen.inventory, "pci": []}, (), ENGLISH) is None
+
+
+# --- the story ---
+
+
+def test_a_run_lasts_until_the_last_that_was_written_or_sampled_before_the_restart() -> None:
+    *bodies, end = journals.bodies(journals.plan())
+    assert isinstance(end, RunEnded)
+    entries = [
+        *journals.entries(bodies),
+        replace(samples.entry(RunClosed("link.copy", True, {}, "restarted")), boot=1, boot_s=9_000.0),
+    ]
+    assert story.seconds(entries) == len(bodies) - 1
+    assert story.seconds(entries, 150.0) == 50.0
+    closed = story.broke_off(entries)
+    assert closed is not None
+    assert closed.detail == "restarted"
+    assert story.broke_off(journals.entries([*bodies, end])) is None
+
+
+@pytest.mark.parametrize(
+    ("utc", "told"),
+    [
+        ("2026-11-20T18:05:43.177Z", "2026-11-20 18:05:43 UTC"),
+        ("2026-11-20T18:05:43", "2026-11-20 18:05:43 UTC"),
+        ("now", None),
+    ],
+)
+def test_a_moment_is_told_as_people_read_it(utc: str, told: str | None) -> None:
+    assert story.moment(utc) == told
+
+
+# --- cards ---
+
+
+def shown(verdict: Verdict, found: journal.Journal, *kinds: str) -> list[cards.Card]:
+    return list(cards.cards(verdict.of_kind(*kinds), cards.by_key(verdict), places(found), ENGLISH))
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return sample_runs.write("2x4090-slow-card", tmp_path_factory.mktemp("runs") / "slow")
+
+
+def test_faults_of_one_card_with_one_lesson_are_one_card(slow: Path) -> None:
+    found = journal.read(slow)
+    verdict = fold(found.entries)
+    told = shown(verdict, found, "fail")
+    assert len(told) < 10 < len(verdict.of_kind("fail"))
+    assert sum(len(card.faults) + len(card.texts) for card in told) == len(verdict.of_kind("fail"))
+    narrow = next(card for card in told if card.checks == ("watch.pcie_link",))
+    assert (narrow.component, dict(narrow.where)["PCI address"]) == ("gpu1", "0000:02:00.0")
+    (fault,) = narrow.faults
+    assert (fault.measurement, fault.measured, fault.limit, fault.margin) == (
+        "gpu_link_width",
+        "8",
+        ">= 16",
+        "8 too low (-50.0 %)",
+    )
+    assert narrow.teaching is not None
+    assert narrow.teaching.next is not None
+    assert "0000:02:00.0" in narrow.teaching.next
+
+
+def test_checks_that_could_not_be_judged_for_one_reason_are_one_card(tmp_path: Path) -> None:
+    found = journal.read(sample_runs.write("reboot", tmp_path / "run"))
+    told = shown(fold(found.entries), found, "error", "skip")
+    never = next(card for card in told if card.texts == ("never ran",))
+    assert len(never.checks) > 3
+    assert [card.checks for card in told if card.texts == ("did not finish",)] == [("together.burn",)]
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "told"),
+    [
+        (Limit("GB/s", "b", low=100.0), 85.0, "15 GB/s too low (-15.0 %)"),
+        (Limit("degC", "b", high=80.0), 90.0, "10 degC too high (+12.5 %)"),
+        (Limit("count", "b", high=0.0), 3.0, "3 too high"),
+        (Limit("GB/s", "b", low=100.0, warn_low=110.0), 105.0, "5 GB/s too low (-4.5 %)"),
+        (Limit("W", "b", high=100.0, warn_high=90.0), 95.0, "5 W too high (+5.6 %)"),
+        (Limit("GB/s", "b", low=100.0), 100.0, None),
+    ],
+)
+def test_a_margin_is_told_in_the_unit_and_as_a_share(limit: Limit, value: float, told: str | None) -> None:
+    assert cards.margin(limit, value, ENGLISH) == told
+
+
+# --- whole pages of the sample runs ---
+
+
+def page(name: str, folder: Path) -> lxml_html.HtmlElement:
+    run = sample_runs.write(name, folder / name)
+    outputs.write(run)
+    text = (run / "report.html").read_text(encoding="utf-8")
+    assert len(text.encode()) < 1_000_000
+    return lxml_html.document_fromstring(text)
+
+
+def words(element: lxml_html.HtmlElement) -> str:
+    return " ".join(element.text_content().split())
+
+
+def test_a_restart_is_told_where_the_lines_end(tmp_path: Path) -> None:
+    tree = page("reboot", tmp_path)
+    assert "The run broke off. the machine was restarted before it came to its end" in words(tree.find("body/header"))
+    assert "The lines end where the machine was restarted." in words(tree.get_element_by_id("telemetry").getparent())
+    assert len(tree.find_class("end")) == 2 * 3
+    assert "xid 94" in words(tree.get_element_by_id("events").getparent())
+
+
+def test_the_recorded_h200_is_shown_with_its_telemetry_tables_and_logs(tmp_path: Path) -> None:
+    tree = page("h200", tmp_path)
+    (figure,) = tree.iter("figure")
+    assert {words(one).partition(":")[0] for one in figure.find_class("what")} == {"temperature", "power", "clock"}
+    assert "peak 989.4 TFLOP/s, sheet of H200 SXM 141GB" in words(tree)
+    assert "bf16 TFLOP/s" in words(tree.get_element_by_id("tables").getparent())
+    assert "logs/compute.gemm_alone-1.log" in tree.xpath("//a/@href")
+
+
+def test_what_is_slowed_by_heat_is_shaded(slow: Path) -> None:
+    outputs.write(slow)
+    tree = lxml_html.document_fromstring((slow / "report.html").read_text(encoding="utf-8"))
+    cool, hot = tree.iter("figure")
+    assert not cool.find_class("slow")
+    assert hot.find_class("slow")
+    assert cool.find_class("cap")
