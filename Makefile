@@ -7,6 +7,7 @@ ONLY    ?=
 GPUS    ?=
 BURN    ?=
 IMAGE   ?=
+REPORT_LANG ?=
 BASE    ?=
 COLD    ?=
 RUN     ?= $(OUT)/latest
@@ -15,9 +16,10 @@ TORCH_PYTHON ?= python3
 RIGPROOF := .venv/bin/rigproof
 # Each worker compiles all of the tests otherwise, where Python is told to keep nothing.
 BYTECODE := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX="$(CURDIR)/.venv/.bytecode"
+SPOKEN = $(if $(REPORT_LANG),--lang "$(REPORT_LANG)")
 ARGS = --profile "$(PROFILE)" --station "$(STATION)" --out "$(OUT)" \
        $(if $(MACHINE),--machine "$(MACHINE)") $(if $(ONLY),--only "$(ONLY)") $(if $(GPUS),--gpus "$(GPUS)") $(if $(BURN),--burn "$(BURN)") \
-       $(if $(IMAGE),--image "$(IMAGE)")
+       $(if $(IMAGE),--image "$(IMAGE)") $(SPOKEN)
 
 .DEFAULT_GOAL := help
 .PHONY: help accept smoke nightly soak plan inventory judge report image engine tools selftest selftest-long mutants test test-e2e test-gpu lint bench clean
@@ -27,7 +29,7 @@ help: ## list these targets
 	@echo
 	@awk -F ':.*## ' '/^[a-z0-9 -]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
-	@echo 'settings: MACHINE=FILE PROFILE=smoke|accept|nightly|soak STATION=auto|docker|host OUT=DIR ONLY=EXPR GPUS=0,1 BURN=SECONDS IMAGE=REF RUN=DIR PYTHON=python3'
+	@echo 'settings: MACHINE=FILE PROFILE=smoke|accept|nightly|soak STATION=auto|docker|host OUT=DIR ONLY=EXPR GPUS=0,1 BURN=SECONDS IMAGE=REF RUN=DIR REPORT_LANG=en|zh-CN PYTHON=python3'
 
 # Both stamps are files of .venv, so that removing it is enough to start afresh.
 .venv/.run: pyproject.toml scripts/venv
@@ -51,10 +53,10 @@ inventory: .venv/.run ## the machine as it is found (MACHINE=FILE drafts a machi
 	@$(RIGPROOF) inventory $(if $(MACHINE),--write "$(MACHINE)")
 
 judge: .venv/.run ## judge a recorded run again (RUN=DIR, the newest if not given)
-	@$(RIGPROOF) judge "$(RUN)"
+	@$(RIGPROOF) judge "$(RUN)" $(SPOKEN)
 
 report: .venv/.run ## write the reports of a recorded run again (RUN=DIR)
-	@$(RIGPROOF) report "$(RUN)"
+	@$(RIGPROOF) report "$(RUN)" $(SPOKEN)
 
 image: .venv/.run ## build the container's image, or find it (BASE=REF builds on another base)
 	@.venv/bin/python -m acceptance.image $(if $(BASE),--base "$(BASE)")

@@ -69,6 +69,14 @@ def _gpus(text: str) -> tuple[str, ...]:
     return found
 
 
+def _language_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--lang",
+        metavar="LANG",
+        help="language of page and terminal: en or zh-CN (default: the locale's, else en)",
+    )
+
+
 def _run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--machine", metavar="FILE", type=_path, help="machine file: what should be there, limits of its own, waivers"
@@ -110,6 +118,7 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
         type=_seconds,
         help="how long the whole machine burns, in place of the profile's time; burns of single parts last no longer",
     )
+    _language_argument(parser)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -133,9 +142,11 @@ def parser() -> argparse.ArgumentParser:
         ("judge", "judge a recorded run again, from its journal"),
         ("report", "write junit.xml, report.html and verdict.json of a recorded run again"),
     ):
-        verb(name, text).add_argument(
+        recorded = verb(name, text)
+        recorded.add_argument(
             "run_dir", metavar="RUN_DIR", type=_path, help="folder of the run, such as reports/latest"
         )
+        _language_argument(recorded)
     read = verb("read", "read one recorded output of a tool and say as JSON what it is worth")
     read.add_argument("tool", metavar="TOOL", choices=TOOLS, help=", ".join(TOOLS))
     read.add_argument("file", metavar="FILE", type=_path, help="the recorded output; - for standard input")

@@ -25,11 +25,8 @@ NOTE_S = 60.0
 NOTE_SHARE = 1 / 60
 QUOTED = 400
 MOST = 32  # events of a GPU: more than there are formats and ways; a load that raves fills no journal
-_ACTION = (
-    "likely: bad memory of the GPU, or a chip that computes wrong at this clock and heat; a link that changes what goes over it; too "
-    "little or unsteady power. Next: nvidia-smi -q -d ECC,ROW_REMAPPER,TEMPERATURE,POWER"
-)
-_OF_COPIES = "likely: a card or a riser that sits badly; a bad cable or slot; a switch on the way. Next: sudo dmesg -T | grep -iE 'aer|xid'"
+_ACTION = "Run it again, cool and alone; if it comes back, replace the card."
+_OF_COPIES = "Reseat the card and its riser; try another slot or cable; if it comes back, replace the card."
 
 
 def listener(

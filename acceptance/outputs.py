@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from acceptance import gpu_limits, journal, sampled
+from acceptance.judge.language import ENGLISH, Language
 from acceptance.judge.verdict import Verdict, fold
 from acceptance.reports import junit, page, plain_json, verdict_json
 
@@ -39,13 +40,13 @@ def judge(run_dir: Path) -> Verdict:
     return fold(journal.read(run_dir).entries)
 
 
-def write(run_dir: Path) -> Verdict:
-    """Fold a run and write its files; the verdict goes last, because a run with a verdict counts as closed."""
+def write(run_dir: Path, language: Language = ENGLISH) -> Verdict:
+    """Fold a run and write its files, the page in this language; the verdict goes last: a run with a verdict counts as closed."""
     found = journal.read(run_dir)
     verdict = fold(found.entries)
     put(run_dir / JUNIT, junit.render(verdict, found))
     looks = sampled.each(run_dir / journal.GPU_TELEMETRY)
-    put(run_dir / PAGE, page.render(verdict, found, looks, gpu_limits.sheets()).encode("utf-8"))
+    put(run_dir / PAGE, page.render(verdict, found, looks, gpu_limits.sheets(), language).encode("utf-8"))
     put(run_dir / VERDICT, verdict_json.render(verdict, found))
     return verdict
 

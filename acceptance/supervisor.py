@@ -16,6 +16,7 @@ from pathlib import Path
 from acceptance import clock, gpu_child, journal, outputs, proven, provenance, session, strays
 from acceptance.command import CommandError, Completed
 from acceptance.deadline import Deadline
+from acceptance.judge.language import ENGLISH, Language
 from acceptance.judge.plan import SESSIONS, Plan, Session
 from acceptance.judge.record import CheckEnded, Entry, Note, RunEnded, RunStarted, SessionEnded, SessionStarted
 from acceptance.judge.verdict import Verdict
@@ -59,12 +60,15 @@ def new_run_dir(out: Path) -> Path:
 class Supervisor:
     """One run. `view` is shown every entry of the sessions' journals as it appears."""
 
-    def __init__(self, prepared: Prepared, station: Station, run_dir: Path, view: View) -> None:
+    def __init__(
+        self, prepared: Prepared, station: Station, run_dir: Path, view: View, language: Language = ENGLISH
+    ) -> None:
         self._prepared = prepared
         self._plan: Plan = prepared.plan
         self._station = station
         self._run_dir = run_dir
         self._view = view
+        self._language = language
         self._root = prepared.options.root
         self._kernel_log_after: int | None = None
 
@@ -85,7 +89,7 @@ class Supervisor:
                 if watch.failure:
                     writer.write(Note(watch.failure, trouble=True))
                 writer.write(end)
-            return outputs.write(self._run_dir)
+            return outputs.write(self._run_dir, self._language)
 
     def _sessions(self, writer: journal.Writer, stop: Stop) -> RunEnded:
         """Every session in its order, until one of them says why nothing may come after it."""

@@ -26,13 +26,14 @@ from acceptance import (
     unfinished,
 )
 from acceptance.image.errors import ImageError
-from acceptance.judge import limits, machine, plan, sheet, verdict
+from acceptance.judge import advice, limits, machine, plan, sheet, verdict
+from acceptance.judge.language import Language
 from acceptance.judge.record import RunClosed, RunEnded
 from acceptance.judge.verdict import Verdict
 from acceptance.observe import draft, kernel_log, sysfs
 from acceptance.observe import inventory as observed
 from acceptance.preparation import Options
-from acceptance.reports import plain_json, terminal
+from acceptance.reports import languages, plain_json, terminal
 from acceptance.reports.places import places
 from acceptance.reports.text import one_line
 from acceptance.tools import (
@@ -63,6 +64,7 @@ USER_ERRORS = (
     lock.Busy,
     lock.LockError,
     draft.DraftError,
+    languages.UnknownLanguage,
     journal.NoRun,
     NoRecording,
 )
@@ -78,6 +80,7 @@ TROUBLE: tuple[type[BaseException], ...] = (
     limits.LimitFileError,
     sheet.SheetError,
     fixtures.FixtureMissing,
+    advice.AdviceFileError,
     sysfs.SysfsError,
 )
 READERS: dict[str, Callable[[str], ToolOutput]] = {
@@ -100,12 +103,18 @@ def _options(given: argparse.Namespace) -> Options:
     )
 
 
+def _language(given: argparse.Namespace) -> Language:
+    """The language of page and terminal, asked for first: a wrong one, or a file of ours that is wrong, is told before anything heats."""
+    languages.catalogue("en")  # that of JUnit and verdict.json, whatever else is spoken
+    return languages.choose(given.lang, os.environ)
+
+
 def accept(given: argparse.Namespace) -> int:
     """Test the machine: from the lock to the verdict."""
     from acceptance import preflight  # the engine's SDK takes its time to load, and judging or reading needs none of it
 
-    options = _options(given)
-    screen = terminal.Terminal.on_stdout()
+    options, language = _options(given), _language(given)
+    screen = terminal.Terminal.on_stdout(language)
     hidden = selection.refuse_outside(options.gpus, os.environ)
     with stopping.interruptible(), lock.MachineLock(options.root) as held:
         supervisor.usable(options.out)
@@ -126,11 +135,13 @@ def accept(given: argparse.Namespace) -> int:
         if prepared.machine is None:
             drafted = run_dir / "machine.toml"
             outputs.put(drafted, draft.render(prepared.inventory).encode("utf-8"), then="start again")
-            screen.say("no machine file was given: one was drafted from what was found, to be corrected by hand:")
+            screen.say(
+                language("no machine file was given: one was drafted from what was found, to be corrected by hand:")
+            )
             screen.path(str(drafted))
         screen.start(prepared.plan)
         try:
-            found = supervisor.Supervisor(prepared, where, run_dir, screen.entry).run()
+            found = supervisor.Supervisor(prepared, where, run_dir, screen.entry, language).run()
         finally:
             screen.stop()
         return _close(screen, found, run_dir)
@@ -147,11 +158,11 @@ def plan_(given: argparse.Namespace) -> int:
     """Show the plan; nothing is run."""
     from acceptance import preflight
 
-    options = _options(given)
+    options, language = _options(given), _language(given)
     hidden = selection.refuse_outside(options.gpus, os.environ)
     prepared = preparation.prepare(options)
     remark = preflight.remark(options.station, options.image)
-    screen = terminal.Terminal.on_stdout()
+    screen = terminal.Terminal.on_stdout(language)
     screen.table(prepared.matrix().text())
     screen.plan(prepared.plan, prepared.profile_summary, details=True)
     for line in (remark, hidden):
@@ -176,18 +187,19 @@ def inventory(given: argparse.Namespace) -> int:
 
 def judge(given: argparse.Namespace) -> int:
     """Fold a recorded run again."""
-    return _close(terminal.Terminal.on_stdout(), outputs.judge(given.run_dir), given.run_dir)
+    return _close(terminal.Terminal.on_stdout(_language(given)), outputs.judge(given.run_dir), given.run_dir)
 
 
 def report(given: argparse.Namespace) -> int:
     """Write a recorded run's files again. One that never came to its end is closed first, as the next start would."""
-    screen = terminal.Terminal.on_stdout()
+    language = _language(given)
+    screen = terminal.Terminal.on_stdout(language)
     if not any(isinstance(entry.body, RunEnded | RunClosed) for entry in journal.read(given.run_dir).entries):
         with lock.MachineLock():  # whoever holds it may be writing this very run
             sentence = unfinished.close(given.run_dir)
         if sentence:
             screen.say(sentence, "yellow")
-    return _close(screen, outputs.write(given.run_dir), given.run_dir)
+    return _close(screen, outputs.write(given.run_dir, language), given.run_dir)
 
 
 def _text(data: bytes) -> str:

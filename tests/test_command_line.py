@@ -15,9 +15,22 @@ import journals
 import msgspec
 import pytest
 
-from acceptance import __main__, clock, journal, lock, outputs, preparation, session, stopping, supervisor, verbs
+from acceptance import (
+    __main__,
+    clock,
+    fixtures,
+    journal,
+    lock,
+    outputs,
+    preparation,
+    session,
+    stopping,
+    supervisor,
+    verbs,
+)
 from acceptance.__main__ import main
 from acceptance.judge.record import Body, RunClosed, RunStarted
+from acceptance.reports import languages
 
 Call = Callable[..., tuple[int, str, str]]
 RECORDINGS = Path(__file__).resolve().parent.parent / "fixtures" / "recordings"
@@ -108,6 +121,11 @@ def test_every_reader_is_offered(call: Call) -> None:
         (["accept", "--machine", "\udcff.toml"], ["--machine", "is not UTF-8"]),
         (["accept", "--out"], ["--out", "argument"]),
         (["accept", "stray"], ["stray"]),
+        (["accept", "--lang", "de"], ["--lang de", "there are en and zh-CN"]),
+        (["plan", "--lang", "zh-TW"], ["--lang zh-TW", "there are en and zh-CN"]),
+        (["judge", "run", "--lang", ""], ["--lang", "there are en and zh-CN"]),
+        (["report", "run", "--lang", "\x1b[31m"], ["--lang", "there are en and zh-CN"]),
+        (["inventory", "--lang", "en"], ["--lang"]),
         (["judge"], ["RUN_DIR"]),
         (["read", "gpu-burner", "x"], ["'gpu-burner'", "stress-ng"]),
         (["read", "stress-ng"], ["FILE"]),
@@ -263,6 +281,48 @@ def test_judge_and_report_agree(call: Call, tmp_path: Path) -> None:
     for name in (outputs.PAGE, outputs.JUNIT, outputs.VERDICT):
         assert str(Path("run") / name) in out
         assert (run / name).is_file()
+
+
+def test_a_run_is_told_in_the_language_that_is_asked_for(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = journals.plan(journals.check("watch.pcie_link", journals.due("gpu_link_width", "gpu0")))
+    run = record(tmp_path / "run", journals.bodies(made, {("gpu_link_width", "gpu0"): 8.0}))
+    causes = {code: languages.catalogue(code).measurements["gpu_link_width"] for code in languages.CODES}
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        monkeypatch.delenv(name, raising=False)
+    assert causes["en"].symptom in call("judge", "run")[1]
+    assert causes["zh-CN"].symptom in call("judge", "run", "--lang", "zh_CN")[1]
+    monkeypatch.setenv("LANG", "zh_CN.UTF-8")
+    code, out, err = call("report", "run")
+    assert (code, err) == (1, "")
+    assert causes["zh-CN"].symptom in out
+    page = (run / outputs.PAGE).read_text(encoding="utf-8")
+    assert '<html lang="zh-CN"' in page
+    assert causes["zh-CN"].symptom in page
+    assert causes["zh-CN"].symptom not in out.replace(causes["zh-CN"].symptom, "", 1), "it is told once"
+    for name in (outputs.JUNIT, outputs.VERDICT):  # programs read them
+        text = (run / name).read_text(encoding="utf-8")
+        assert causes["en"].symptom in text
+        assert causes["zh-CN"].symptom not in text
+    assert causes["en"].symptom in call("judge", "run", "--lang", "en")[1]
+
+
+@pytest.mark.parametrize("verb", ["judge", "report", "plan", "accept"])
+def test_a_catalogue_that_is_wrong_is_told_before_anything(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    record(tmp_path / "run")
+    (tmp_path / "causes").mkdir()
+    (tmp_path / "causes/en.toml").write_text("[[cause]]\nevents = ['xid']\n", encoding="utf-8")
+    monkeypatch.setattr(fixtures, "locate", lambda name: tmp_path / name)
+    languages.catalogue.cache_clear()
+    try:
+        code, out, err = call(verb, *(["run"] if verb in ("judge", "report") else []))
+    finally:
+        languages.catalogue.cache_clear()
+    assert (code, out) == (3, "")
+    assert_one_sentence(err, "en.toml, the entry of xid: ", "missing required field `symptom`")
 
 
 def test_a_bad_run_has_its_own_exit_codes(call: Call, tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ class Advice(Strict, frozen=True):
 class Catalogue:
     """Advice by measurement and by event (`xid`, or `xid.79` for one code of it); and sentences of this language by the English ones.
 
-    `words` are those of the reports, `titles` those of the checks, `events` what events mean and ask for.
+    `words` are those of the reports, `titles` those of the checks, `events` what events mean and ask for, `profiles` what is said of each.
     """
 
     measurements: Mapping[str, Advice]
@@ -72,6 +72,7 @@ class Catalogue:
     words: Mapping[str, str]
     titles: Mapping[str, str]
     events: Mapping[str, str]
+    profiles: Mapping[str, str]
 
     def of_event(self, event: str) -> Advice | None:
         """The entry of an event: that of its code where there is one, else of its kind."""
@@ -83,6 +84,7 @@ class _Sheet(Strict, frozen=True):
     words: _Words = msgspec.field(default_factory=dict)
     titles: _Words = msgspec.field(default_factory=dict)
     events: _Words = msgspec.field(default_factory=dict)
+    profiles: _Words = msgspec.field(default_factory=dict)
 
 
 def placeholders(text: str) -> frozenset[str]:
@@ -115,7 +117,7 @@ def read(path: Path) -> Catalogue:
                 raise ValueError(trouble)
         except ValueError as error:
             raise AdviceFileError(f"{path.name}, {_name(row, number)}: {error}") from error
-    return Catalogue(measurements, events, sheet.words, sheet.titles, sheet.events)
+    return Catalogue(measurements, events, sheet.words, sheet.titles, sheet.events, sheet.profiles)
 
 
 def _put(found: dict[str, Advice], names: tuple[str, ...], entry: Advice) -> None:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from acceptance.observe import sysfs
+from acceptance.observe import slot_name, sysfs
 from acceptance.observe.sysfs import SysfsError
 
 NVIDIA = 0x10DE
@@ -25,7 +25,7 @@ class PciFunction:
     `address` is "0000:01:00.0", `device_id` "10de:2684", `class_code` "030000". `answers` is False when the configuration space reads
     as all ones (lspci's `rev ff`): the card has fallen off the bus; None when it could not be read. Speeds are gigatransfers a second
     of one lane, widths lanes; `slot_max_*` is what the port above the card can do. `is_virtual_function` marks a part that SR-IOV cut
-    out of another function.
+    out of another function. `slot` is the slot's name, as root reads it in the firmware's tables, else the kernel's.
     """
 
     address: str
@@ -43,12 +43,14 @@ class PciFunction:
     slot_max_link_speed_gts: float | None
     slot_max_link_width: int | None
     numa_node: int | None
+    slot: str | None = None
 
 
 def read(root: Path = Path("/")) -> tuple[PciFunction, ...]:
     """Every NVIDIA function, in address order. Raises SysfsError for a file that holds something unknown."""
+    slots = slot_name.read(root)
     found = [
-        _function(device)
+        _function(device, slots)
         for device in sysfs.entries(root / "sys/bus/pci/devices")
         if sysfs.number(device / "vendor") == NVIDIA
     ]
@@ -60,7 +62,7 @@ def order(address: str) -> tuple[int, ...]:
     return tuple(int(part, 16) for part in re.split(r"[:.]", address))
 
 
-def _function(device: Path) -> PciFunction:
+def _function(device: Path, slots: dict[str, str]) -> PciFunction:
     class_code = f"{_needed(device / 'class'):06x}"
     revision = sysfs.number(device / "revision")
     node = sysfs.number(device / "numa_node")
@@ -81,6 +83,7 @@ def _function(device: Path) -> PciFunction:
         slot_max_link_speed_gts=_speed(slot / "max_link_speed"),
         slot_max_link_width=_width(slot / "max_link_width"),
         numa_node=None if node == -1 else node,
+        slot=slot_name.of(device.name, slot.name, slots),
     )
 
 

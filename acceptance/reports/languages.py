@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from acceptance import fixtures
 from acceptance.judge import advice
 from acceptance.judge.advice import Catalogue
-from acceptance.judge.language import Language
+from acceptance.judge.language import ENGLISH, Language
 
 _CODES = {"en": "en", "zh-cn": "zh-CN", "zh": "zh-CN", "zh-sg": "zh-CN", "zh-hans": "zh-CN"}
 CODES = ("en", "zh-CN")
@@ -27,7 +27,9 @@ def catalogue(code: str) -> Catalogue:
 def language(code: str) -> Language:
     """One language by its code. Raises AdviceFileError and FixtureMissing."""
     found = catalogue(code)
-    return Language(code, {**found.events, **found.titles, **found.words})
+    if code == ENGLISH.code:
+        return ENGLISH
+    return Language(code, {**found.profiles, **found.events, **found.titles, **found.words})
 
 
 def choose(given: str | None, environ: Mapping[str, str]) -> Language:

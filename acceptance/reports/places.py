@@ -67,6 +67,7 @@ def _all(inventory: Mapping[str, Any]) -> Iterator[tuple[str, Place]]:
         index = device.get("index")
         place = Place(
             address=function["address"],
+            slot=function.get("slot"),
             serial=device.get("serial"),
             uuid=device.get("uuid"),
             index=str(index) if index is not None else None,

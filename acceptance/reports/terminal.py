@@ -10,11 +10,13 @@ from rich.console import Console
 from rich.text import Text
 
 from acceptance.judge.judgement import Finding, Kind
+from acceptance.judge.language import ENGLISH, Language
 from acceptance.judge.measurement import number, quantity
 from acceptance.judge.plan import SESSIONS, Plan
 from acceptance.judge.record import CheckEnded, CheckStarted, Entry, Event, Measured, Outcome, Skipped
 from acceptance.judge.verdict import Verdict
 from acceptance.reports import summary, teaching
+from acceptance.reports.headline import headline
 from acceptance.reports.places import NOWHERE, Places
 from acceptance.reports.progress import Live, Remaining
 from acceptance.reports.screen import Screen
@@ -57,7 +59,8 @@ def _figure(name: str, found: list[Measured]) -> str:
 class Terminal:
     """Writes one run to a console; untrusted text goes through as plain text, never as markup."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, language: Language = ENGLISH) -> None:
+        self._language = language
         self._console = console
         self._live: Live | None = None
         self._remaining: Remaining | None = None
@@ -66,9 +69,9 @@ class Terminal:
         self._watched = console.file.isatty() and not console.is_dumb_terminal
 
     @classmethod
-    def on_stdout(cls) -> Terminal:
+    def on_stdout(cls, language: Language = ENGLISH) -> Terminal:
         """A terminal that writes to standard output for as long as that can be written."""
-        return cls(Console(file=cast("IO[str]", Screen(sys.stdout)), highlight=False))
+        return cls(Console(file=cast("IO[str]", Screen(sys.stdout)), highlight=False), language)
 
     @property
     def failure(self) -> OSError | None:
@@ -185,10 +188,10 @@ class Terminal:
             checks: dict[Finding, list[str]] = {}
             for finding in verdict.of_kind(*kinds):
                 checks.setdefault(msgspec.structs.replace(finding, check=""), []).append(finding.check)
-            for group, details in teaching.together(checks, where):
+            for group, details in teaching.together(checks, where, self._language):
                 for finding in group:
                     names = ", ".join(dict.fromkeys(checks[finding]))
-                    self.say(f"{word} {names}: {finding.text}", style)
+                    self.say(f"{word} {names}: {headline(finding, self._language)}", style)
                 for detail in details:
                     self.say(detail, indent=_HANG)
         for text in verdict.stale_waivers:

@@ -117,3 +117,18 @@ def test_what_an_event_does_to_the_outcome(severity: Severity, hardware: bool, k
         found = findings_of([event], "c.one")
         assert [finding.kind for finding in found] == kinds
         assert [finding.text for finding in found] == [told] * len(kinds)
+
+
+@pytest.mark.parametrize(
+    ("event", "key"),
+    [
+        (xid(79, "kernel-log"), "xid.79"),
+        (lost("nvml"), "gpu-lost.nvml"),
+        (Event("edac", "warning", "said", "m", "a"), "edac"),
+        (Event("oom", "error", "said", "m", "a", "4711", hardware=False), "oom.4711"),
+    ],
+)
+def test_what_an_event_is_stands_in_its_finding(event: Event, key: str) -> None:
+    """By it its causes are found; what it asks for, and the kernel's own line, are its own."""
+    (found,) = findings_of([event], "run")
+    assert (found.event, found.action, found.quote) == (key, event.action, event.text)

@@ -41,6 +41,13 @@ def test_a_healthy_idle_card(tree: Tree) -> None:
     )
 
 
+def test_the_slot_is_told_where_somebody_knows_it(tree: Tree) -> None:
+    for bus in (0x01, 0x41):
+        tree.gpu(bus)
+    tree.write("sys/bus/pci/slots/PCIEX16_1/address", "0000:01:00\n")
+    assert [function.slot for function in pci.read(tree.root)] == ["PCIEX16_1", None]
+
+
 def test_functions_come_in_address_order_and_other_makers_are_left_out(tree: Tree) -> None:
     for bus in (0xC1, 0x01, 0x41):
         tree.gpu(bus)

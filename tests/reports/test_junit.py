@@ -11,6 +11,8 @@ from junitparser.xunit2 import TestCase
 
 from acceptance.judge.verdict import UnreadableRun, fold
 from acceptance.reports import junit
+from acceptance.reports.places import NOWHERE
+from acceptance.reports.teaching import labelled
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -50,10 +52,10 @@ def test_a_run_with_every_outcome() -> None:
     assert read["gpu.present"].result[0].message == "gpu_count on machine: measured 0, limit = 1; basis: declared"
     assert read["gpu.present"].result[0].text.splitlines()[1:] == [
         *samples.LOOKED.splitlines(),
-        "likely: a loose plug; a dead card",
-        "next: lspci -nn -d 10de:",
+        *(f"{label}: {text}" for label, text in labelled(verdict.of_kind("fail")[0], NOWHERE)),
     ]
-    assert read["cpu.burn"].result[0].text.splitlines()[1:] == ["next: reseat it"]
+    assert "\nnext: lspci -D -nn -d 10de:\n" in read["gpu.present"].result[0].text
+    assert "\nwhat to do: reseat it\nlikely cause 1: its power broke off: " in read["cpu.burn"].result[0].text
     assert "next:" not in read["gpu.present"].system_out, "it is told once"
     assert read["gpu.present"].system_out.splitlines()[-1].startswith("fail: gpu_count on machine: measured 0, limit")
     assert read["storage.health"].result[0].type == "waived"

@@ -21,7 +21,8 @@ from acceptance.judge.judgement import Finding
 from acceptance.judge.limits import NO_ARCHITECTURE, NO_SHEET
 from acceptance.judge.record import Body, CheckEnded, CheckStarted, Event, Measured, Skipped
 from acceptance.judge.verdict import Verdict, fold
-from acceptance.reports import page, summary
+from acceptance.reports import page, summary, teaching
+from acceptance.reports.places import NOWHERE
 from acceptance.reports.screen import Screen
 from acceptance.reports.terminal import Terminal
 
@@ -55,12 +56,13 @@ def test_violations_first_the_verdict_last() -> None:
     lines = shown(verdict)
     assert lines[0] == "FAIL gpu.present: gpu_count on machine: measured 0, limit = 1; basis: declared"
     assert lines[1:3] == ["    " + line for line in samples.LOOKED.splitlines()]
-    assert lines[3:7] == [
-        "    likely: a loose plug; a dead card",
-        "    next: lspci -nn -d 10de:",
-        "FAIL cpu.burn: xid 79 on gpu0: the GPU has fallen off the bus",
-        "    next: reseat it",
-    ]
+    labels = [line.strip().partition(":")[0] for line in lines[3:]]
+    causes = [f"likely cause {number}" for number in range(1, 6)]
+    assert labels[:9] == ["what it means", *causes, "next", "what it shows", "for the vendor"]
+    assert "    next: lspci -D -nn -d 10de:" in lines
+    assert lines[12] == "FAIL cpu.burn: xid 79 on gpu0: the GPU has fallen off the bus"
+    assert lines[14] == "    what to do: reseat it"
+    assert lines[15].startswith("    likely cause 1: its power broke off: ")
     assert "UNJUDGED cpu.burn: stress-ng was ended by signal 11" in lines
     assert "UNJUDGED cpu.last, kernel_log.during_run: never ran: stopped by SIGINT" in lines
     assert [line for line in lines if line.startswith(("waived storage.health: ", "warning memory.bandwidth: "))]
@@ -71,16 +73,22 @@ def test_violations_first_the_verdict_last() -> None:
 
 
 def test_neighbours_with_the_same_causes_get_them_once() -> None:
-    dues = [replace(journals.due(component=f"gpu{n}"), advice=samples.ADVICE) for n in (0, 1, 2)]
-    other = replace(journals.due("triad", "gpu0"), advice="likely: dust; heat. Next: sensors")
+    dues = [journals.due("gpu_pcie_replays", f"gpu{n}") for n in (0, 1, 2)]
+    other = journals.due("memory_triad", "memory")
     made = journals.plan(journals.check("link.copy", *dues, other))
     low = {(one.measurement, one.component): 1.0 for one in (*dues, other)}
     found = samples.journal(journals.bodies(made, low))
     verdict = samples.fold(found.entries)
-    expected = ["copy on gpu0", "copy on gpu1", "copy on gpu2", "likely", "next", "triad on gpu0", "likely", "next"]
-    assert [line.split(":")[0] for line in summary.told(verdict.of_kind("fail"))] == expected
+    heads = [f"gpu_pcie_replays on gpu{n}" for n in (0, 1, 2)]
+    told = [line.split(":")[0] for line in summary.told(verdict.of_kind("fail"), NOWHERE)]
+    assert [line for line in told if " on " in line or line == "next"] == [
+        *heads,
+        "next",
+        "memory_triad on memory",
+        "next",
+    ]
     lines = [line.removeprefix("FAIL link.copy: ").lstrip() for line in shown(verdict)]
-    assert [line.split(":")[0] for line in lines][:8] == expected
+    assert [line.split(":")[0] for line in lines][: len(told)] == told
 
 
 def test_what_a_pass_does_not_cover_is_in_its_line() -> None:
@@ -114,7 +122,7 @@ def test_a_table_is_shown_as_it_is_and_not_without_end() -> None:
 
 def test_a_note_without_end_is_cut_and_said() -> None:
     finding = Finding("fail", "gpu.present", "text", note="line\n" * 52)
-    assert summary.notes(finding) == (*["line"] * 50, "... (2 more lines)")
+    assert teaching.notes(finding) == (*["line"] * 50, "... (2 more lines)")
 
 
 def told(*bodies: Body) -> str:

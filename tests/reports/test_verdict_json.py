@@ -12,6 +12,7 @@ KEYS = [
     "schema", "verdict", "exit_code", "scope", "run_id", "profile", "inventory_declared", "violations", "unjudged", "warnings",
     "waivers", "stale_waivers", "notes", "checks", "provenance",
 ]  # fmt: skip
+TAUGHT = {"symptom", "causes", "next", "shows", "vendor"}
 CHECK = ["id", "title", "session", "outcome", "seconds", "measurements"]
 MEASUREMENT = ["measurement", "component", "serial", "value", "unit", "limit", "origin", "unlimited", "waived"]
 
@@ -25,8 +26,18 @@ def test_its_shape() -> None:
         assert list(check) == CHECK
         assert all(list(measurement) == MEASUREMENT for measurement in check["measurements"])
     for row in content["violations"] + content["unjudged"]:
-        assert {"check", "text"} <= set(row) <= {"check", "text", "measurement", "component", "note", "action"}
-    assert (content["violations"][0]["note"], content["violations"][0]["action"]) == (samples.LOOKED, samples.ADVICE)
+        assert (
+            {"check", "text"}
+            <= set(row)
+            <= {"check", "text", "measurement", "component", "note", "event", "action", *TAUGHT}
+        )
+    first, lost = content["violations"]
+    assert first["note"] == samples.LOOKED
+    assert set(first) >= TAUGHT
+    assert first["symptom"].startswith("The PCI bus shows another number")
+    assert [set(cause) for cause in first["causes"]] == [{"what", "tell"}] * 5
+    assert first["next"] == "lspci -D -nn -d 10de:"
+    assert (lost["event"], lost["action"], set(lost) >= TAUGHT) == ("xid.79", "reseat it", True)
     assert content["violations"][0]["text"] == "gpu_count on machine: measured 0, limit = 1; basis: declared"
     assert [row["check"] for row in content["violations"]] == ["gpu.present", "cpu.burn"]
     assert {row["check"] for row in content["unjudged"]} == {"run", "cpu.burn", "cpu.last", "kernel_log.during_run"}

@@ -1,0 +1,28 @@
+"""A finding's own line in a language: what was found, with its numbers; names, numbers and the basis stay as they are."""
+
+from __future__ import annotations
+
+import re
+
+from acceptance.judge.judgement import Finding
+from acceptance.judge.language import ENGLISH, Language
+
+# As `judge.judgement` writes it. The note in it may hold anything, so the limit is looked for from its end.
+_MEASURED = re.compile(
+    r"(?P<what>\S+) on (?P<where>\S+): measured (?P<value>.+), limit (?P<limit>[^;]+); basis: (?P<basis>.*)", re.DOTALL
+)
+
+
+def headline(finding: Finding, language: Language = ENGLISH) -> str:
+    """The line; as it stands in English, and where it is of no form that is known. It is text from outside: make it one line."""
+    text = finding.text
+    if language is ENGLISH:
+        return text
+    if finding.event is not None:
+        head, mark, meaning = text.partition(": ")
+        return f"{head}{mark}{language(meaning)}"
+    match = _MEASURED.fullmatch(text)
+    if match is None:
+        return text
+    what = {name: match[name] for name in ("what", "where", "value", "limit", "basis")}
+    return language("{what} on {where}: measured {value}, limit {limit}; basis: {basis}", **what)

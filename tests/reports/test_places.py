@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import pytest
+import samples
+
+from acceptance.judge.record import Observed
+from acceptance.reports.places import NOWHERE, Place, places
+
+INVENTORY = {
+    "memory": {"dimms": [{"slot": "DIMM_A1", "serial": "S1"}], "dimms_unread": None},
+    "disks": [{"name": "nvme0n1", "serial": "D1"}, {"name": "sda", "serial": None}],
+    "links": [{"name": "eth0", "pci_address": "0000:05:00.0"}, {"name": "eth1", "pci_address": None}],
+    "pci": [
+        {"address": "0000:01:00.0", "is_display": True, "is_virtual_function": False},
+        {"address": "0000:01:00.1", "is_display": False, "is_virtual_function": False},
+        {"address": "0000:02:00.0", "is_display": True, "is_virtual_function": True},
+        {"address": "0000:81:00.0", "is_display": True, "is_virtual_function": False, "slot": "7"},
+    ],
+    "nvml": {"devices": [{"index": 0, "uuid": "GPU-9", "serial": "77", "pci_address": "0000:81:00.0"}]},
+}
+
+
+def test_each_component_has_its_place() -> None:
+    found = places(samples.journal([Observed(INVENTORY)]))
+    assert found.of("gpu0") == found.of("0000:01:00.0") == Place(address="0000:01:00.0")
+    second = Place(address="0000:81:00.0", slot="7", serial="77", uuid="GPU-9", index="0")
+    assert found.of("gpu1") == found.of("0000:81:00.0") == second
+    assert found.of("disk:nvme0n1") == found.of("nvme0n1") == Place(name="nvme0n1", serial="D1")
+    assert found.of("disk:sda") == Place(name="sda")
+    assert found.of("net:eth0") == Place(name="eth0", address="0000:05:00.0")
+    assert found.of("dimm:DIMM_A1") == Place(slot="DIMM_A1", serial="S1")
+    for component in ("gpu2", "gpu0->gpu1", "cpu", "machine", None):
+        assert found.of(component) == Place()
+
+
+def test_what_was_not_read_is_not_known() -> None:
+    unread = {"memory": {"dimms": None}, "pci": [{"address": "0000:01:00.0", "device_id": "10de:2684"}]}
+    for inventory in ({}, unread):
+        found = places(samples.journal([Observed(inventory)]))
+        assert [found.of(name) for name in ("gpu0", "dimm:A1", "disk:sda")] == [Place()] * 3
+    assert places(samples.passing()[1]).of("gpu0") == Place()
+
+
+def test_an_address_is_a_place_by_itself() -> None:
+    assert NOWHERE.of("0000:00:01.1") == Place(address="0000:00:01.1")
+    assert NOWHERE.of("0000:00:01.1; reboot") == Place()
+    assert NOWHERE.of("0000:00:01.1\n") == Place()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "$(reboot)",
+        "`reboot`",
+        "a;b",
+        "a'b",
+        'a"b',
+        "a\nb",
+        "-rf",
+        "a|b",
+        "a>b",
+        "",
+        "a\u202eb",
+        "x" * 81,
+        "a&b",
+        "{0}",
+        "a\\b",
+    ],
+)
+def test_what_a_shell_would_take_apart_stands_in_no_command(text: str) -> None:
+    assert Place(name=text, serial="S1").values() == {"serial": "S1"}

@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from acceptance.judge.judgement import Finding
+from acceptance.judge.plan import Due
+from acceptance.reports import languages
+from acceptance.reports.headline import headline
+from acceptance.reports.places import NOWHERE, Place, Places
+from acceptance.reports.teaching import Teaching, details, labelled, notes, teaching, together
+
+CHINESE = languages.language("zh-CN")
+HERE = Places({"gpu0": Place(address="0000:01:00.0"), "gpu1": Place(address="0000:81:00.0")})
+
+
+def fault(component: str = "gpu0", measurement: str = "gpu_link_width", **more: object) -> Finding:
+    finding = Finding("fail", "watch.pcie_link", f"{measurement} on {component}: measured 8", measurement, component)
+    return msgspec.structs.replace(finding, **more)
+
+
+def xid(code: int, action: str = "Reset the GPU.", component: str | None = "0000:02:00.0") -> Finding:
+    text = f"xid {code} on {component}: meaning"
+    return Finding("fail", "run", text, component=component, action=action, event=f"xid.{code}")
+
+
+def test_a_card_at_x8_says_where_it_is_and_what_to_look_for() -> None:
+    found = teaching(fault(), HERE)
+    assert found is not None
+    assert found.next == "sudo lspci -vvs 0000:01:00.0 | grep -E 'LnkCap:|LnkSta:'"
+    told = " ".join([f"{what} {tell}" for what, tell in found.causes] + [found.shows or ""])
+    for word in ("M.2", "riser", "bifurcation", "dust", "slot", "LnkSta", "x8 (downgraded)", "manual"):
+        assert word in told
+    assert found.vendor is not None
+
+
+def test_the_first_line_says_where_the_part_is() -> None:
+    known = Place(address="0000:41:00.0", slot="PCIEX16_2", serial="77", uuid="GPU-9")
+    found = Places({"gpu0": known, "0000:41:00.0": known, "dimm:A1": Place(slot="A1", serial="S\x1b[31m1")})
+    whole = "where: PCI address 0000:41:00.0, slot PCIEX16_2, serial number 77, GPU-9"
+    assert details(fault(), found)[0] == whole
+    by_address = msgspec.structs.replace(xid(79), component="0000:41:00.0")
+    assert details(by_address, found)[0] == "where: slot PCIEX16_2, serial number 77, GPU-9"
+    assert details(fault("dimm:A1", "dimm_size"), found)[0] == "where: serial number S1"
+    assert details(fault("gpu7"), found)[0].startswith("what it means: ")
+    assert details(fault(), found, CHINESE)[0] == "位置: PCI 地址 0000:41:00.0, 插槽 PCIEX16_2, 序列号 77, GPU-9"
+
+
+def test_where_the_place_is_not_known_the_command_is_the_general_one() -> None:
+    found = teaching(fault("gpu7"), HERE)
+    assert found is not None
+    assert found.next == "sudo lspci -vv -d 10de: | grep -E '^[0-9a-f]|LnkCap:|LnkSta:'"
+
+
+def test_an_event_says_what_it_asks_for_and_has_the_causes_of_its_code() -> None:
+    fallen, other = teaching(xid(79), HERE), teaching(xid(8), HERE)
+    assert fallen is not None
+    assert other is not None
+    assert fallen.action == other.action == "Reset the GPU."
+    assert "fell off the bus" in str(fallen.symptom)
+    assert "an Xid" in str(other.symptom)
+
+
+def test_an_event_that_the_catalogue_does_not_know_keeps_what_it_asks_for() -> None:
+    finding = msgspec.structs.replace(xid(1), event="comet")
+    assert teaching(finding, HERE) == Teaching(None, (), "Reset the GPU.", None)
+    assert details(finding, HERE) == ("next: Reset the GPU.",)
+    assert teaching(msgspec.structs.replace(finding, action=None), HERE) is None
+
+
+@pytest.mark.parametrize("kind", ["error", "skip", "waived"])
+def test_what_names_its_cure_itself_teaches_nothing_more(kind: str) -> None:
+    assert teaching(msgspec.structs.replace(fault(), kind=kind), HERE) is None
+    assert details(msgspec.structs.replace(fault(), kind=kind), HERE) == ()
+
+
+def test_a_measurement_that_is_not_ours_teaches_nothing() -> None:
+    assert teaching(fault(measurement="comet_tail"), HERE) is None
+
+
+def test_hostile_words_of_an_event_are_made_harmless() -> None:
+    (label, text), *_ = labelled(msgspec.structs.replace(xid(1), event="comet", action="a\x1b[31m\nb\u202e"), HERE)
+    assert (label, text) == ("next", "a b\ufffd")
+
+
+def test_several_components_share_the_general_teaching() -> None:
+    both = [fault(), fault("gpu1")]
+    ((found, lines),) = together(both, HERE)
+    assert found == tuple(both)
+    assert "next: sudo lspci -vv -d 10de: | grep -E '^[0-9a-f]|LnkCap:|LnkSta:'" in lines
+    ((_, lines),) = together([fault(), fault(check="watch.again")], HERE)
+    assert "next: sudo lspci -vvs 0000:01:00.0 | grep -E 'LnkCap:|LnkSta:'" in lines
+
+
+def test_other_notes_are_told_apart() -> None:
+    assert [len(found) for found, _ in together([fault(), fault("gpu1", note="it hangs")], HERE)] == [1, 1]
+
+
+def test_in_chinese_the_command_stays_and_all_else_is_chinese() -> None:
+    english, chinese = teaching(fault(), HERE), teaching(fault(), HERE, CHINESE)
+    assert english is not None
+    assert chinese is not None
+    assert chinese.next == english.next
+    assert len(chinese.causes) == len(english.causes)
+    assert "插槽" in " ".join(what for what, _ in chinese.causes)
+    labels = [label for label, _ in labelled(fault(), HERE, CHINESE)]
+    assert labels[-3:] == ["下一步", "看什么", "提供给厂商"]
+
+
+def test_the_action_of_an_xid_is_translated_but_not_nvidias_own_words() -> None:
+    said = "Reset the GPU; if it comes back, collect nvidia-bug-report.sh and ask the vendor."
+    found = teaching(xid(1, f"{said} NVIDIA's catalog: CONTACT_SUPPORT."), NOWHERE, CHINESE)
+    assert found is not None
+    assert str(found.action).startswith(CHINESE.words[said])
+    assert str(found.action).endswith(" NVIDIA's catalog: CONTACT_SUPPORT.")
+
+
+@pytest.mark.parametrize(("lines", "last"), [(50, "line"), (51, "... (1 more line)"), (52, "... (2 more lines)")])
+def test_a_long_note_is_cut_and_said(lines: int, last: str) -> None:
+    assert notes(fault(note="line\n" * lines))[-1] == last
+
+
+def test_a_plan_that_carries_advice_is_still_read() -> None:
+    """Journals of earlier versions have it; today it is found when reports are made."""
+    old = b'{"measurement":"m","component":"c","unit":"W","limit":null,"origin":"o","advice":"likely: A. Next: B"}'
+    assert msgspec.json.decode(old, type=Due) == Due("m", "c", "W", None, "o")
+
+
+# --- the finding's own line ---
+
+
+def test_the_line_itself_is_chinese_but_for_names_numbers_and_basis() -> None:
+    text = "copy_h2d on gpu0: measured 3 GB/s (a, limit note), limit >= 10 GB/s; basis: half of the peak; measured"
+    shown = headline(fault(text=text), CHINESE)
+    assert shown == "gpu0 的 copy_h2d：测得 3 GB/s (a, limit note)，限值 >= 10 GB/s；依据：half of the peak; measured"  # noqa: RUF001
+    assert headline(fault(text=text)) == text
+
+
+def test_an_event_is_told_by_its_meaning() -> None:
+    meaning = "The GPU no longer answers on the PCIe bus."
+    finding = msgspec.structs.replace(xid(79), text=f"xid 79 on 0000:01:00.0: {meaning}")
+    assert headline(finding, CHINESE) == "xid 79 on 0000:01:00.0: GPU 在 PCIe 总线上不再回应。"
+
+
+@pytest.mark.parametrize("text", ["never ran", "x on y: measured {value}, limit", "", "{what}"])
+def test_a_line_of_another_form_stays(text: str) -> None:
+    assert headline(fault(text=text), CHINESE) == text
