@@ -40,8 +40,13 @@ def inventory(machine: journals_made.Machine, dead_links: Mapping[str, tuple[int
     )
     ways = tuple(replace(pair, path="SYS" if pair.a // 4 != pair.b // 4 else pair.path) for pair in seen.nvml.pairs)
     cards = tuple(_network(box.count))
+    functions = tuple(
+        replace(function, slot=f"PCIEX16_{place + 1}" if not big else f"OAM {place}")
+        for place, function in enumerate(seen.pci)
+    )
     return replace(
         seen,
+        pci=functions,
         cpu=replace(
             seen.cpu,
             model="INTEL(R) XEON(R) PLATINUM 8558" if big else "AMD Ryzen 9 7950X 16-Core Processor",

@@ -81,11 +81,11 @@ def _group(
 ) -> Group:
     known = [peaks.get((measurement, one.due.component)) for one in siblings]
     scale = 0.0 if all(map(_met, siblings)) else _scale(siblings, known)
-    limits = {summary.limit_text(one) for one in siblings}
+    limits = {_limit(one, language) for one in siblings}
     limit = limits.pop() if len(limits) == 1 else None
     matrix = heat.pairs(siblings) if len({one.value for one in siblings}) > 1 else None
     shown = [pair for pair in zip(siblings, known, strict=True) if matrix is None or mark(pair[0])]
-    rows = [_row(one, peak, scale, told, own_limit=limit is None) for one, peak in shown]
+    rows = [_row(one, peak, scale, told, language, own_limit=limit is None) for one, peak in shown]
     return Group(
         measurement,
         siblings[0].due.unit,
@@ -95,6 +95,10 @@ def _group(
         tuple(_alike(rows)),
         matrix,
     )
+
+
+def _limit(one: Judged, language: Language) -> str:
+    return summary.limit_text(one) if one.due.limit else language("not judged")
 
 
 def _bases(siblings: Sequence[Judged], language: Language) -> Iterator[tuple[str, str]]:
@@ -121,7 +125,9 @@ def _scale(siblings: Sequence[Judged], known: Sequence[Peak | None]) -> float:
     return max(ends) if values and min(ends) >= 0 else 0.0
 
 
-def _row(one: Judged, peak: Peak | None, scale: float, told: frozenset[str], *, own_limit: bool) -> Row:
+def _row(
+    one: Judged, peak: Peak | None, scale: float, told: frozenset[str], language: Language, *, own_limit: bool
+) -> Row:
     limit = one.due.limit
     bar = None
     if scale > 0 and one.value is not None:
@@ -131,8 +137,8 @@ def _row(one: Judged, peak: Peak | None, scale: float, told: frozenset[str], *, 
     return Row(
         (one.due.component,),
         one.serial if one.serial not in told else None,
-        summary.value_text(one),
-        summary.limit_text(one) if own_limit else None,
+        summary.value_text(one) if one.value is not None else language("not measured"),
+        _limit(one, language) if own_limit else None,
         mark(one),
         one.waived,
         bar,

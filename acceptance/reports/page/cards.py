@@ -10,6 +10,7 @@ from acceptance.judge.language import Language
 from acceptance.judge.measurement import Limit, number, quantity
 from acceptance.judge.verdict import Verdict
 from acceptance.reports import summary
+from acceptance.reports.headline import headline
 from acceptance.reports.places import Place, Places
 from acceptance.reports.teaching import Teaching, notes, teaching
 from acceptance.reports.text import one_line
@@ -83,7 +84,7 @@ def cards(
     for found in same.values():
         lesson = teaching(found[0], places, language)
         faults = [_fault(finding, judged, language) for finding in found]
-        texts = dict.fromkeys(one.text for one, fault in zip(found, faults, strict=True) if fault is None)
+        texts = {one.text: headline(one, language) for one, fault in zip(found, faults, strict=True) if fault is None}
         yield Card(
             found[0].kind,
             tuple(dict.fromkeys(finding.check for finding in found)),
@@ -91,7 +92,7 @@ def cards(
             tuple(_where(places.of(found[0].component), _serial(found[0], judged), language)),
             tuple(fault for fault in faults if fault),
             tuple(_bases([one for one, fault in zip(found, faults, strict=True) if fault], judged)),
-            tuple(map(one_line, texts)),
+            tuple(map(one_line, texts.values())),
             tuple(line for finding in {one.note: one for one in found}.values() for line in notes(finding, language)),
             tuple(map(one_line, dict.fromkeys(finding.quote for finding in found if finding.quote))),
             lesson,

@@ -103,6 +103,8 @@ def gpus(inventory: Inventory, language: Language) -> Iterator[GpuCard]:
 
 def _link(function: Mapping[str, Any], device: Mapping[str, Any], language: Language) -> Iterator[tuple[str, str]]:
     yield language("PCI address"), function["address"]
+    if function.get("slot"):
+        yield language("slot"), function["slot"]
     traits = device.get("traits") or {}
     width, generation = traits.get("max_link_width_here"), traits.get("max_link_gen_here")
     if width is not None and generation is not None:

@@ -58,6 +58,21 @@ def _readable(looks: Iterable[Look], damage: list[str]) -> Iterator[Look]:
         damage.append(f"{error}")
 
 
+def _words(language: Language) -> dict[str, str]:
+    """The words for outcomes, what is said of a value, and severities."""
+    return {
+        "pass": language("pass"),
+        "fail": language("fail"),
+        "error": language("error"),
+        "skip": language("skip"),
+        "warn": language("warn"),
+        "waived": language("waived"),
+        "fatal": language("fatal"),
+        "warning": language("warning"),
+        "info": language("info"),
+    }
+
+
 def render(
     verdict: Verdict,
     found: Journal,
@@ -86,6 +101,7 @@ def render(
         .render(
             _=language,
             language=language,
+            words=_words(language),
             verdict=verdict,
             plan=first.body.plan,
             closing=summary.closing_line(verdict),
