@@ -47,7 +47,7 @@ def compute_limits(
     for card in cards:
         own = sheet.find(sheets, pci_id=card.device_id, nvml_name=card.model)
         capability = card.compute_capability or (own.compute_capability if own is not None else None)
-        known = architecture.find(architectures, capability, card.model) if capability is not None else None
+        known = architecture.find(architectures, capability, card.model)
         for dtype in native_dtypes(capability) if capability is not None else DTYPES:
             for name in gemm_names(dtype):
                 found = _of_sheet(card, own, name) or _product(card, name, dtype, known, capability)

@@ -24,7 +24,7 @@ def declared_limits(machine: Machine, file: str) -> Iterator[Override]:
         return Override(measurement, f"declared in {file}", limit, component)
 
     def says(key: str, value: object) -> str:
-        return f"{file} declares {key} = {value!r}" if isinstance(value, str) else f"{file} declares {key} = {value}"
+        return f"{file} declares {key} = {value!r}"
 
     cpu = machine.cpu
     for key, count in (("sockets", cpu.sockets), ("cores", cpu.cores), ("threads", cpu.threads)):

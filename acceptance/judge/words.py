@@ -9,6 +9,6 @@ _VOWELS = frozenset("AEIOU")
 
 def with_article(name: str) -> str:
     """A name with "a" or "an" before it. A first word in capitals and digits is spelt out, any other is read as a word."""
-    first = name.split(" ", 1)[0]
+    first = name.partition(" ")[0]
     sounds = _VOWEL_NAMES if first == first.upper() else _VOWELS
     return f"{'an' if first[:1].upper() in sounds else 'a'} {name}"

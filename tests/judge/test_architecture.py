@@ -90,6 +90,7 @@ def test_a_brand_goes_before_the_others(capability: str, model: str | None, bran
 @pytest.mark.parametrize("capability", ["6.1", "8.7", "11.0", "12.1", "13.0"])
 def test_an_architecture_that_is_not_known_is_not_guessed(capability: str) -> None:
     assert find(KNOWN, capability, "NVIDIA GeForce RTX 6090") is None
+    assert find(KNOWN, None, "NVIDIA GeForce RTX 4080") is None
 
 
 GOOD = """\
@@ -117,7 +118,7 @@ unlimited.f64 = "a reason"
         ('unlimited.f64 = "a reason"\n', "", "must stand either in short and sustained or in unlimited"),
         ("unlimited.f64", "unlimited.f32", "must stand either in short and sustained or in unlimited"),
         ("f16 = 0.4", "f16 = 0.5", "short.f16 must be above sustained.f16"),
-        ("f16 = 0.5", "f16 = 50", "- at `$.architecture[0].short[...]`"),
+        ("f16 = 0.5", "f16 = 1.5", "- at `$.architecture[0].short[...]`"),
         ("copy = 0.6", "copy = 0", "- at `$.architecture[0].copy`"),
         ("copy = 0.6", "copy = 0.6\ncopies = 1", "unknown field `copies`"),
         ('basis = "a basis"', 'basis = ""', "- at `$.architecture[0].basis`"),

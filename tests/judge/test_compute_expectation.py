@@ -124,6 +124,15 @@ def test_where_products_have_no_floor_the_burn_has_none_for_the_same_reason(card
         assert (burn.unlimited, burn.component) == (alone.unlimited, alone.component)
 
 
+def test_a_remark_below_the_floor_of_products_is_one_of_the_burn_too() -> None:
+    (burn,) = of_burn(
+        Override("gemm_bf16", "o", Limit("TFLOP/s", "its twin gave 700", low=600.0, warn_low=650.0), "gpu1")
+    )
+    assert burn.limit is not None
+    assert (burn.limit.low, burn.limit.warn_low, burn.component) == (588.0, 637.0, "gpu1")
+    assert [burn.limit.grade(value) for value in (587.0, 588.0, 636.0, 637.0)] == ["fail", "warn", "warn", "pass"]
+
+
 def test_what_is_no_floor_of_sustained_products_says_nothing_of_the_burn() -> None:
     floor = Limit("TFLOP/s", "b", low=10.0)
     assert list(of_burn(Override("gemm_bf16_short", "o", floor))) == []

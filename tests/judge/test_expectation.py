@@ -100,6 +100,11 @@ def test_modules_are_counted_from_their_tables_where_no_count_is_given() -> None
     assert (limit.low, limit.high, limit.basis) == (2, 2, "box.toml lists the modules in 2 slots")
 
 
+def test_a_count_of_modules_needs_no_tables_of_them() -> None:
+    limit = facts(Machine(schema=1, name="box", memory=DeclaredMemory(dimms=12)))["dimm_count", "memory"]
+    assert (limit.low, limit.high, limit.basis) == (12, 12, "box.toml declares memory.dimms = 12")
+
+
 @pytest.mark.parametrize(("gpus", "basis"), [(0, "box.toml declares 0 GPUs"), (1, "box.toml declares 1 GPU")])
 def test_a_machine_without_gpus_must_show_none(gpus: int, basis: str) -> None:
     limit = facts(Machine(schema=1, name="box", gpus=gpus))["gpu_count", "machine"]

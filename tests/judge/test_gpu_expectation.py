@@ -99,6 +99,15 @@ def test_published_copies_pass_and_no_lesser_link_reaches_the_floor(
             assert limit.grade(lesser[0]) == "fail"
 
 
+def test_every_copy_over_the_link_is_limited_by_it() -> None:
+    """Each is measured by a program of its own: a copy without a limit could be any."""
+    derived = [one.measurement for one in book([seen("T4")]).entries if one.origin == "derived from card and slot"]
+    assert sorted(derived) == [
+        *("bandwidth_test_d2h", "bandwidth_test_h2d", "copy_d2h", "copy_h2d", "copy_own_d2h", "copy_own_h2d"),
+        *("gpu_link_gen", "gpu_link_width"),
+    ]
+
+
 def test_box_a_is_held_to_the_eight_lanes_that_it_has() -> None:
     """Two RTX 3090 Ti at Gen4 x8: half of what a card copies over sixteen lanes passes, and a quarter does not."""
     found = book([seen("GeForce RTX 3090 Ti", slot_link_width=8)])
@@ -160,6 +169,26 @@ def test_one_link_less_or_half_its_speed_fails(one: Sheet) -> None:
         assert (limit.low, limit.high, limit.grade(full), limit.grade(full - 1)) == (full, full, "pass", "fail")
         assert held(found, "nvlink_speed").grade(one.nvlink.link_gbs) == "pass"
         assert held(found, "nvlink_speed").grade(one.nvlink.link_gbs / 2) == "fail"
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        (
+            "RTX A6000",
+            "an RTX A6000 has 4 of its 4 NVLinks active once it is bridged; nvlink_links in the machine file",
+        ),
+        ("A100 SXM4 80GB", "an A100 SXM4 80GB has 12 of its 12 NVLinks active on its board; nvlink_links in the"),
+    ],
+)
+def test_the_basis_says_what_the_links_lead_over(model: str, told: str) -> None:
+    one = BY_NAME[model].nvlink
+    assert one is not None
+    found = book([seen(model, nvlink_active=one.full(), nvlink_total=one.links)])
+    assert held(found, "nvlink_active").basis.startswith(told)
+    entry = found.find("nvlink_active", "gpu0")
+    assert entry is not None
+    assert entry.origin == f"sheet of {model}"
 
 
 @pytest.mark.parametrize(
@@ -252,6 +281,10 @@ def test_a_doubtful_fact_limits_nothing() -> None:
     assert "(96 or 80)" in unheld(found, "gpu_memory_total")
     assert "(12 or 18)" in unheld(found, "nvlink_active")
     assert "(not tried)" in unheld(found, "p2p_supported", "gpu0->gpu1")
+    for name in ("gpu_sm_count", "gpu_memory_total", "nvlink_active"):
+        entry = found.find(name, "gpu0")
+        assert entry is not None
+        assert entry.origin == "sheet of H100 SXM5 80GB"
 
 
 # --- pairs ---
@@ -338,8 +371,21 @@ def test_links_to_a_model_without_a_sheet_go_by_the_other() -> None:
     known = seen("RTX A6000", 0, nvlink_active=4, nvlink_total=4)
     strangers = [replace(known, name=f"gpu{n}", model="NVIDIA Z9") for n in (1, 2)]
     found = book([known, *strangers], pairs(3, 4, "ok"))
-    assert held(found, "p2p_write", "gpu0->gpu1").low == 0.65 * 4 * 14.0625
+    for name in ("p2p_write", "copy_d2d_read", "copy_d2d_write", "copy_own_p2p"):
+        assert held(found, name, "gpu0->gpu1").low == 0.65 * 4 * 14.0625
     assert "no model sheet says how fast" in unheld(found, "p2p_write", "gpu1->gpu2")
+
+
+def test_one_v100_link_beside_a_whole_gen3_slot_gains_enough_and_no_link_too_little() -> None:
+    """The least that NVLink can gain: 25 GB/s of one link beside 12 GB/s that a copy through the host reaches at most."""
+    limit = held(book([seen("V100 SXM2 16GB", n) for n in (0, 1)], pairs(2, 1, "ok")), "p2p_gain", "gpu0->gpu1")
+    assert [limit.grade(gain) for gain in (25 / 12, 2.0, 1.99, 1.0)] == ["pass", "pass", "fail", "fail"]
+
+
+def test_links_between_two_models_are_as_fast_as_the_slower_one() -> None:
+    for models in (("RTX A6000", "A30"), ("A30", "RTX A6000")):
+        found = book([seen(model, n) for n, model in enumerate(models)], pairs(2, 4, "ok"))
+        assert held(found, "p2p_write", "gpu0->gpu1").low == 0.65 * 4 * 14.0625
 
 
 def test_no_gpu_no_limit() -> None:

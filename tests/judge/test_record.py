@@ -67,6 +67,13 @@ def test_any_plan_comes_back_with_its_limits_and_waivers(made: Plan) -> None:
     assert there_and_back(entry) == entry
 
 
+def test_a_sample_without_a_span_is_of_one_moment() -> None:
+    (entry,) = entries([Sample({"power_w": 612.5})])
+    back = msgspec.json.decode(msgspec.json.encode(entry).replace(b'"span_s":0.0,', b""), type=Entry)
+    assert isinstance(back.body, Sample)
+    assert back.body.span_s == 0.0
+
+
 def test_every_kind_of_record_is_among_these() -> None:
     covered = {type(body) for body in OTHERS} | {RunStarted}
     strategy = {kind for kind in Body.__args__ if kind not in covered}

@@ -255,6 +255,7 @@ def test_what_limits_are_made_of_is_not_doubtful() -> None:
         ("gib = 80", "gib = -80", "- at `$.memory.gib`"),
         ("gib = 80", "gib = nan", "- at `$.memory.gib`"),
         ("gib = 80", "gib = inf", "- at `$.memory.gib`"),
+        ("gib = 80", "gib = 2e9", "- at `$.memory.gib`"),  # more than can be of anything: a slip
         ("10de:2331", "10DE:2331", "- at `$.pci_ids[0]`"),
         ('["10de:2331"]', "[]", "- at `$.pci_ids`"),
         ('["NVIDIA H100 PCIe"]', "[]", "- at `$.nvml_names`"),
@@ -283,6 +284,15 @@ def test_a_wrong_sheet_names_file_and_key(tmp_path: Path, old: str, new: str, to
         sheet.read(tmp_path / "wrong.toml")
     assert str(caught.value).startswith("wrong.toml: ")
     assert told in str(caught.value)
+
+
+def test_a_board_with_one_link_is_a_board(tmp_path: Path) -> None:
+    (tmp_path / "one.toml").write_text(
+        H100.read_text(encoding="utf-8").replace("active = [0, 12]", "active = [0, 1]"), encoding="utf-8"
+    )
+    found = sheet.read(tmp_path / "one.toml")
+    assert found.nvlink is not None
+    assert found.nvlink.full() == 1
 
 
 def test_a_sheet_that_is_missing_or_no_text_is_told(tmp_path: Path) -> None:

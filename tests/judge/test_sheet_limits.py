@@ -200,6 +200,7 @@ FIRST = '[[limit]]\nmeasurement = "gemm_f64_short"\nunit = "TFLOP/s"\nlow = 30\n
         (FIRST, FIRST.replace("30", "nan"), "- at `$.limit[0].low`"),
         (FIRST, FIRST.replace("30", "inf"), "- at `$.limit[0].low`"),
         (FIRST, FIRST.replace("30", "20"), "it must be above that for gemm_f64"),
+        (FIRST, FIRST.replace("30", "25.2"), "it must be above that for gemm_f64"),
         (FIRST, FIRST + "warn_low = 29\n", "bounds are out of order"),
         (FIRST, FIRST + "high = 60\n", "unknown field `high`"),
         (FIRST, FIRST + "low2 = 60\n", "unknown field `low2`"),

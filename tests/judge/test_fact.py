@@ -1,0 +1,60 @@
+"""What a load told of a wrong result is read strictly: what is missing or of another kind is refused by its name, never guessed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from acceptance.judge import fact
+
+Read = Callable[[Mapping[str, Any], str], object]
+
+
+@pytest.mark.parametrize(
+    ("read", "given", "found"),
+    [
+        (fact.value, None, None),
+        (fact.text, "ring", "ring"),
+        (fact.bits_of, "00fF", 255),
+        (fact.bits_of, "f" * 32, (1 << 128) - 1),
+        (fact.count, 0, 0),
+        (fact.count, (1 << 64) - 1, (1 << 64) - 1),
+        (fact.seconds, -3, -3.0),
+        (fact.seconds, 1012.5, 1012.5),
+        (fact.seconds, 1e12 - 1, 1e12 - 1),
+        (fact.seconds, 1 - 1e12, 1 - 1e12),
+        (fact.listed, [], []),
+        (fact.listed, (1,), (1,)),
+    ],
+)
+def test_what_is_as_it_must_be_is_taken(read: Read, given: object, found: object) -> None:
+    assert read({"key": given}, "key") == found
+
+
+@pytest.mark.parametrize(
+    ("read", "given", "told"),
+    [
+        *((fact.text, wrong, "its key is no text") for wrong in ("", None, 7, ["a"])),
+        *((fact.bits_of, wrong, "its key is not in hexadecimal digits") for wrong in ("0x1", "g", "f" * 33, "1\n")),
+        (fact.bits_of, 1, "its key is no text"),
+        *((fact.count, wrong, "its key is no whole number") for wrong in (-1, 1 << 64, 1.0, True, "1", None)),
+        *(
+            (fact.seconds, wrong, "its key is no finite number of seconds")
+            for wrong in (math.nan, math.inf, -math.inf, 1e12, -1e12, 10**400, True, "1", None)
+        ),
+        *((fact.listed, wrong, "its key is no list") for wrong in ("abc", {}, None, 1)),
+    ],
+)
+def test_what_is_of_another_kind_is_refused_by_name(read: Read, given: object, told: str) -> None:
+    with pytest.raises(fact.Unclear) as caught:
+        read({"key": given}, "key")
+    assert str(caught.value) == told
+
+
+@pytest.mark.parametrize("read", [fact.value, fact.text, fact.bits_of, fact.count, fact.seconds, fact.listed])
+def test_what_is_missing_is_named(read: Read) -> None:
+    with pytest.raises(fact.Unclear, match=r"^it does not tell its key$"):
+        read({"another": 1}, "key")
