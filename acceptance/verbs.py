@@ -135,7 +135,9 @@ def accept(given: argparse.Namespace) -> int:
         if prepared.machine is None:
             drafted = run_dir / "machine.toml"
             outputs.put(drafted, draft.render(prepared.inventory).encode("utf-8"), then="start again")
-            screen.say(language("no machine file was given: one was drafted from what was found, to be corrected by hand:"))
+            screen.say(
+                language("no machine file was given: one was drafted from what was found, to be corrected by hand:")
+            )
             screen.path(str(drafted))
         screen.start(prepared.plan)
         try:

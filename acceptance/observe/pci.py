@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from acceptance.observe import sysfs
+from acceptance.observe import slot_name, sysfs
 from acceptance.observe.sysfs import SysfsError
 
 NVIDIA = 0x10DE
@@ -26,7 +25,7 @@ class PciFunction:
     `address` is "0000:01:00.0", `device_id` "10de:2684", `class_code` "030000". `answers` is False when the configuration space reads
     as all ones (lspci's `rev ff`): the card has fallen off the bus; None when it could not be read. Speeds are gigatransfers a second
     of one lane, widths lanes; `slot_max_*` is what the port above the card can do. `is_virtual_function` marks a part that SR-IOV cut
-    out of another function. `slot` is the firmware's name or number of the slot, where the kernel knows slots.
+    out of another function. `slot` is the slot's name, as root reads it in the firmware's tables, else the kernel's.
     """
 
     address: str
@@ -49,7 +48,7 @@ class PciFunction:
 
 def read(root: Path = Path("/")) -> tuple[PciFunction, ...]:
     """Every NVIDIA function, in address order. Raises SysfsError for a file that holds something unknown."""
-    slots = _slots(root)
+    slots = slot_name.read(root)
     found = [
         _function(device, slots)
         for device in sysfs.entries(root / "sys/bus/pci/devices")
@@ -63,13 +62,7 @@ def order(address: str) -> tuple[int, ...]:
     return tuple(int(part, 16) for part in re.split(r"[:.]", address))
 
 
-def _slots(root: Path) -> dict[str, str]:
-    """The names of slots by what the kernel says is in them: `0000:01:00`, or `0000:01` where it tells the bus alone."""
-    named = ((sysfs.text(slot / "address"), slot.name) for slot in sysfs.entries(root / "sys/bus/pci/slots"))
-    return {address: name for address, name in named if address is not None}
-
-
-def _function(device: Path, slots: Mapping[str, str]) -> PciFunction:
+def _function(device: Path, slots: dict[str, str]) -> PciFunction:
     class_code = f"{_needed(device / 'class'):06x}"
     revision = sysfs.number(device / "revision")
     node = sysfs.number(device / "numa_node")
@@ -90,7 +83,7 @@ def _function(device: Path, slots: Mapping[str, str]) -> PciFunction:
         slot_max_link_speed_gts=_speed(slot / "max_link_speed"),
         slot_max_link_width=_width(slot / "max_link_width"),
         numa_node=None if node == -1 else node,
-        slot=slots.get(device.name.rpartition(".")[0]) or slots.get(device.name.rpartition(":")[0]),
+        slot=slot_name.of(device.name, slot.name, slots),
     )
 
 

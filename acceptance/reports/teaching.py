@@ -10,7 +10,7 @@ from acceptance.judge.advice import Advice
 from acceptance.judge.judgement import Finding
 from acceptance.judge.language import ENGLISH, Language
 from acceptance.reports import languages
-from acceptance.reports.places import NOWHERE, Places
+from acceptance.reports.places import NOWHERE, Place, Places
 from acceptance.reports.text import one_line
 
 MOST_NOTES = 50  # lines of a finding's note: more than any machine needs, and no flood
@@ -74,9 +74,24 @@ def notes(finding: Finding, language: Language = ENGLISH) -> tuple[str, ...]:
 
 
 def labelled(finding: Finding, places: Places, language: Language = ENGLISH) -> tuple[tuple[str, str], ...]:
-    """A teaching line by line, each with its label, as people read it."""
+    """A teaching line by line, each with its label, as people read it; first where the component is, as far as its name does not say."""
     found = teaching(finding, places, language)
-    return tuple(_lines(found, language)) if found else ()
+    if found is None:
+        return ()
+    where = tuple(_where(finding.component or "", places.of(finding.component), language))
+    return (*([(language("where"), ", ".join(where))] if where else []), *_lines(found, language))
+
+
+def _where(component: str, place: Place, language: Language) -> Iterator[str]:
+    """What helps to find a part in the machine, and what is printed on it."""
+    if place.address and place.address != component:
+        yield language("PCI address {address}", address=one_line(place.address))
+    if place.slot and not component.endswith(place.slot):
+        yield language("slot {slot}", slot=one_line(place.slot))
+    if place.serial:
+        yield language("serial number {serial}", serial=one_line(place.serial))
+    if place.uuid:
+        yield one_line(place.uuid)
 
 
 def _lines(found: Teaching, language: Language) -> Iterator[tuple[str, str]]:

@@ -34,6 +34,18 @@ def test_a_card_at_x8_says_where_it_is_and_what_to_look_for() -> None:
     assert found.vendor is not None
 
 
+def test_the_first_line_says_where_the_part_is() -> None:
+    known = Place(address="0000:41:00.0", slot="PCIEX16_2", serial="77", uuid="GPU-9")
+    found = Places({"gpu0": known, "0000:41:00.0": known, "dimm:A1": Place(slot="A1", serial="S\x1b[31m1")})
+    whole = "where: PCI address 0000:41:00.0, slot PCIEX16_2, serial number 77, GPU-9"
+    assert details(fault(), found)[0] == whole
+    by_address = msgspec.structs.replace(xid(79), component="0000:41:00.0")
+    assert details(by_address, found)[0] == "where: slot PCIEX16_2, serial number 77, GPU-9"
+    assert details(fault("dimm:A1", "dimm_size"), found)[0] == "where: serial number S1"
+    assert details(fault("gpu7"), found)[0].startswith("what it means: ")
+    assert details(fault(), found, CHINESE)[0] == "位置: PCI 地址 0000:41:00.0, 插槽 PCIEX16_2, 序列号 77, GPU-9"
+
+
 def test_where_the_place_is_not_known_the_command_is_the_general_one() -> None:
     found = teaching(fault("gpu7"), HERE)
     assert found is not None
