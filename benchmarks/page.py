@@ -31,7 +31,8 @@ folder = Path(sys.argv[1])
 found = journal.read(folder)
 text = page.render(fold(found.entries), found, sampled.each(folder / journal.GPU_TELEMETRY), gpu_limits.sheets())
 (folder / "report.html").write_bytes(text.encode("utf-8"))
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+used = resource.getrusage(resource.RUSAGE_SELF)
+print(used.ru_maxrss, used.ru_utime + used.ru_stime)
 """
 
 
@@ -66,13 +67,15 @@ def main() -> int:
                 env={**os.environ, "PYTHONPATH": str(ROOT)},
             )
             took = time.monotonic() - began
-            page_mb, memory_mb = (folder / "report.html").stat().st_size / 1e6, int(done.stdout) * 1024 / 1e6
+            peak_kib, cpu_s = map(float, done.stdout.split())
+            page_mb, memory_mb = (folder / "report.html").stat().st_size / 1e6, peak_kib * 1024 / 1e6
         limit_s = LIMITS_S.get(hours)
         share = f", {took / limit_s:.2f} of {limit_s:g} s" if limit_s else ""
         print(
-            f"page of 8 GPUs x {hours} h   {took:.2f} s{share}; {memory_mb:.0f} MB, {memory_mb / MEMORY_MB:.2f} of {MEMORY_MB:g} MB; "
-            f"{page_mb:.2f} MB of page, {page_mb / PAGE_MB:.2f} of {PAGE_MB:g} MB; from {journal_mb:.0f} MB of journal"
+            f"page of 8 GPUs x {hours} h   {took:.2f} s{share} ({cpu_s:.2f} s of processor), from {journal_mb:.0f} MB of journal"
         )
+        print(f"  peak memory         {memory_mb:.0f} MB, {memory_mb / MEMORY_MB:.2f} of {MEMORY_MB:g} MB")
+        print(f"  size                {page_mb:.2f} MB, {page_mb / PAGE_MB:.2f} of {PAGE_MB:g} MB")
     return 0
 
 

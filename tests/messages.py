@@ -25,8 +25,8 @@ LEFT_OUT = ("acceptance/loads/", "acceptance/_fixtures/")
 HEAD = """# Every message
 
 What a user of rigproof can meet, by the module that says it; what stands in for a value is in braces. It is made from the source
-(`python tests/messages.py` writes it anew) and a test compares the two: whoever adds or changes a sentence reads it here once, as the person
-at the bench would. Does it say what is wrong, in words of that person? Does it name the cure, or the next thing to type?
+(`python tests/messages.py` writes it anew) and a test compares the two: whoever adds or changes a sentence reads it here once, as the
+person at the bench would. Does it say what is wrong, in words of that person? Does it name the cure, or the next thing to type?
 """
 
 # Where a message is given: the name that is called, and which of its arguments hold text.

@@ -15,6 +15,7 @@ from acceptance.reports.headline import headline
 from acceptance.reports.places import NOWHERE, Places
 
 _MOST_NAMES = 16
+_LONGEST = 200  # characters of a component's name; one that is longer is no machine's, and is not looked for in a text
 _MEASURED = re.compile(r"measured (-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)")
 _NUMBERED = re.compile(r"([a-z]+)([0-9]+)")
 
@@ -51,6 +52,8 @@ class _Same:
 
 def _apart(text: str, component: str) -> str:
     """The text with its component's name as NUL and what was measured as 0x01: the same for components with the same trouble."""
+    if len(component) > _LONGEST:
+        return text
     named = re.sub(rf"(?<![\w>-]){re.escape(component)}(?![\w-])", "\0", text)
     return _MEASURED.sub("measured \1", named)
 

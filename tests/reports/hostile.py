@@ -176,7 +176,19 @@ def _inventory() -> dict[str, Any]:
     found = dict(samples.INVENTORY)
     found["disks"] = [{**disk, "model": "a model"} for disk in found["disks"]]
     found["board"] = {key: value or "told" for key, value in found["board"].items()}
-    found["pci"] = [{**function, "driver": "nvidia"} for function in found["pci"]]
+    found["pci"] = [{**function, "driver": "nvidia", "slot": "PCIEX16_1"} for function in found["pci"]]
+    # A card beside the GPU on one switch: both stand in the picture of what hangs where.
+    found["links"] = [{**found["links"][0], "pci_address": "0000:05:00.0"}, *found["links"][1:]]
+    found["places"] = {
+        address: {
+            "address": address,
+            "host_bridge": "pci0000:00",
+            "bridges": ["0000:00:01.0"],
+            "numa_node": 0,
+            "cpus": None,
+        }
+        for address in ("0000:01:00.0", "0000:05:00.0")
+    }
     return found
 
 

@@ -104,7 +104,7 @@ def render(
             words=_words(language),
             verdict=verdict,
             plan=first.body.plan,
-            closing=summary.closing_line(verdict),
+            closing=summary.closing_line(verdict, language),
             host=verdict.provenance.get("host", language("this machine")),
             began=story.moment(first.utc),
             seconds=story.seconds(found.entries, seen.ended_s),

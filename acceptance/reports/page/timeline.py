@@ -83,37 +83,44 @@ class _Gatherer:
         self.began_s = self.ended_s = began_s
         self.width_s = FIRST_WIDTH_S
         self.tracks: dict[str, Track] = {}
-        # The samples of the cell that is being filled, by GPU: reduced together, which is several times as fast.
-        self.open: dict[str, tuple[int, list[Sampled]]] = {}
+        # The cell that is being filled, from when to when it is, and its samples by GPU: reduced together, which is several times as fast.
+        self.number, self.since_s, self.until_s = 0, began_s, began_s
+        self.open: dict[str, list[Sampled]] = {}
 
     def add(self, gpu: str, look: Look) -> None:
         body, moment = look.body, look.boot_s
-        number = int((moment - self.began_s) / self.width_s)
-        if number >= MOST:
-            self._widen(number)
-            number = int((moment - self.began_s) / self.width_s)
+        if not self.since_s <= moment < self.until_s:
+            self._turn_to(moment)
         if moment > self.ended_s:
             self.ended_s = moment
         if body.span_s:
             first = int((moment - body.span_s - self.began_s) / self.width_s)
-            for one in range(max(0, first), number):
+            for one in range(max(0, first), self.number):
                 self._put(gpu, one, [body])
         held = self.open.get(gpu)
-        if held is not None and held[0] == number:
-            held[1].append(body)
-            return
-        if held is not None:
-            self._put(gpu, *held)
-        self.open[gpu] = (max(0, number), [body])
+        if held is None:
+            self.open[gpu] = [body]
+        else:
+            held.append(body)
+
+    def _turn_to(self, moment: float) -> None:
+        """Go on to the cell of a moment."""
+        self.close()
+        number = int((moment - self.began_s) / self.width_s)
+        if number >= MOST:
+            self._widen(number)
+            number = int((moment - self.began_s) / self.width_s)
+        self.number = max(0, number)
+        self.since_s = self.began_s + self.number * self.width_s
+        self.until_s = self.since_s + self.width_s
 
     def close(self) -> None:
         """Reduce what is held back."""
-        for gpu, held in self.open.items():
-            self._put(gpu, *held)
+        for gpu, samples in self.open.items():
+            self._put(gpu, self.number, samples)
         self.open = {}
 
     def _widen(self, number: int) -> None:
-        self.close()
         while number >= MOST:
             self.width_s *= 2
             number //= 2

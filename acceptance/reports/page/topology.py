@@ -204,4 +204,4 @@ def _nvlink_wires(links: Mapping[tuple[str, str], int], rows: Mapping[str, int],
         x, out = _BUS_X - 44, _BUS_X - 10 + 9 * (place % 4)
         path = f"M{x} {rows[a]}C{out} {rows[a]} {out} {rows[b]} {x} {rows[b]}"
         said = language("{count} NVLinks", count=links[a, b])
-        yield Wire("nvlink", path, said if place < 4 else "", out - 8, (rows[a] + rows[b]) // 2 + 4)
+        yield Wire("nvlink", path, said if place < 4 else "", out + 4, (rows[a] + rows[b]) // 2 + 4)
