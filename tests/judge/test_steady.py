@@ -347,6 +347,8 @@ def test_growth_before_within_and_after() -> None:
     assert growth_around(found, "n", 80.0, 120.0) == (None, 9.0, None)
     silent = counted((95, 6), (99, 8), (99.5, None), (101, 9), (106, 11), (110.5, None), (111, 12), (115, 13))
     assert growth_around(silent, "n", 100.0, 110.0) == (2.0, 4.0, 1.0)
+    on_time = counted((95, 5), (100, 8), (105, 9), (110, 11), (112, 12))
+    assert growth_around(on_time, "n", 100.0, 110.0) == (3.0, 3.0, 1.0)
 
 
 def test_growth_that_cannot_be_told() -> None:
