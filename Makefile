@@ -20,7 +20,7 @@ ARGS = --profile "$(PROFILE)" --station "$(STATION)" --out "$(OUT)" \
        $(if $(IMAGE),--image "$(IMAGE)")
 
 .DEFAULT_GOAL := help
-.PHONY: help accept smoke nightly soak plan inventory judge report image engine tools selftest selftest-long selftest-gpu mutants test test-e2e test-gpu lint bench clean
+.PHONY: help accept smoke nightly soak plan inventory judge report image engine tools selftest selftest-long selftest-gpu mutants test test-attack test-e2e test-gpu lint bench clean
 
 help: ## list these targets
 	@echo 'rigproof: the acceptance test for a newly built NVIDIA GPU machine'

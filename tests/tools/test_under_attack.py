@@ -16,6 +16,8 @@ from attacks import HEALTHY, INDEX, NOT_A_PASS, READ, RECORDINGS, TIMES, Healthy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+pytestmark = pytest.mark.attack
+
 IDS = [healthy.name for healthy in HEALTHY]
 EXAMPLES = settings(
     deadline=None,
