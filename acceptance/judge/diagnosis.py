@@ -138,10 +138,9 @@ def _copies(found: Sequence[Copied]) -> Look:
 
 
 def _others(wrong: Sequence[Wrong], of: type) -> str:
-    """What else was wrong beside what the diagnosis is of."""
+    """What else was wrong beside what the diagnosis is of; inputs that changed are never beside anything."""
     words = {
         Ring: "products",
-        Inputs: "changes of the inputs",
         Again: "products of later laps",
         Reference: "first products",
         Copied: "copies",

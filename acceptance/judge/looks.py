@@ -76,5 +76,5 @@ def swapped(elements: Sequence[Element]) -> tuple[int, int] | None:
         return None
     pairs = [(one.address, due[one.got]) for one in elements if one.got in due and one.got != one.expected]
     lines = Counter(one ^ other for one, other in pairs if power_of_two(one ^ other))
-    line, times = max(lines.items(), key=lambda found: found[1], default=(0, 0))
-    return next(pair for pair in pairs if pair[0] ^ pair[1] == line) if times > 1 else None
+    again = [line for line, times in lines.most_common() if times > 1]
+    return next(pair for pair in pairs if pair[0] ^ pair[1] == again[0]) if again else None

@@ -158,7 +158,7 @@ def _place(fact: Mapping[str, Any]) -> str:
 
 def _ring(fact: Mapping[str, Any]) -> Ring:
     if not any(key in fact for key in _DESCRIPTION):
-        unseen = {"stride": None, "span": [0, 0], "xor_or": "0", "xor_and": "0", "bits": {"0": 0}, "first": ()}
+        unseen = {"stride": None, "span": [0, 0], "xor_or": "0", "xor_and": "0", "bits": {"0": 0}}
         fact = {**fact, **unseen}
         first: tuple[Element, ...] = ()
     else:

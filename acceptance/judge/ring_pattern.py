@@ -59,7 +59,7 @@ def _cell(rings: Sequence[Ring]) -> str | None:
     own = []
     for one in rings:
         found = {(wrong.address, bit) for wrong in one.first for bit in positions(wrong.xor)}
-        narrow = bool(one.first) and all(len(positions(wrong.xor)) <= FEW_BITS for wrong in one.first)
+        narrow = all(len(positions(wrong.xor)) <= FEW_BITS for wrong in one.first)
         own.append(found if narrow and one.elements == len(one.first) else set())
         cells.update(own[-1])
     again = {cell for cell, times in cells.items() if times > 1}
@@ -76,7 +76,7 @@ def _same_elements(rings: Sequence[Ring]) -> tuple[str, str] | None:
         (one.elements, one.span, one.xor_or, one.xor_and, tuple((wrong.index, wrong.xor) for wrong in one.first))
         for one in rings
     }
-    if len(rings) < 2 or len(looks) != 1 or not rings[0].first or len({one.slot for one in rings}) < 2:
+    if len(looks) != 1 or not rings[0].described or len({one.slot for one in rings}) < 2:
         return None
     numbers = sorted(one.iteration for one in rings)
     if numbers[-1] - numbers[0] == len(numbers) - 1:
@@ -109,14 +109,14 @@ def _single(one: Ring) -> tuple[str, str]:
 def _regular(one: Ring) -> tuple[str, str] | None:
     """What distance and bits tell of many elements."""
     wide = len(positions(one.xor_or)) >= max(3, one.width // 4)
-    low = _low(one)
-    every = f"every {one.stride}{_ordinal(one.stride)} element" if one.stride and one.stride > 1 else None
-    if low:
-        where = f"{every}, " if every and one.elements > 2 else ""
+    stride = one.stride if one.stride is not None and one.stride > 1 and one.elements > 2 else None
+    every = None if stride is None else f"every {stride}{_ordinal(stride)} element"
+    if _low(one):
+        where = f"{every}, " if every else ""
         return "datapath", f"Wrong in the low bits only: {where}{_units(one)}"
-    if one.elements > 2 and every and one.stride == one.columns:
+    if stride is not None and stride == one.columns:
         return "datapath", f"A whole column ({every}): one value of the second operand was read or passed on wrong"
-    if one.elements > 2 and every and not power_of_two(one.stride or 0):
+    if stride is not None and not power_of_two(stride):
         return "datapath", f"A regular distance that is no power of two: {every}"
     if one.elements >= MANY and every and wide:
         return "address line", f"Many elements a power of two apart with many bits wrong: {every}"
@@ -134,7 +134,7 @@ def _irregular(one: Ring) -> str:
 
 
 def _low(one: Ring) -> bool:
-    low = sum(count for bit, count in one.bits.items() if bit < max(2, one.width // 4))
+    low = sum(count for bit, count in one.bits.items() if bit < one.width // 4)
     return low >= LOW_SHARE * sum(one.bits.values())
 
 
@@ -145,9 +145,8 @@ def _units(one: Ring) -> str:
     return f"off by {'one unit' if most == 1 else f'up to {most} units'} in the last place"
 
 
-def _ordinal(number: int | None) -> str:
-    teens = number is None or number % 100 in (11, 12, 13)
-    return "th" if teens or number is None else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+def _ordinal(number: int) -> str:
+    return "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
 
 
 def _threshold(known: Known, right: Sequence[Heat]) -> float | None:
@@ -221,7 +220,7 @@ def right_moments_of(rings: Sequence[Ring]) -> tuple[float, ...]:
             step = (own[-1].made_s - own[0].made_s) / (own[-1].iteration - own[0].iteration)
             found.append((own[0].made_s - (own[0].iteration + 1) * step, own[0].iteration + 1, step))
     total = sum(count - 1 for _, count, _ in found)
-    every = max(1, -(-total // MOMENTS))
+    every = -(-total // MOMENTS)
     moments = [
         begin + step * number for begin, count, step in found for number in range(1, count) if not number % every
     ]

@@ -96,7 +96,7 @@ class Burn:
         told = f"{final_c:.0f} degC at the end{self._margin(last_s)}"
         if out and out[-1] > self.end_s - last_s:
             return Settled(self.seconds, f"{self._moving(final_c, last_s)}: {told}")
-        return Settled(max(0.0, out[-1] - self.begin_s) if out else 0.0, told)
+        return Settled(out[-1] - self.begin_s if out else 0.0, told)
 
     def _last_s(self) -> float:
         return min(self.seconds, max(LAST_S, self.seconds / 10))

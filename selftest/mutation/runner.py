@@ -68,7 +68,11 @@ def prepare(root: Path, compiled: Path) -> None:
     import pynvml  # noqa: F401
     import rich.console  # noqa: F401
 
-    hypothesis.settings.register_profile("mutation", derandomize=True, max_examples=20, deadline=None, database=None)
+    # That a property fails is all there is to know: nobody reads the smallest case of it, which takes far longer to find.
+    phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
+    hypothesis.settings.register_profile(
+        "mutation", derandomize=True, max_examples=20, deadline=None, database=None, phases=phases
+    )
     loaded = sorted(name for name in sys.modules if name.partition(".")[0] == "acceptance")
     if loaded:
         raise RuntimeError(f"{loaded[0]} is already imported: a mutant of it would not be seen")

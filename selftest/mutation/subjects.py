@@ -23,13 +23,15 @@ class Subject:
         return self.path.removesuffix(".py").replace("/", ".")
 
 
-# The modules of the judge that have been mutated whole and are held at every mutation noticed, or on the reviewed list. The rest of the
-# judge, the tools and observe are mutated by `--all`, and what that finds is still to be mended.
+# The modules that have been mutated whole and are held at every mutation noticed, or on the reviewed list: all of the judge
+# but `advice`. That, the tools and observe are mutated by `--all`, and what that finds is still to be mended.
 HELD = frozenset(
     f"acceptance/judge/{name}.py"
     for name in (
-        "agreement", "collected", "declared", "gpu_history", "incidents", "judgement", "limits", "machine", "measurement", "pcie", "plan",
-        "shares", "siblings", "spans", "verdict",
+        "agreement", "architecture", "collected", "compute_expectation", "declared", "diagnosis", "dtype", "expectation", "fact",
+        "gpu_expectation", "gpu_history", "incidents", "judgement", "language", "laps", "limits", "looks", "machine", "measurement",
+        "miscompare", "pair_expectation", "pcie", "plan", "readings", "record", "ring_pattern", "shares", "sheet", "siblings", "spans",
+        "steady", "toml_place", "verdict", "vram_pattern", "words",
     )
 )  # fmt: skip
 
@@ -44,23 +46,24 @@ _JUDGE = {
     "diagnosis": "diagnosis | recorded_burns suites/together_suite",
     "dtype": "dtype | architecture compute_expectation sheet_limits",
     "expectation": "expectation | every_limit shipped_machines",
-    "fact": "diagnosis | recorded_burns suites/together_suite",
+    "fact": "fact | diagnosis recorded_burns | suites/together_suite",
     "gpu_expectation": "gpu_expectation | shipped_machines sheet_limits",
     "gpu_history": "gpu_history | suites/watch_suite steady laps",
     "incidents": "incidents | verdict_excused live_evidence | fold_properties",
     "judgement": "judgement | verdict_excused verdict verdict_strays | fold_properties every_limit",
+    "language": "language",
     "laps": "laps | recorded_burns suites/together_suite",
     "limits": "limits | plan_lint expectation gpu_expectation",
-    "looks": "diagnosis | ../gpu_telemetry suites/gpu_looks",
+    "looks": "looks | diagnosis | ../gpu_telemetry suites/gpu_looks",
     "machine": "machine machine_errors | expectation plan plan_lint | shipped_machines",
     "measurement": "measurement | judgement limits",
-    "miscompare": "diagnosis recorded_burns | suites/together_suite",
+    "miscompare": "miscompare | diagnosis recorded_burns | suites/together_suite",
     "pair_expectation": "gpu_expectation | shipped_machines synthetic_machines",
     "pcie": "pcie | gpu_expectation",
     "plan": "plan plan_lint | shipped_machines ../preparation",
     "readings": "readings",
     "record": "record | verdict incidents ../journal ../segment",
-    "ring_pattern": "diagnosis recorded_burns",
+    "ring_pattern": "ring_pattern | diagnosis recorded_burns",
     "shares": "shares | recorded_burns suites/together_suite",
     "sheet": "sheet | sheet_limits architecture gpu_expectation",
     "siblings": "siblings | steady",
@@ -68,7 +71,7 @@ _JUDGE = {
     "steady": "steady | suites/thermal_suite",
     "toml_place": "toml_place | machine_errors",
     "verdict": "verdict verdict_strays verdict_excused | incidents live_evidence | fold_properties",
-    "vram_pattern": "diagnosis recorded_burns",
+    "vram_pattern": "vram_pattern | diagnosis recorded_burns",
     "words": "words",
 }
 _TOOLS = {

@@ -45,7 +45,7 @@ RANDOM_DIFFERS = vram([(8 * n, n * 7919, n * 7919 ^ 4) for n in range(1, 9)], wo
     [
         ("inputs", [INPUTS], ["operand a", "digest 00ff", "00fe"]),
         ("inputs", [INPUTS, one_bit(3), units(17)], ["beside it 2 wrong products"]),
-        ("repeatable", [WHOLE], ["1 element of 8192x8192x16384", "8192 rows", "[3, 4]", "driver"]),
+        ("repeatable", [WHOLE], ["1 element of 8192x8192x16384", "8192 rows", "whole numbers give", "[3, 4]", "driver"]),
         ("repeatable", [{**WHOLE, "check": "normal", "nan": 3}], ["float64", "3 NaN"]),
         ("repeatable", [one_bit(9, slot=n, iteration=20 + n) for n in range(5)], ["each of 5 products"]),
         ("unrepeatable", [AGAIN], ["digest 0a", "0b"]),
@@ -105,6 +105,29 @@ def test_wide_elements() -> None:
     assert seen(ring([(17 * n, 1 << 62 | n, (1 << 62 | n) + 1) for n in range(999)], width=8))[0] == "datapath"
     kind, sentence = seen(ring([(5, 1 << 62, 0)], width=8))
     assert (kind, "XOR 4000000000000000 (bit 62)" in sentence) == ("one bit once", True)
+
+
+@pytest.mark.parametrize(
+    ("facts", "told"),
+    [
+        ([INPUTS, WHOLE, AGAIN, one_bit(3), COPIED, COPIED, vram([(64, 0, 4)])],
+         "; beside it 1 wrong products, 1 wrong products of later laps, 1 wrong first products, 2 wrong copies, "
+         "1 wrong passes over the memory."),
+        ([WHOLE, AGAIN], "; beside it 1 wrong products of later laps."),
+        ([vram([(64, 0, 4)]), COPIED], "; beside it 1 wrong copies."),
+        ([one_bit(3), one_bit(3, slot=6, iteration=30)], "not sampled. Usually"),
+        ([INPUTS, INPUTS], "00fe now. Usually"),
+        ([AGAIN], "later, 1 times. Usually"),
+    ],
+)  # fmt: skip
+def test_what_else_was_wrong_is_counted(facts: list[Fact], told: str) -> None:
+    assert told in seen(*facts)[1]
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_what_cannot_be_read_is_told_by_its_number_where_there_are_several(others: int) -> None:
+    told = "wrong result 2 of 2 cannot be judged" if others else "the wrong result cannot be judged"
+    assert seen(*[one_bit(3)] * others, {"check": "ring"})[1].startswith(told)
 
 
 # --- heat ---
@@ -259,7 +282,7 @@ def test_bits_in_words() -> None:
 
 def test_a_first_product_is_wrong_in_a_row_an_element_or_a_place_that_is_not_listed() -> None:
     told = diagnose([WHOLE], [None]).sentence
-    assert "first element [3, 4]: 5.0 for 3.0" in told
+    assert "are not what exact whole numbers give, first element [3, 4]: 5.0 for 3.0" in told
     assert "first row 7." in diagnose([{**WHOLE, "first": [{"index": [7]}]}], [None]).sentence
     assert "first " not in diagnose([{**WHOLE, "first": []}], [None]).sentence.partition("Usually")[0].removeprefix(
         "The first product"

@@ -79,6 +79,42 @@ def test_a_table_that_does_not_tell_of_two_laps(table: Table) -> None:
     assert turns(table) is None
 
 
+# --- bounds ---
+
+
+def at_seconds(name: str, *laps: Mapping[str, float]) -> Laps:
+    """Turns of four seconds with three samples each, the first when the turn is a second old; readings by format in each lap."""
+    due, points = [], []
+    for number, lap in enumerate(laps):
+        for format_, value in lap.items():
+            begin = 1000.0 + 10 * len(due)
+            due.append(Turn(float(number), format_, begin, begin + 4.0))
+            points += [Point(begin + after, {"utilisation": 1.0, name: value}) for after in (1.0, 2.0, 3.0)]
+    return Laps(GpuHistory("gpu0", tuple(points)), tuple(due))
+
+
+def test_three_samples_from_a_second_on_make_a_turn() -> None:
+    found = at_seconds("sm_clock_mhz", {"f64": 1500.0}, {"f64": 1200.0})
+    assert found.clock_kept() == (0.8, "f64: 1500 MHz in the first lap, 1200 MHz in the last")
+
+
+def test_two_degrees_are_rest_and_no_more() -> None:
+    found = at_seconds("temperature_c", {"f64": 62.0}, {"f64": 60.0}, {"f64": 62.0}).settled()
+    assert (found.seconds, found.note) == (4.0, "62 degC in the last lap")
+
+
+def test_clocks_are_held_against_the_first_lap_by_the_last_alone() -> None:
+    assert at_seconds("sm_clock_mhz", *({"f64": value} for value in (1000.0, 2000.0, 1000.0))).clock_kept()[0] == 1.0
+
+
+def test_one_format_without_a_clock_is_enough_to_doubt_them_all() -> None:
+    slow = at_seconds("sm_clock_mhz", *[{"f64": 1.0, "f32": 1500.0}] * 2)
+    assert slow.clock_kept()[0] == 1.0
+    none = at_seconds("sm_clock_mhz", *[{"f64": 0.0, "f32": 1500.0}] * 2)
+    with pytest.raises(ValueError, match="the clock of gpu0 was told as 0 MHz under load"):
+        none.clock_kept()
+
+
 # --- a GPU whose heat and clock follow from the format alone ---
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from acceptance.judge.gpu_history import GpuHistory, Point
 from acceptance.judge.siblings import spreads
-from acceptance.judge.steady import COLUMNS, ROWS, Burn, growth_around
+from acceptance.judge.steady import COLUMNS, Burn, growth_around
 from acceptance.observe.gpu_sample import REASONS as SAMPLED
 from acceptance.observe.telemetry import Thinning
 
@@ -75,8 +75,27 @@ def test_the_burn_is_the_time_of_full_use() -> None:
     assert (cut.begin_s, cut.end_s) == (BEGIN + 20.0, BEGIN + 50.0)
 
 
+def test_one_moment_of_full_use_is_a_burn_of_its_own() -> None:
+    points = (
+        Point(10.0, {"utilisation": 0.1, "temperature_c": 40.0}),
+        Point(11.0, {"utilisation": 1.0, "temperature_c": 70.25}),
+        Point(12.0, {"utilisation": 0.1, "temperature_c": 40.0}),
+    )
+    found = Burn.within(GpuHistory("gpu0", points), 5.0, 15.0)
+    assert (found.begin_s, found.end_s) == (11.0, 11.0)
+    assert (found.settled().seconds, found.settled().note) == (0.0, "70 degC at the end")
+    assert found.rows() == ((0.0, 70.2, "not told", "not told", "not told"),)
+
+
+def test_what_was_before_and_after_is_not_of_the_burn() -> None:
+    found = burn(100.0, temperature_c=lambda after: 80.0 if 0.0 <= after <= 100.0 else 50.0).settled()
+    assert (found.seconds, found.note) == (0.0, "80 degC at the end")
+
+
 def test_a_short_burn_says_so() -> None:
     assert burn(20.0).short == "only 20 s under load, which tells little of heat"
+    assert burn(29.8).short == "only 30 s under load, which tells little of heat"
+    assert burn(30.0).short is None
 
 
 def test_a_gpu_that_never_burned() -> None:
@@ -117,6 +136,36 @@ def test_one_that_never_rests_takes_the_whole_burn(temperature: Reading, told: s
     assert found.note.startswith(told)
 
 
+def spans(*found: tuple[float, float, float]) -> Burn:
+    """A burn of which each sample stands for a span, from and to in seconds, with its mean: what is between them was not sampled."""
+    points = tuple(
+        Point(until, {"utilisation": 1.0, "temperature_c": value}, until - since) for since, until, value in found
+    )
+    return Burn.within(GpuHistory("gpu0", points), 0.0, found[-1][1])
+
+
+@pytest.mark.parametrize(
+    ("before", "told"),
+    [(71.0, "swings without rest"), (73.0, "swings without rest"), (70.5, "still warming"), (73.5, "still cooling")],
+)
+def test_a_degree_up_or_down_is_no_way_that_it_goes(before: float, told: str) -> None:
+    """Its end is the last 40 s of 400: what it was in the 40 s before says whether it goes up or down, and what was earlier nothing."""
+    found = spans(
+        (0, 270, 60), (281, 319, 20), (321, 359, before), (361, 369, 75), (371, 379, 69), (381, 389, 75), (392, 400, 69)
+    )
+    assert found.settled().note.startswith(told)
+
+
+def test_the_end_is_the_last_tenth_and_ten_seconds_at_least() -> None:
+    late = burn(60.0, temperature_c=lambda after: 60.0 if after < 45.0 else 80.0).settled()
+    assert late.seconds == pytest.approx(45.0, abs=0.3)
+    assert late.note == "80 degC at the end"
+    jump = burn(400.0, temperature_c=lambda after: 80.0 if 362.9 < after < 363.1 else 70.0).settled()
+    assert jump.seconds == 400.0
+    edge = burn(100.0, temperature_c=lambda after: 60.0 if after <= 90.0 else 70.0).settled()
+    assert (edge.seconds, edge.note) == (90.0, "70 degC at the end")
+
+
 def test_a_burn_shorter_than_its_end_can_rest_or_not() -> None:
     assert burn(8.0, temperature_c=constant(60.0)).settled().seconds == 0.0
     found = burn(8.0, temperature_c=lambda after: 40.0 + 3 * after).settled()
@@ -150,6 +199,15 @@ def test_the_clock_of_the_last_quarter_by_that_of_the_first_minute(whole_s: floa
     assert (kept, told) == (0.5, "2000 MHz in the first quarter, 1000 MHz in the last")
 
 
+def test_which_quarters_clocks_are_held_against_each_other() -> None:
+    """The median of each: what lasted for less than half of it counts for nothing."""
+    begun, words = burn(40.0, sm_clock_mhz=lambda after: 2000.0 if after < 4.5 else 1000.0).clock_kept()
+    assert (begun, words) == (1.0, "1000 MHz in the first quarter, 1000 MHz in the last")
+    ended, words = burn(40.0, sm_clock_mhz=lambda after: 2000.0 if after < 35.5 else 1000.0).clock_kept()
+    assert (ended, words) == (1.0, "2000 MHz in the first quarter, 2000 MHz in the last")
+    assert burn(280.0, sm_clock_mhz=constant(1.0)).clock_kept() == (1.0, "1 MHz in the first minute, 1 MHz in the last")
+
+
 def test_clocks_of_idle_moments_do_not_count() -> None:
     history = sampled(400.0, sm_clock_mhz=lambda after: 1500.0 if 0.0 <= after <= 395.0 else 200.0)
     points = tuple(
@@ -177,6 +235,7 @@ def test_a_clock_that_cannot_be_told() -> None:
         ({"reason_sw_thermal"}, "too little cooling"),
         ({"reason_hw_thermal", "reason_hw_slowdown"}, "too little cooling"),
         ({"reason_hw_power_brake"}, "the power supply or a cable"),
+        ({"reason_hw_slowdown"}, "heat, or the power supply told the card"),
         ({"reason_sw_power_cap"}, "its power limit"),
         (set(), "no reason was sampled"),
     ],
@@ -184,6 +243,11 @@ def test_a_clock_that_cannot_be_told() -> None:
 def test_the_likely_causes_follow_the_reasons_that_were_up(up: set[str], told: str) -> None:
     flags = {name: (lambda after, name=name: float(name in up and after > 80.0)) for name in SAMPLED}
     assert burn(100.0, **flags).causes().startswith(told)
+
+
+@pytest.mark.parametrize(("at", "told"), [(50.0, "no reason was sampled"), (77.0, "too little cooling")])
+def test_the_causes_are_those_of_the_last_quarter(at: float, told: str) -> None:
+    assert burn(100.0, reason_hw_thermal=lambda after: float(at <= after <= at + 2)).causes().startswith(told)
 
 
 # --- the table ---
@@ -207,15 +271,39 @@ def test_a_row_for_each_stretch() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("reason_hw_thermal", "heat (hardware)"),
+        ("reason_sw_thermal", "heat (software)"),
+        ("reason_hw_power_brake", "power brake"),
+        ("reason_hw_slowdown", "hardware slowdown"),
+        ("reason_sw_power_cap", "power cap"),
+    ],
+)
+def test_what_was_up_between_two_stretches_was_in_both(name: str, told: str) -> None:
+    rows = burn(30.0, **{name: lambda after: float(after == 10.0)}).rows()
+    assert [row[4] for row in rows] == [told, told, "nothing"]
+
+
+def test_a_duration_that_is_off_in_its_last_bit_has_no_row_of_its_own() -> None:
+    points = tuple(
+        Point(at, {"utilisation": 1.0, "temperature_c": 70.0}) for at in (2.2, 7.0, 12.0, 17.0, 22.0, 27.0, 32.2)
+    )
+    found = Burn.within(GpuHistory("gpu0", points), 0.0, 40.0)
+    assert found.seconds / 10 > 3.0
+    assert len(found.rows()) == 3
+
+
 def test_a_driver_that_tells_no_reasons() -> None:
     assert {row[4] for row in burn(30.0, temperature_c=constant(1.0)).rows()} == {"not told"}
 
 
 @pytest.mark.parametrize(
-    ("seconds", "rows"), [(1.0, 1), (10.0, 1), (240.0, 24), (600.0, 60), (601.0, 60), (4 * 3600.0, ROWS)]
+    ("seconds", "rows"), [(1.0, 1), (10.0, 1), (240.0, 24), (600.0, 60), (605.0, 60), (4 * 3600.0, 60)]
 )
 def test_there_are_sixty_rows_at_most(seconds: float, rows: int) -> None:
-    found = burn(seconds, step=0.2 if seconds < 1000 else 5.0, temperature_c=constant(70.0)).rows()
+    found = burn(seconds, step=0.2 if seconds < 500 else 5.0, temperature_c=constant(70.0)).rows()
     assert len(found) == rows
     assert found[-1][0] == pytest.approx(seconds / 60, abs=0.1)
     assert {row[1] for row in found} == {70.0}
@@ -238,6 +326,8 @@ def test_spreads_are_over_the_median_of_the_others() -> None:
 
 def test_the_temperature_that_is_compared_is_that_of_the_last_quarter() -> None:
     assert burn(400.0, temperature_c=lambda after: 60.0 if after < 299.0 else 80.0).final_temperature() == 80.0
+    late = burn(400.0, temperature_c=lambda after: 60.0 if after < 310.0 else 80.0).final_temperature()
+    assert late == pytest.approx(78.0, abs=0.1)
 
 
 # --- counters ---
@@ -255,6 +345,10 @@ def test_growth_before_within_and_after() -> None:
     )
     assert growth_around(found, "n", 100.0, 110.0) == (3.0, 4.0, 2.0)
     assert growth_around(found, "n", 80.0, 120.0) == (None, 9.0, None)
+    silent = counted((95, 6), (99, 8), (99.5, None), (101, 9), (106, 11), (110.5, None), (111, 12), (115, 13))
+    assert growth_around(silent, "n", 100.0, 110.0) == (2.0, 4.0, 1.0)
+    on_time = counted((95, 5), (100, 8), (105, 9), (110, 11), (112, 12))
+    assert growth_around(on_time, "n", 100.0, 110.0) == (3.0, 3.0, 1.0)
 
 
 def test_growth_that_cannot_be_told() -> None:
