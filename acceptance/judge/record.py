@@ -18,13 +18,12 @@ class _Record(msgspec.Struct, frozen=True, tag_field="record"):
 
 
 class RunStarted(_Record, frozen=True, tag="run-started"):
-    """First record of a run: the plan and all that says where it came from. `injected` names a fault made on purpose."""
+    """First record of a run: the plan and all that says where it came from."""
 
     run_id: str
     plan: Plan
     provenance: dict[str, str]
     machine_id: str
-    injected: str | None = None
 
 
 class Observed(_Record, frozen=True, tag="observed"):

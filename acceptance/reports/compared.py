@@ -35,7 +35,6 @@ def run(found: Journal, name: str) -> Run:
             gpus,
             profile=verdict.profile,
             scope=verdict.scope,
-            injected=start.injected,
         ),
         seconds=_seconds(found),
     )

@@ -23,7 +23,7 @@ INVENTORY: dict[str, Any] = {
 
 def test_facts_by_component() -> None:
     assert circumstances(
-        {"kernel": "6.12", "host": "box", "boot_id": "1"}, INVENTORY, {"X": "gpu0"}, profile="smoke", injected=None
+        {"kernel": "6.12", "host": "box", "boot_id": "1"}, INVENTORY, {"X": "gpu0"}, profile="smoke", scope=None
     ) == {
         ("", "profile"): "smoke",
         ("", "kernel"): "6.12",

@@ -17,7 +17,6 @@ from acceptance.judge.record import (
     Observed,
     Outcome,
     RunEnded,
-    RunStarted,
     Sample,
     SessionEnded,
     SessionStarted,
@@ -88,11 +87,6 @@ def test_the_plans_own_troubles_keep_a_run_from_passing() -> None:
     assert told(fold(entries(bodies(empty)))) == ["run: the plan holds no measurement, so nothing can pass"]
     owes_nothing = replace(check(), due=())
     assert fold(entries(bodies(plan(owes_nothing)))).verdict == "UNJUDGED"
-
-
-def test_an_injected_fault_never_passes() -> None:
-    verdict = changed(lambda body: [replace(body, injected="--inject 3") if isinstance(body, RunStarted) else body])
-    assert told(verdict) == ["run: a fault was injected on purpose (--inject 3): such a run never passes"]
 
 
 @pytest.mark.parametrize(

@@ -219,7 +219,7 @@ def run() -> list[Body]:
     told = [
         msgspec.structs.replace(body, container="0123abcd") if isinstance(body, SessionEnded) else body for body in rest
     ]
-    return [msgspec.structs.replace(start, plan=plan, injected="bf16"), *more, *told, closed]
+    return [msgspec.structs.replace(start, plan=plan), *more, *told, closed]
 
 
 PLACES = tuple(places(run()))

@@ -163,7 +163,7 @@ def hostile(text: str) -> tuple[Verdict, Journal]:
         *checks, gaps=[f"gap {text}"], waivers=[Waiver(reason=f"waiver {text}", skip="subject.three", component=None)]
     )
     bodies: list[Body] = [
-        RunStarted("run-1", made, {"host": f"host {text}", "machine": text}, "machine-1", injected=text),
+        RunStarted("run-1", made, {"host": f"host {text}", "machine": text}, "machine-1"),
         SessionStarted("load", made.digest, tuple(check.id for check in checks)),
         Note(f"note {text}"),
         Note(f"trouble {text}", trouble=True),
