@@ -21,9 +21,7 @@ from acceptance.judge.record import Body, CheckStarted, Measured, Note, Sample
 from acceptance.segment import JournalError, Writer, read_segment
 
 EVERY: tuple[Body, ...] = (
-    record.RunStarted(
-        "run-1", journals.plan(waivers=[Waiver("known", skip="link")]), {"host": "bøx"}, "machine-1", "bits"
-    ),
+    record.RunStarted("run-1", journals.plan(waivers=[Waiver("known", skip="link")]), {"host": "bøx"}, "machine-1"),
     record.Observed({"cpu": {"model": 'a "quoted"\nname', "cores": 8, "share": 0.5, "none": None}}),
     record.SessionStarted("load", "digest", ("cpu.gemm[f64]", "gpu.present")),
     record.CheckStarted("cpu.gemm[f64]"),

@@ -15,7 +15,9 @@ from acceptance.reports.headline import headline
 from acceptance.reports.places import NOWHERE, Places
 
 _MOST_NAMES = 16
-_LONGEST = 200  # characters of a component's name; one that is longer is no machine's, and is not looked for in a text
+_LONGEST = (
+    4_000  # characters of a component's name; one that is longer is no machine's, and is not looked for in a text
+)
 _MEASURED = re.compile(r"measured (-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)")
 _NUMBERED = re.compile(r"([a-z]+)([0-9]+)")
 
