@@ -84,6 +84,9 @@ mutants: .venv/.test ## rigproof's own judgement mutated, a sample: the tests mu
 test: .venv/.test ## the harness's own tests: no GPU, no engine, minutes
 	@$(BYTECODE) .venv/bin/python -m pytest -q -n auto --dist loadfile
 
+test-attack: .venv/.test ## parsers under attack: every recording cut, doubled, moved and altered; minutes (RIGPROOF_ATTACKS=N tries more)
+	@$(BYTECODE) .venv/bin/python -m pytest -q -n auto -m attack tests/tools
+
 test-e2e: .venv/.test ## the whole harness driven with faults; needs `make tools engine`; minutes
 	@.venv/bin/python -m pytest -q -rs -m 'e2e or tools or docker'
 
