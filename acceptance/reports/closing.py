@@ -94,7 +94,7 @@ def entries(findings: Iterable[Finding], places: Places, language: Language) -> 
         group.checks.append(finding.check)
         group.components += [own] if own and own not in group.components else []
         group.values += _MEASURED.findall(finding.text)
-    # Neighbours with the same teaching get it once; one that speaks of several components is told in general.
+    # All with the same teaching get it once; one that speaks of several components is told in general.
     groups = list(same.values())
     told: dict[int, _Same] = {index: group for index, group in enumerate(groups)}
     marked = [replace(group.first, check=str(index)) for index, group in told.items()]

@@ -60,7 +60,7 @@ def not_judged(verdict: Verdict, language: Language = ENGLISH) -> str | None:
 
 
 def told(findings: Iterable[Finding], places: Places) -> Iterator[str]:
-    """Findings as lines: a line each, and below it its details; neighbours with the same details get them once, below the last."""
+    """Findings as lines, those with the same details together: a line each, and the details once, below the last."""
     for group, below in teaching.together(findings, places):
         yield from (one_line(finding.text) for finding in group)
         yield from below

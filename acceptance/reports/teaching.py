@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import groupby
 
 from acceptance.judge.advice import Advice
 from acceptance.judge.judgement import Finding
@@ -119,8 +118,12 @@ def details(finding: Finding, places: Places, language: Language = ENGLISH) -> t
 def together(
     findings: Iterable[Finding], places: Places, language: Language = ENGLISH
 ) -> Iterator[tuple[tuple[Finding, ...], tuple[str, ...]]]:
-    """Neighbours with the same teaching, and their details once: about the place of a single component, in general for several."""
-    for shared, group in groupby(findings, key=lambda finding: details(finding, NOWHERE, language)):
+    """Findings with the same teaching, at the place of the first, and its details once: about the place of a single component, in general
+    for several."""
+    alike: dict[tuple[str, ...], list[Finding]] = {}
+    for finding in findings:
+        alike.setdefault(details(finding, NOWHERE, language), []).append(finding)
+    for shared, group in alike.items():
         found = tuple(group)
         alone = len({finding.component for finding in found}) == 1
         yield found, details(found[0], places, language) if alone else shared

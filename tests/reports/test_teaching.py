@@ -92,6 +92,12 @@ def test_several_components_share_the_general_teaching() -> None:
     assert "next: sudo lspci -vvs 0000:01:00.0 | grep -E 'LnkCap:|LnkSta:'" in lines
 
 
+def test_what_stands_between_two_alike_does_not_make_them_two() -> None:
+    first, between, second = fault(), fault(measurement="gpu_count", component="machine"), fault(check="watch.again")
+    found = [group for group, _ in together([first, between, second], HERE)]
+    assert found == [(first, second), (between,)]
+
+
 def test_other_notes_are_told_apart() -> None:
     assert [len(found) for found, _ in together([fault(), fault("gpu1", note="it hangs")], HERE)] == [1, 1]
 
