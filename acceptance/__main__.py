@@ -27,7 +27,7 @@ TOOLS = (
     "stress-ng",
     "stressapptest",
 )
-EPILOG = "Exit codes: 0 PASS, 1 FAIL, 3 UNJUDGED (an error, a skip that nobody waived, or stopped), 2 for a mistake in the call."
+EPILOG = "Exit codes: 0 PASS, 1 FAIL, 3 UNJUDGED (an error, a skip that nobody waived, or stopped), 2 for a mistake in the command."
 
 COMPARED = "Exit codes: 0 nothing is worse than in the first run, 1 something is, 3 a run cannot be read, 2 for a mistake in the call."
 
@@ -81,10 +81,16 @@ def _language_argument(parser: argparse.ArgumentParser) -> None:
 
 def _run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--machine", metavar="FILE", type=_path, help="machine file: what should be there, limits of its own, waivers"
+        "--machine",
+        metavar="FILE",
+        type=_path,
+        help="machine file: what should be in the machine, limits of its own, and what is accepted as it is",
     )
     parser.add_argument(
-        "--profile", metavar="NAME", default="accept", help="smoke, accept, nightly or soak (default: accept)"
+        "--profile",
+        metavar="NAME",
+        default="accept",
+        help="how much is tested, and for how long: smoke, accept, nightly or soak (default: accept)",
     )
     parser.add_argument(
         "--station",
@@ -95,10 +101,14 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--image",
         metavar="REF",
-        help="an image that is here, in place of the one of this checkout (stamped; such a run is never PASS)",
+        help="an image that is here, in place of the one of this checkout (such a run is never PASS)",
     )
     parser.add_argument(
-        "--out", metavar="DIR", type=_path, default=Path("reports"), help="folder for runs (default: reports)"
+        "--out",
+        metavar="DIR",
+        type=_path,
+        default=Path("reports"),
+        help="folder in which each run gets a folder of its own (default: reports)",
     )
     parser.add_argument(
         "--only",

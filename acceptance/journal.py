@@ -9,7 +9,18 @@ from pathlib import Path
 import msgspec
 
 from acceptance.judge.record import Entry
-from acceptance.segment import UNDECODABLE, VERSION, Head, JournalError, Line, Segment, Writer, read_segment
+from acceptance.segment import (
+    RESTORE,
+    UNDECODABLE,
+    UNREAD,
+    VERSION,
+    Head,
+    JournalError,
+    Line,
+    Segment,
+    Writer,
+    read_segment,
+)
 
 __all__ = [
     "CLOSING",
@@ -98,7 +109,7 @@ def newest(path: Path, size: int = 1 << 18) -> tuple[Entry, ...]:
     except FileNotFoundError:
         return ()
     except OSError as error:
-        raise JournalError(f"{path}: cannot be read ({error.strerror})") from error
+        raise JournalError(f"{path}: cannot be read ({error.strerror}): {UNREAD}") from error
     # The first line is the head, or begins before what was read; after the last line end stands nothing, or a torn line.
     return tuple(_entry(line, path, "near its end") for line in lines[1:-1])
 
@@ -107,7 +118,7 @@ def _entry(line: bytes, path: Path, where: str) -> Entry:
     try:
         found = msgspec.json.decode(line, type=Line)
     except UNDECODABLE as error:
-        raise JournalError(f"{path}, {where}: is no record ({error})") from error
+        raise JournalError(f"{path}, {where}: is no record ({error}): {RESTORE}") from error
     return Entry(found.seq, found.boot_s, found.utc, found.body, path.name)
 
 
@@ -141,11 +152,11 @@ class Tail:
         except FileNotFoundError:
             return
         except OSError as error:
-            raise JournalError(f"{self._path}: cannot be read ({error.strerror})") from error
+            raise JournalError(f"{self._path}: cannot be read ({error.strerror}): {UNREAD}") from error
 
     def _next(self, line: bytes) -> Entry:
         entry = _entry(line, self._path, f"line {self._lines}")
         if entry.seq != self._lines - 2:
-            told = f"record {entry.seq} stands where {self._lines - 2} is due: lines were lost or moved"
+            told = f"record {entry.seq} stands where {self._lines - 2} is due: lines were lost or moved; {RESTORE}"
             raise JournalError(f"{self._path}, line {self._lines}: {told}")
         return entry

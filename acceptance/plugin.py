@@ -149,7 +149,7 @@ class _Session:
             told = (
                 f"the checks {', '.join(missing)} of the plan are not in it"
                 if missing
-                else "its files differ from the plan's"
+                else "its files differ from the plan's: was it updated meanwhile, or is the image of another build? Start again"
             )
             self.write(Note(f"session {self.context.session} refused to start: {told}", trouble=True))
             pytest.exit(f"this rigproof is not the one that made the plan: {told}", session.REFUSED)

@@ -26,6 +26,10 @@ UNDECODABLE = (ValueError, RecursionError)  # msgspec: malformed, of another sha
 _LAZY = (Measured, Table, Skipped, ToolRan, Sample, Observed)
 
 
+RESTORE = "restore it from a copy"
+UNREAD = "mend its permissions, or run as the user who made the run"
+
+
 class JournalError(Exception):
     """A journal cannot be read or written; the message is one sentence with file, line and cure."""
 
@@ -104,7 +108,11 @@ class Writer:
             raise
 
     def _unwritten(self, error: OSError) -> JournalError:
-        cure = "another writer made it" if error.errno == errno.EEXIST else "make room, then start again"
+        cure = (
+            "another rigproof is writing there: stop it, then start again"
+            if error.errno == errno.EEXIST
+            else "make room, then start again"
+        )
         return JournalError(f"{self._path}: cannot be written ({error.strerror}): {cure}")
 
     def _next(self) -> int:
@@ -183,7 +191,7 @@ def read_segment(path: Path) -> Segment:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise JournalError(f"{path}: cannot be read ({error.strerror})") from error
+        raise JournalError(f"{path}: cannot be read ({error.strerror}): {UNREAD}") from error
     *lines, rest = data.split(b"\n")
     torn = rest.decode("utf-8", errors="replace")[:200] or None
     if not lines:
@@ -194,11 +202,11 @@ def read_segment(path: Path) -> Segment:
         try:
             found = msgspec.json.decode(line, type=Line)
         except UNDECODABLE as error:
-            told = "it was changed or damaged after it was written; restore it from a copy"
+            told = f"it was changed or damaged after it was written; {RESTORE}"
             raise JournalError(f"{path}, line {number}: is no record ({error}): {told}") from error
         if found.seq != number - 2:
             raise JournalError(
-                f"{path}, line {number}: record {found.seq} stands where {number - 2} is due: lines were lost or moved"
+                f"{path}, line {number}: record {found.seq} stands where {number - 2} is due: lines were lost or moved; {RESTORE}"
             )
         entries.append(Entry(found.seq, found.boot_s, found.utc, found.body, path.name))
     return Segment(head, tuple(entries), torn)
@@ -212,4 +220,4 @@ def _head(path: Path, line: bytes) -> Head:
             raise JournalError(f"{path}, line 1: written in {newer}: install a newer rigproof to read it")
         return msgspec.json.decode(line, type=Head)
     except UNDECODABLE as error:
-        raise JournalError(f"{path}, line 1: is not the head of a rigproof journal ({error})") from error
+        raise JournalError(f"{path}, line 1: is not the head of a rigproof journal ({error}): {RESTORE}") from error

@@ -140,7 +140,9 @@ class Docker:
                     raise
                 made, stdin = self._started(context.parent, run_id, argv, memlock=False)
         except TROUBLE as error:
-            raise command.CommandError(f"the container could not be started: {first_line(error)}") from error
+            raise command.CommandError(
+                f"the container could not be started: {first_line(error)}; --station host goes without one"
+            ) from error
         self.client.api.timeout = FOLLOW_S
         running = InContainer(
             made,

@@ -98,7 +98,7 @@ class Watch:
 
     def _run(self) -> None:
         # Until it has come to its end: a thread that dies says so to nobody else.
-        self._trouble = "the watch over sensors and kernel log died of an error of its own"
+        self._trouble = "the watch over sensors and kernel log died of an error of its own: please report it"
         try:
             while not self._over.wait(PERIOD_S):
                 self._look(last=False)
@@ -127,7 +127,8 @@ class Watch:
         if self._log.lost:
             self._log.lost = False
             self._events.note(
-                "the kernel overwrote messages before they were read: events may be missing", trouble=True
+                "the kernel overwrote messages before they were read: events may be missing; enlarge its buffer with the boot option log_buf_len=4M",
+                trouble=True,
             )
 
     def stop(self) -> None:

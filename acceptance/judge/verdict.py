@@ -97,7 +97,7 @@ def fold(entries: Sequence[Entry]) -> Verdict:
     starts = [entry.body for entry in entries if isinstance(entry.body, RunStarted)]
     if len(starts) != 1:
         raise UnreadableRun(
-            f"the journal holds {len(starts)} beginnings of a run, not one: nothing can be judged from it"
+            f"the journal holds {len(starts)} beginnings of a run, not one: nothing can be judged from it; run the test again"
         )
     start = starts[0]
     plan = start.plan

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from acceptance.observe import sysfs
-from acceptance.observe.sysfs import SysfsError
+from acceptance.observe.sysfs import ODD, SysfsError
 
 # What firmware says where its maker filled nothing in.
 _PLACEHOLDERS = frozenset(
@@ -120,7 +120,7 @@ def _nvidia_driver(root: Path) -> str | None:
         return None
     match = _NVRM.search(text)
     if match is None:
-        raise SysfsError(f"{path} holds {text[:120]!r}, which names no driver version")
+        raise SysfsError(f"{path} holds {text[:120]!r}, which names no driver version: {ODD}")
     return match[1]
 
 

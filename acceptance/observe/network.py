@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acceptance.observe import sysfs
-from acceptance.observe.sysfs import SysfsError
+from acceptance.observe.sysfs import ODD, SysfsError
 
 _ADDRESS = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _RATE = re.compile(r"(\d+(?:\.\d+)?) Gb/sec\b.*")
@@ -75,7 +75,7 @@ def _port(port: Path) -> Link:
     rate = sysfs.text(port / "rate")
     match = _RATE.fullmatch(rate or "")
     if rate is not None and match is None:
-        raise SysfsError(f"{port / 'rate'} holds {rate[:80]!r}, which is not a rate")
+        raise SysfsError(f"{port / 'rate'} holds {rate[:80]!r}, which is not a rate: {ODD}")
     return Link(
         name=f"{device.name}/{port.name}",
         kind="infiniband",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acceptance.observe import slot_name, sysfs
-from acceptance.observe.sysfs import SysfsError
+from acceptance.observe.sysfs import ODD, SysfsError
 
 NVIDIA = 0x10DE
 # Class codes of the PCI Code and ID Assignment Specification: VGA controller, 3D controller.
@@ -107,7 +107,7 @@ def _speed(path: Path) -> float | None:
         return None
     match = _SPEED.fullmatch(value)
     if match is None:
-        raise SysfsError(f"{path} holds {value[:80]!r}, which is not a link speed")
+        raise SysfsError(f"{path} holds {value[:80]!r}, which is not a link speed: {ODD}")
     return float(match[1])
 
 
@@ -119,5 +119,5 @@ def _width(path: Path) -> int | None:
     if width in _NO_WIDTH:
         return None
     if width not in _WIDTHS:
-        raise SysfsError(f"{path} holds {value[:80]!r}, which is not a link width")
+        raise SysfsError(f"{path} holds {value[:80]!r}, which is not a link width: {ODD}")
     return width
