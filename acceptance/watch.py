@@ -127,7 +127,8 @@ class Watch:
         if self._log.lost:
             self._log.lost = False
             self._events.note(
-                "the kernel overwrote messages before they were read: events may be missing; enlarge its buffer with the boot option log_buf_len=4M",
+                "the kernel overwrote messages before they were read: events may be missing; "
+                "enlarge its buffer with the boot option log_buf_len=4M",
                 trouble=True,
             )
 

@@ -210,7 +210,8 @@ def test_another_version_than_the_plans_refuses(product: Product) -> None:
     product.digest = "another"
     done = product.run(product.plan(owed("link.copy")))
     assert done.returncode == session.REFUSED
-    told = "session load refused to start: its files differ from the plan's"
+    cure = "was it updated meanwhile, or is the image of another build? Start again"
+    told = f"session load refused to start: its files differ from the plan's: {cure}"
     started, note = product.journalled()
     assert isinstance(started, SessionStarted)
     assert started.digest != "another"
@@ -245,7 +246,7 @@ def test_a_journal_that_is_there_already(product: Product) -> None:
     assert done.returncode == session.NO_JOURNAL
     assert (
         done.stderr
-        == f"rigproof: {product.run_dir}/journal-load.jsonl: cannot be written (File exists): another writer made it\n"
+        == f"rigproof: {product.run_dir}/journal-load.jsonl: cannot be written (File exists): another rigproof is writing there: stop it, then start again\n"
     )
 
 

@@ -72,7 +72,8 @@ def test_each_line_is_one_json_object(path: Path, root: Path) -> None:
 def test_a_segment_has_one_writer(path: Path, root: Path) -> None:
     with Writer(path, root) as writer:
         with pytest.raises(
-            JournalError, match=r"journal\.jsonl: cannot be written \(File exists\): another writer made it"
+            JournalError,
+            match=r"journal\.jsonl: cannot be written \(File exists\): another rigproof is writing there: stop it, then start again",
         ):
             Writer(path, root)
         writer.write(Note("still mine"))

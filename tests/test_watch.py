@@ -214,7 +214,7 @@ def test_an_error_of_its_own_is_no_silence(machine: Machine, watched: Watch, mon
     empty: dict[str, object] = {}
     monkeypatch.setattr(kmsg.Kmsg, "read_new", lambda _: empty["slip"])
     watched.stop()
-    assert watched.failure == "the watch over sensors and kernel log died of an error of its own"
+    assert watched.failure == "the watch over sensors and kernel log died of an error of its own: please report it"
 
 
 def test_a_sensor_that_hangs(machine: Machine, watched: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
