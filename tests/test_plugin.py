@@ -244,10 +244,8 @@ def test_a_journal_that_is_there_already(product: Product) -> None:
     (product.run_dir / "journal-load.jsonl").write_text("")
     done = product.run(product.plan(owed("link.copy")))
     assert done.returncode == session.NO_JOURNAL
-    assert (
-        done.stderr
-        == f"rigproof: {product.run_dir}/journal-load.jsonl: cannot be written (File exists): another rigproof is writing there: stop it, then start again\n"
-    )
+    told = "cannot be written (File exists): another rigproof is writing there: stop it, then start again"
+    assert done.stderr == f"rigproof: {product.run_dir}/journal-load.jsonl: {told}\n"
 
 
 def test_a_disk_that_fills_up_ends_the_session_and_its_load(product: Product) -> None:
