@@ -61,7 +61,7 @@ def copied(tmp_path: Path) -> Iterator[Path]:
     copy = tmp_path / "copy"
     for part in PARTS:
         if (ROOT / part).is_dir():
-            shutil.copytree(ROOT / part, copy / part, ignore=shutil.ignore_patterns("__pycache__", "reports"))
+            shutil.copytree(ROOT / part, copy / part, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             copy.mkdir(exist_ok=True)
             shutil.copy(ROOT / part, copy / part)
