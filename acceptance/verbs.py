@@ -26,6 +26,7 @@ from acceptance import (
     supervisor,
     unfinished,
 )
+from acceptance.history.baseline_errors import BaselineRefused, BaselineUnsound
 from acceptance.image.errors import ImageError
 from acceptance.judge import advice, change_rules, limits, machine, noise, plan, sheet, verdict
 from acceptance.judge.language import Language
@@ -69,6 +70,7 @@ USER_ERRORS = (
     journal.NoRun,
     NoRecording,
     comparing.NoComparison,
+    BaselineRefused,
 )
 # rigproof or the machine got in the way: exit code 3, and the machine stays unjudged.
 TROUBLE: tuple[type[BaseException], ...] = (
@@ -86,6 +88,7 @@ TROUBLE: tuple[type[BaseException], ...] = (
     fixtures.FixtureMissing,
     advice.AdviceFileError,
     sysfs.SysfsError,
+    BaselineUnsound,
 )
 READERS: dict[str, Callable[[str], ToolOutput]] = {
     "gpu-burn": gpu_burn.parse,
@@ -237,6 +240,21 @@ def compare(given: argparse.Namespace) -> int:
     return 1 if found.worse else 0
 
 
+def baseline(given: argparse.Namespace) -> int:
+    """Make a run the machine's baseline, or show it."""
+    from acceptance import baselines  # the history's database takes its time to load
+
+    language = _language(given)
+    screen = terminal.Terminal.on_stdout(language)
+    if given.what == "accept":
+        baselines.accept(given.run_dir, given.out, screen, replace=given.replace, language=language)
+    else:
+        baselines.show(given.out, screen, as_json=given.json, language=language)
+    if screen.failure:
+        raise OSError(screen.failure.errno, screen.failure.strerror, "standard output")
+    return 0
+
+
 VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "accept": accept,
     "plan": plan_,
@@ -244,5 +262,6 @@ VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "judge": judge,
     "report": report,
     "compare": compare,
+    "baseline": baseline,
     "read": read,
 }
