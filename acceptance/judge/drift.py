@@ -62,10 +62,10 @@ def judge(measurement: str, component: str, unit: str, past: Past, value: float,
     stayed = again is None or not math.isfinite(again) or any(_crossings(past, unit, again))
     second = "" if again is None else f", {quantity(again, unit)} at the second look"
     measured = f"{measurement} on {component}: measured {quantity(value, unit)}{second}"
-    told = "; ".join(one.words for one in crossed)
+    words = "; ".join(one.words for one in crossed)
     kind, why = _weight(past, stayed)
     sort: Sort = crossed[0].sort if stayed else "unsteady"
-    text = f"{measured}: {told}; {why}; basis: {basis(past, unit)}"
+    text = f"{measured}: {words}; {why}; basis: {basis(past, unit)}"
     return Drifted((Told(kind, text, sort), *findings), stayed, not stayed, again is None)
 
 
