@@ -56,6 +56,7 @@ def remember(
     return Past(
         decides=rule.worse is not None,
         off_fails=rules.off.fails,
+        off_of=rules.off.of,
         off=sum(one.outside or one.unsteady for one in last),
         before=bool(known) and known[-1].outside,
         level=level,
@@ -74,7 +75,7 @@ def _level(within: Sequence[Look], rule: Rule) -> Level:
     mixed = math.sqrt((rules.prior * general**2 + count * own**2) / (rules.prior + count))
     deviation = max(rules.floor * general, mixed, own)
     allowed = step.factor * deviation * math.sqrt(1 + MEDIAN_SPREAD**2 / count)
-    return Level(middle, count, _shown(deviation), step.factor, _bounds(middle, allowed, rule.worse))
+    return Level(_shown(middle), count, _shown(deviation), step.factor, _bounds(middle, allowed, rule.worse))
 
 
 def _accepted(born: float, day: float, level: Level | None, rule: Rule) -> Accepted:
@@ -126,7 +127,7 @@ def _counted(known: Sequence[Look], rate: Rate, rules: Constants, today: float) 
     allowed = rate.step + rate.per_day * max(days, 1.0)
     most = rate.most_per_day * max(days, 1.0) if rate.most_per_day is not None else None
     counter = Counter(since.value, days, allowed, rate.basis, most, rate.repeats)
-    return Past(True, rules.off.fails, before=known[-1].outside, counter=counter)
+    return Past(True, rules.off.fails, rules.off.of, before=known[-1].outside, counter=counter)
 
 
 def _limit_is_tighter(level: Level | None, accepted: Accepted | None, rule: Rule) -> bool:
@@ -157,7 +158,8 @@ def _up(value: float) -> float:
 
 
 def _shown(value: float) -> float:
-    return float(f"{value:.4g}")
+    """A figure that is told and decides nothing."""
+    return float(f"{value:.5g}")
 
 
 def _spread(values: Sequence[float], middle: float) -> float:
