@@ -25,7 +25,7 @@ def worth(judged: Sequence[Judged], findings: Sequence[Finding]) -> bool:
 
     A check that failed by a limit, or did not come to its end, is never run again.
     """
-    outside = any(one.drift is not None and one.drift.outside for one in judged)
+    outside = any(one.drift is not None and one.drift.look_again for one in judged)
     own = f"{DRIFT}."
     sound = all(finding.kind in ("warn", "waived") or str(finding.event).startswith(own) for finding in findings)
     return outside and sound
