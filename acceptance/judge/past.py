@@ -88,12 +88,13 @@ class Past(msgspec.Struct, frozen=True, omit_defaults=True):
     """All that one measurement of one part is held against from before this run.
 
     `decides` says that it is known which side is the worse one: without it nothing fails. `before`: the night before was outside.
-    `off` counts the nights among the last ones that were outside or unsteady, `off_fails` how many of them, tonight included, fail.
+    `off` counts the nights before that were outside or unsteady, of the last `off_of` with tonight; with it `off_fails` of them fail.
     `rebased`: the machine was accepted under other circumstances, so that its value of then says nothing now.
     """
 
     decides: bool
     off_fails: int
+    off_of: int
     off: int = 0
     before: bool = False
     level: Level | None = None

@@ -36,12 +36,13 @@ def remember(
     `born_day` when that was, in days since 1970-01-01 as `today`; what lies before it is past. `rebased` says that this run was of
     another era: its value then counts for nothing. Looks that are no finite number are passed over.
     """
-    since = -math.inf if born_day is None else born_day
-    known = [one for one in looks if math.isfinite(one.value) and since <= one.day <= today]
+    if born_day is not None:
+        looks = [one for one in looks if one.day >= born_day]
     if rule.rate is not None:
-        return _counted(known, rule.rate, rule.constants, today)
+        return _counted([one for one in looks if math.isfinite(one.value)], rule.rate, rule.constants, today)
     rules = rule.constants
-    within = [one for one in known if not one.outside] or known
+    known = [one for one in looks if math.isfinite(one.value)]
+    within = [one for one in known if not one.outside][-rules.slope.over :] or known[-rules.slope.over :]
     level = _level(within, rule) if len(within) >= rules.nights.least else None
     accepted = None
     if born is not None and born_day is not None and math.isfinite(born) and not rebased:
@@ -55,6 +56,7 @@ def remember(
     return Past(
         decides=rule.worse is not None,
         off_fails=rules.off.fails,
+        off_of=rules.off.of,
         off=sum(one.outside or one.unsteady for one in last),
         before=bool(known) and known[-1].outside,
         level=level,
@@ -66,20 +68,14 @@ def remember(
 
 
 def _level(within: Sequence[Look], rule: Rule) -> Level:
-    step = rule.constants.step
+    step, rules = rule.constants.step, rule.constants.deviation
     values = [one.value for one in within[-rule.constants.nights.recent :]]
-    middle, deviation = _median(values), _deviation(values, rule)
-    allowed = step.factor * deviation * math.sqrt(1 + MEDIAN_SPREAD**2 / len(values))
-    return Level(middle, len(values), _shown(deviation), step.factor, _bounds(middle, allowed, rule.worse))
-
-
-def _deviation(values: Sequence[float], rule: Rule) -> float:
-    """One deviation of these nights: their own mixed with the general one, and never less than the own."""
-    rules = rule.constants.deviation
-    middle = _median(values)
-    general, own, count = rule.deviation(middle), _spread(values, middle), len(values)
+    middle, count = _median(values), len(values)
+    general, own = rule.deviation(middle), _spread(values, middle)
     mixed = math.sqrt((rules.prior * general**2 + count * own**2) / (rules.prior + count))
-    return max(rules.floor * general, mixed, own)
+    deviation = max(rules.floor * general, mixed, own)
+    allowed = step.factor * deviation * math.sqrt(1 + MEDIAN_SPREAD**2 / count)
+    return Level(_shown(middle), count, _shown(deviation), step.factor, _bounds(middle, allowed, rule.worse))
 
 
 def _accepted(born: float, day: float, level: Level | None, rule: Rule) -> Accepted:
@@ -93,11 +89,10 @@ def _accepted(born: float, day: float, level: Level | None, rule: Rule) -> Accep
 
 def _slope(within: Sequence[Look], level: Level, rule: Rule) -> Slope | None:
     rules, worse = rule.constants.slope, rule.worse
-    nights = within[-rules.over :]
-    if worse is None or len(nights) < rules.least:
+    if worse is None or len(within) < rules.least:
         return None
-    third = len(nights) // 3
-    early, late = nights[:third], nights[-third:]
+    third = len(within) // 3
+    early, late = within[:third], within[-third:]
     days = _median([one.day for one in late]) - _median([one.day for one in early])
     if days < rules.days:
         return None
@@ -106,21 +101,20 @@ def _slope(within: Sequence[Look], level: Level, rule: Rule) -> Slope | None:
     change = rule.slow if rule.slow is not None else rules.change * rule.deviation(first)
     allowed = max(change, rules.factor * error)
     bounds = _bounds(first, allowed, worse)
-    return Slope(first, last, days, len(nights), bounds) if bounds.beyond(last) else None
+    return Slope(first, last, days, len(within), bounds) if bounds.beyond(last) else None
 
 
 def _grown(within: Sequence[Look], rule: Rule) -> Grown | None:
     rules = rule.constants.growth
-    values = [one.value for one in within[-rule.constants.slope.over :]]
+    values = [one.value for one in within]
     if len(values) < rules.recent + rules.before:
         return None
     early, late = values[: -rules.recent], values[-rules.recent :]
-    general = rule.deviation(_median(early))
+    general, now = rule.deviation(late[-1]), _spread(late, _median(late))
+    if now <= rules.least * general:
+        return None
     before = max(_spread(early, _median(early)), rule.constants.deviation.floor * general)
-    now = _spread(late, _median(late))
-    if now > rules.ratio * before and now > rules.least * general:
-        return Grown(_shown(before), _shown(now), rules.recent)
-    return None
+    return Grown(_shown(before), _shown(now), rules.recent) if now > rules.ratio * before else None
 
 
 def _counted(known: Sequence[Look], rate: Rate, rules: Constants, today: float) -> Past | None:
@@ -133,7 +127,7 @@ def _counted(known: Sequence[Look], rate: Rate, rules: Constants, today: float) 
     allowed = rate.step + rate.per_day * max(days, 1.0)
     most = rate.most_per_day * max(days, 1.0) if rate.most_per_day is not None else None
     counter = Counter(since.value, days, allowed, rate.basis, most, rate.repeats)
-    return Past(True, rules.off.fails, before=known[-1].outside, counter=counter)
+    return Past(True, rules.off.fails, rules.off.of, before=known[-1].outside, counter=counter)
 
 
 def _limit_is_tighter(level: Level | None, accepted: Accepted | None, rule: Rule) -> bool:
@@ -164,7 +158,8 @@ def _up(value: float) -> float:
 
 
 def _shown(value: float) -> float:
-    return float(f"{value:.4g}")
+    """A figure that is told and decides nothing."""
+    return float(f"{value:.5g}")
 
 
 def _spread(values: Sequence[float], middle: float) -> float:
