@@ -17,6 +17,7 @@ import pytest
 
 from acceptance import (
     __main__,
+    arguments,
     clock,
     fixtures,
     journal,
@@ -97,7 +98,7 @@ def test_help_agrees_with_what_there_is(call: Call) -> None:
 
 
 def test_every_reader_is_offered(call: Call) -> None:
-    assert set(verbs.READERS) == set(__main__.TOOLS)
+    assert set(verbs.READERS) == set(arguments.TOOLS)
 
 
 @pytest.mark.parametrize(

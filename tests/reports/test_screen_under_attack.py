@@ -16,7 +16,8 @@ import pytest
 import runs
 
 from acceptance import verbs
-from acceptance.__main__ import TOOLS, main
+from acceptance.__main__ import main
+from acceptance.arguments import TOOLS
 from acceptance.image import __main__ as image_main
 
 WHOLE = hostile.EVERYTHING.encode("utf-8", errors="replace").decode("utf-8")  # as a file can hold it

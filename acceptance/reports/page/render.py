@@ -9,9 +9,10 @@ import jinja2
 from markupsafe import Markup
 
 from acceptance.journal import Journal, JournalError
+from acceptance.judge import shown
 from acceptance.judge.language import ENGLISH, Language
 from acceptance.judge.measurement import quantity
-from acceptance.judge.record import Observed, RunStarted, Table
+from acceptance.judge.record import RunStarted, Table
 from acceptance.judge.sheet import Sheet
 from acceptance.judge.spans import Spans
 from acceptance.judge.verdict import Verdict
@@ -84,7 +85,7 @@ def render(
     first = story.began(found.entries)
     assert first is not None
     assert isinstance(first.body, RunStarted)  # there is no verdict without one
-    observed = next((entry.body for entry in found.entries if isinstance(entry.body, Observed)), Observed({}))
+    observed = shown.observed(found.entries)
     inventory = observed.inventory
     damage: list[str] = []
     seen = timeline.timeline(first.boot_s, _readable(looks, damage), story.seconds(found.entries) or 0.0)
@@ -92,7 +93,7 @@ def render(
     judged, where = cards.by_key(verdict), places(found)
     told = frozenset(name for place in where.found.values() for name in (place.serial, place.uuid) if name)
 
-    def shown(*kinds: str) -> list[cards.Card]:
+    def told_of(*kinds: str) -> list[cards.Card]:
         return list(cards.cards(verdict.of_kind(*kinds), judged, where, language))
 
     return (
@@ -109,10 +110,10 @@ def render(
             began=story.moment(first.utc),
             seconds=story.seconds(found.entries, seen.ended_s),
             broke_off=story.broke_off(found.entries),
-            failed=shown("fail"),
-            unjudged=shown("error", "skip"),
-            warned=shown("warn"),
-            waived=shown("waived"),
+            failed=told_of("fail"),
+            unjudged=told_of("error", "skip"),
+            warned=told_of("warn"),
+            waived=told_of("waived"),
             parts=list(machine.parts(inventory, language)),
             gpus=list(machine.gpus(inventory, language)),
             picture=topology.picture(inventory, observed.matrix, language),
