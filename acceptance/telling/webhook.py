@@ -56,7 +56,7 @@ def post(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> str | N
     thread = threading.Thread(target=lambda: said.append(_tries(hook, body, run_id, deadline)), daemon=True)
     thread.start()
     thread.join(deadline.remaining() + GIVEN_UP_S)
-    return said[0] if said else "it did not come to an end of its answer in time"
+    return said[0] if said else "it did not come to the end of its answer in time"
 
 
 def _tries(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> str | None:
