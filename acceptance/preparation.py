@@ -38,7 +38,7 @@ class PreparationError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line asks of a run."""
+    """What the command line asks of a run; `niceness` is by how much its loads give way to other programs."""
 
     machine_file: Path | None = None
     profile: str = "accept"
@@ -49,6 +49,7 @@ class Options:
     burn_s: float | None = None
     gpus: tuple[str, ...] = ()
     root: Path = Path("/")
+    niceness: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from acceptance import (
     unfinished,
 )
 from acceptance.image.errors import ImageError
-from acceptance.judge import advice, limits, machine, noise, plan, sheet, verdict
+from acceptance.judge import advice, change_rules, limits, machine, noise, plan, sheet, verdict
 from acceptance.judge.language import Language
 from acceptance.judge.record import RunClosed, RunEnded
 from acceptance.judge.verdict import Verdict
@@ -82,6 +82,7 @@ TROUBLE: tuple[type[BaseException], ...] = (
     limits.LimitFileError,
     sheet.SheetError,
     noise.NoiseFileError,
+    change_rules.ChangeFileError,
     fixtures.FixtureMissing,
     advice.AdviceFileError,
     sysfs.SysfsError,

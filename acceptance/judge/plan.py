@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from acceptance.judge.collected import SESSIONS as SESSIONS
 from acceptance.judge.collected import Collected as Collected
@@ -20,6 +21,7 @@ from acceptance.judge.collected import lint, lint_waivers, selected
 from acceptance.judge.limits import LimitBook
 from acceptance.judge.machine import Waiver
 from acceptance.judge.measurement import Limit
+from acceptance.judge.past import Past
 
 Scope = Literal["full", "partial"]
 
@@ -27,7 +29,7 @@ Scope = Literal["full", "partial"]
 class Due(msgspec.Struct, frozen=True):
     """One measurement of one component that this run owes.
 
-    Without a limit, `unlimited` says why none can be.
+    Without a limit, `unlimited` says why none can be. `past` is what it was on the nights before, where anything is remembered.
     """
 
     measurement: str
@@ -37,6 +39,7 @@ class Due(msgspec.Struct, frozen=True):
     origin: str
     unlimited: str | None = None
     waivable: bool = True
+    past: Past | None = None
 
 
 class PlannedCheck(msgspec.Struct, frozen=True):
@@ -78,6 +81,15 @@ class Plan(msgspec.Struct, frozen=True):
     def share(self, session: Session) -> tuple[PlannedCheck, ...]:
         """The checks of one session, in the order in which they run."""
         return tuple(check for check in self.checks if check.session == session)
+
+    def forgetful(self) -> Plan:
+        """The plan without what was before: a session measures, and holds its values against limits alone."""
+        return replace(
+            self,
+            checks=tuple(
+                replace(check, due=tuple(replace(due, past=None) for due in check.due)) for check in self.checks
+            ),
+        )
 
 
 def dues(check: Collected, components: Mapping[str, Sequence[str]], book: LimitBook) -> tuple[Due, ...]:
