@@ -21,9 +21,11 @@ from acceptance import (
     place,
     preparation,
     profile,
+    scheduling,
     selection,
     stopping,
     supervisor,
+    telling,
     unfinished,
 )
 from acceptance.image.errors import ImageError
@@ -37,6 +39,7 @@ from acceptance.preparation import Options
 from acceptance.reports import languages, plain_json, terminal
 from acceptance.reports.places import places
 from acceptance.reports.text import one_line
+from acceptance.schedule.installing import ScheduleError
 from acceptance.tools import (
     bandwidth_test,
     device_query,
@@ -69,6 +72,8 @@ USER_ERRORS = (
     journal.NoRun,
     NoRecording,
     comparing.NoComparison,
+    telling.TellingError,
+    ScheduleError,
 )
 # rigproof or the machine got in the way: exit code 3, and the machine stays unjudged.
 TROUBLE: tuple[type[BaseException], ...] = (
@@ -196,13 +201,17 @@ def judge(given: argparse.Namespace) -> int:
 def report(given: argparse.Namespace) -> int:
     """Write a recorded run's files again. One that never came to its end is closed first, as the next start would."""
     language = _language(given)
+    textfile = telling.read(textfile=given.textfile).textfile
     screen = terminal.Terminal.on_stdout(language)
     if not any(isinstance(entry.body, RunEnded | RunClosed) for entry in journal.read(given.run_dir).entries):
         with lock.MachineLock():  # whoever holds it may be writing this very run
             sentence = unfinished.close(given.run_dir)
         if sentence:
             screen.say(sentence, "yellow")
-    return _close(screen, outputs.write(given.run_dir, language), given.run_dir)
+    found = outputs.write(given.run_dir, language)
+    if textfile is not None:
+        telling.textfile(given.run_dir, textfile)
+    return _close(screen, found, given.run_dir)
 
 
 def _text(data: bytes) -> str:
@@ -236,6 +245,18 @@ def compare(given: argparse.Namespace) -> int:
     return 1 if found.worse else 0
 
 
+def schedule(given: argparse.Namespace) -> int:
+    """Install, remove or show what starts a nightly run; or say how a night ended, which is 3 where somebody could not be told."""
+    language = _language(given)
+    screen = terminal.Terminal.on_stdout(language)
+    if given.what != "failed":
+        return scheduling.run(given, screen, language)
+    ended, *troubles = scheduling.failed(given, os.environ)
+    for sentence in (ended, *troubles):
+        screen.say(sentence)
+    return 3 if troubles else 0
+
+
 VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "accept": accept,
     "plan": plan_,
@@ -243,5 +264,6 @@ VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "judge": judge,
     "report": report,
     "compare": compare,
+    "schedule": schedule,
     "read": read,
 }
