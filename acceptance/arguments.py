@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from acceptance import __version__
 from acceptance.reports.text import one_line
+from acceptance.schedule import units
 
 USAGE = 2  # the exit code of a mistake in the call
 TOOLS = (
@@ -249,7 +250,7 @@ def _schedule(verb: _Verb) -> None:
     ):
         asked = kinds.add_parser(name, help=text, description=text, epilog=SCHEDULED)
         asked.add_argument(
-            "--at", metavar="TIME", type=_time, default=time(3, 30), help="time of day, such as 03:30, the default"
+            "--at", metavar="TIME", type=_time, default=units.AT, help="time of day, such as 03:30, the default"
         )
         asked.add_argument("--run-as", metavar="USER", help="the user who runs it (default: root)")
         asked.add_argument(

@@ -21,7 +21,9 @@ def word(text: str) -> str:
 
 
 def program(path: str) -> str:
-    """The program of ExecStart=, in which no variable is replaced."""
+    """The program of ExecStart=, in which no variable is replaced; systemd starts none with quotes or backslashes in its name."""
+    if _UNPRINTABLE.search(path) or any(sign in path for sign in "\"'\\"):
+        raise Unquotable(f"the program {path!a} has a name that systemd does not start")
     return _quoted(path)
 
 
