@@ -12,7 +12,19 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from acceptance import clock, gpu_child, gpu_watch, journal, outputs, proven, provenance, session, strays, watch
+from acceptance import (
+    allowed,
+    clock,
+    gpu_child,
+    gpu_watch,
+    journal,
+    outputs,
+    proven,
+    provenance,
+    session,
+    strays,
+    watch,
+)
 from acceptance.command import CommandError, Completed
 from acceptance.deadline import Deadline
 from acceptance.judge.language import ENGLISH, Language
@@ -20,7 +32,6 @@ from acceptance.judge.plan import SESSIONS, Plan, Session
 from acceptance.judge.record import CheckEnded, Note, RunEnded, RunStarted, SessionEnded, SessionStarted
 from acceptance.judge.verdict import Verdict
 from acceptance.place import Host, Station
-from acceptance.plugin import belt_s
 from acceptance.preparation import Prepared
 from acceptance.sight import Sight, View
 from acceptance.stopping import Stop, stoppable
@@ -145,7 +156,7 @@ class Supervisor:
         """Run one session; returns the end of the run where a gate did not pass, or somebody stopped it."""
         station = self._station if name == "load" else Host()
         context = self._context(name, station)
-        deadline = Deadline.after(sum(belt_s(check) for check in self._plan.share(name)) + 60.0)
+        deadline = Deadline.after(sum(allowed.belt_s(check) for check in self._plan.share(name)) + 60.0)
         began = time.monotonic()
         try:
             log = self._run_dir / "logs" / f"session-{name}.log"
@@ -157,6 +168,7 @@ class Supervisor:
         gates = {check.id for check in self._plan.share(name) if check.gate}
         failed_gate, begun = None, False
         try:
+            outputs.load()
             while True:
                 over = running.poll() or deadline.passed() or stop.reason is not None
                 self._sight.look()

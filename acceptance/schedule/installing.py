@@ -70,21 +70,26 @@ def known_user(name: str) -> str:
         ) from None
 
 
+def made(schedule: Schedule) -> dict[str, str]:
+    """The units' texts by their names. Raises ScheduleError where a name in them is one that no unit can hold."""
+    try:
+        return units.texts(schedule)
+    except quoting.Unquotable as error:
+        raise ScheduleError(f"{error}: give it another name") from error
+
+
 def install(schedule: Schedule, place: Place) -> Done:
     """Write the units, and start the timer where systemd runs. What is there already, and the same, is left as it is.
 
     Raises ScheduleError, without having written anything where a unit of that name is somebody else's.
     """
-    try:
-        made = units.texts(schedule)
-    except quoting.Unquotable as error:
-        raise ScheduleError(f"{error}: give it another name") from error
-    for name in made:
+    texts = made(schedule)
+    for name in texts:
         _ours(place.folder / name)
     written = []
     try:
         place.folder.mkdir(parents=True, exist_ok=True)
-        for name, text in made.items():
+        for name, text in texts.items():
             path = place.folder / name
             content = text.encode("utf-8")
             if not path.is_file() or path.read_bytes() != content:

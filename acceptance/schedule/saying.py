@@ -6,14 +6,14 @@ from pathlib import Path
 
 from acceptance.judge.language import Language
 from acceptance.reports.terminal import Terminal
-from acceptance.schedule import quoting, units
+from acceptance.schedule import installing, quoting, units
 from acceptance.schedule.installing import Done, Place
 from acceptance.schedule.units import TIMER, Schedule
 
 
 def shown(screen: Terminal, language: Language, schedule: Schedule, place: Place) -> None:
-    """The units as `install` would write them, and the line for cron; nothing is written. Raises quoting.Unquotable."""
-    for name, text in units.texts(schedule).items():
+    """The units as `install` would write them, and the line for cron; nothing is written. Raises ScheduleError."""
+    for name, text in installing.made(schedule).items():
         screen.path(f"### {place.folder / name}")
         screen.table(text)
         screen.path("")

@@ -53,7 +53,7 @@ def words(line: str) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", ["root", "another user", "own units"])
-@pytest.mark.parametrize("folder", ["/var/lib/rigproof", "/srv/a \"b\" it's 50%h $x"])
+@pytest.mark.parametrize("folder", ["/var/lib/rigproof", '/srv/a "b" it\'s 50%h $x'])
 def test_systemd_has_nothing_against_them(tmp_path: Path, kind: str, folder: str) -> None:
     user, run_as = kind == "own units", "daemon" if kind == "another user" else None
     program = str(tmp_path / "a b 50%h $x {} é" / "rigproof")
@@ -65,7 +65,7 @@ def test_systemd_has_nothing_against_them(tmp_path: Path, kind: str, folder: str
 
 
 def test_systemd_starts_what_was_given(tmp_path: Path) -> None:
-    program, folder = str(tmp_path / "a b 50%h $x é" / "rigproof"), "/srv/a \"b\" it's 50%h $x"
+    program, folder = str(tmp_path / "a b 50%h $x é" / "rigproof"), '/srv/a "b" it\'s 50%h $x'
     made = schedule(*HARD, program=program, folder=folder, telling=HARD)
     paths = written(tmp_path, made)
     dump = analyze("verify", "--man=no", *paths, SYSTEMD_LOG_LEVEL="debug").stdout

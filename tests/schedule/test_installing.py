@@ -187,7 +187,9 @@ def test_a_full_disk(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(installing.outputs.os, "fchmod", full)
     place = Place.system(root)
-    with pytest.raises(ScheduleError, match=r"cannot be written \(No space left on device\): make room, then install it"):
+    with pytest.raises(
+        ScheduleError, match=r"cannot be written \(No space left on device\): make room, then install it"
+    ):
         installing.install(schedule(), place)
     assert files(root) == set()
 
