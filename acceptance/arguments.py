@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable
+from datetime import time
 from pathlib import Path
 from typing import Any, NoReturn
 
 from acceptance import __version__
 from acceptance.reports.text import one_line
+from acceptance.schedule import units
 
 USAGE = 2  # the exit code of a mistake in the call
 TOOLS = (
@@ -23,6 +26,7 @@ TOOLS = (
     "stressapptest",
 )
 EPILOG = "Exit codes: 0 PASS, 1 FAIL, 3 UNJUDGED (an error, a skip that nobody waived, or stopped), 2 for a mistake in the call."
+SCHEDULED = "Exit codes: 0 done, 3 systemd or the disk got in the way, 2 for a mistake in the call."
 COMPARED = "Exit codes: 0 nothing is worse than in the first run, 1 something is, 3 a run cannot be read, 2 for a mistake in the call."
 
 _Verb = Callable[..., argparse.ArgumentParser]  # makes a verb's parser, of its name, what it does, and its exit codes
@@ -67,6 +71,19 @@ def _gpus(text: str) -> tuple[str, ...]:
     return found
 
 
+def _time(text: str) -> time:
+    if not re.fullmatch("([01]?[0-9]|2[0-3]):[0-5][0-9]", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no time of day: give hours and minutes, such as 03:30")
+    hour, _, minute = text.partition(":")
+    return time(int(hour), int(minute))
+
+
+def _number(text: str) -> int:
+    if not re.fullmatch("[1-9][0-9]{0,3}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to 9999")
+    return int(text)
+
+
 def _language_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--lang",
@@ -75,7 +92,7 @@ def _language_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _run_arguments(parser: argparse.ArgumentParser) -> None:
+def _run_arguments(parser: argparse.ArgumentParser, profile: str = "accept") -> None:
     parser.add_argument(
         "--machine",
         metavar="FILE",
@@ -85,8 +102,8 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--profile",
         metavar="NAME",
-        default="accept",
-        help="how much is tested, and for how long: smoke, accept, nightly or soak (default: accept)",
+        default=profile,
+        help="how much is tested, and for how long: smoke, accept, nightly or soak (default: %(default)s)",
     )
     parser.add_argument(
         "--station",
@@ -129,6 +146,53 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
     _language_argument(parser)
 
 
+def _telling_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--textfile",
+        metavar="FILE",
+        type=_path,
+        help="write the verdict and all figures as metrics for node-exporter's textfile collector (*.prom)",
+    )
+    parser.add_argument(
+        "--on-fail",
+        metavar="COMMAND",
+        help="command for a verdict that is not PASS; it reads verdict.json from its standard input, and no shell starts it",
+    )
+    parser.add_argument(
+        "--webhook", metavar="URL", help="address to which every verdict.json is posted; @FILE for a file that holds it"
+    )
+    parser.add_argument(
+        "--webhook-secret-file",
+        metavar="FILE",
+        type=_path,
+        help="file with the secret by which the receiver can tell who posted (HMAC-SHA256)",
+    )
+
+
+def nightly_arguments(parser: argparse.ArgumentParser) -> None:
+    """What a nightly run can be told."""
+    _run_arguments(parser, "nightly")
+    parser.add_argument(
+        "--most-skipped",
+        metavar="N",
+        type=_number,
+        default=3,
+        help="how many nights in a row may be skipped because the machine is in use, before that is a failure (default: %(default)s)",
+    )
+    _telling_arguments(parser)
+
+
+class _Nightly(argparse.Action):
+    """Reads what a scheduled nightly run will be given as that run will, so that a mistake is found by day: words and what they say."""
+
+    def __call__(self, _parser: object, namespace: argparse.Namespace, values: object, _option: object = None) -> None:
+        assert isinstance(values, list)
+        parser = _Parser(prog="rigproof nightly", add_help=False)
+        nightly_arguments(parser)
+        namespace.nightly = parser.parse_args(values)
+        namespace.words = tuple(values)
+
+
 def _recorded_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_dir", metavar="RUN_DIR", type=_path, help="folder of the run, such as reports/latest")
     _language_argument(parser)
@@ -156,7 +220,11 @@ def _judge(verb: _Verb) -> None:
 
 
 def _report(verb: _Verb) -> None:
-    _recorded_arguments(verb("report", "write junit.xml, report.html and verdict.json of a recorded run again"))
+    parser = verb("report", "write junit.xml, report.html and verdict.json of a recorded run again")
+    _recorded_arguments(parser)
+    parser.add_argument(
+        "--textfile", metavar="FILE", type=_path, help="write its metrics for node-exporter, too (*.prom)"
+    )
 
 
 def _compare(verb: _Verb) -> None:
@@ -173,7 +241,40 @@ def _read(verb: _Verb) -> None:
     parser.add_argument("file", metavar="FILE", type=_path, help="the recorded output; - for standard input")
 
 
-_VERBS = (_accept, _plan, _inventory, _judge, _report, _compare, _read)  # in the order of `--help`
+def _schedule(verb: _Verb) -> None:
+    parser = verb("schedule", "run nightly by systemd, every night: install, uninstall or show the units", SCHEDULED)
+    kinds = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
+    for name, text in (
+        ("install", "write the units and start the timer"),
+        ("show", "show the units, and a line for cron; writes nothing"),
+    ):
+        asked = kinds.add_parser(name, help=text, description=text, epilog=SCHEDULED)
+        asked.add_argument(
+            "--at", metavar="TIME", type=_time, default=units.AT, help="time of day, such as 03:30, the default"
+        )
+        asked.add_argument("--run-as", metavar="USER", help="the user who runs it (default: root)")
+        asked.add_argument(
+            "nightly",
+            metavar="ARGUMENT",
+            nargs="*",
+            action=_Nightly,
+            help="after two dashes (--): what nightly is given",
+        )
+        _user_argument(asked)
+    text = "stop the timer and remove the units"
+    _user_argument(kinds.add_parser("uninstall", help=text, description=text, epilog=SCHEDULED))
+    text = "what the failure unit starts: say how the night ended, and tell who was not told"
+    failed = kinds.add_parser("failed", help=text, description=text, epilog=SCHEDULED)
+    _user_argument(failed)
+    _telling_arguments(failed)
+
+
+def _user_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--user", action="store_true", help="the units of your own user, in place of the machine's")
+    _language_argument(parser)
+
+
+_VERBS = (_accept, _plan, _inventory, _judge, _report, _compare, _schedule, _read)  # in the order of `--help`
 
 
 def parser() -> argparse.ArgumentParser:

@@ -42,6 +42,12 @@ def _compare(given: argparse.Namespace) -> int:
     return compare.run(given)
 
 
+def _schedule(given: argparse.Namespace) -> int:
+    from acceptance.verbs import schedule
+
+    return schedule.run(given)
+
+
 def _read(given: argparse.Namespace) -> int:
     from acceptance.verbs import read
 
@@ -55,5 +61,6 @@ VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "judge": _judge,
     "report": _report,
     "compare": _compare,
+    "schedule": _schedule,
     "read": _read,
 }

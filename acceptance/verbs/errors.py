@@ -15,11 +15,13 @@ from acceptance import (
     selection,
     stopping,
     supervisor,
+    telling,
 )
 from acceptance.image.errors import ImageError
 from acceptance.judge import advice, limits, machine, noise, plan, sheet, verdict
 from acceptance.observe import draft, sysfs
 from acceptance.reports import languages
+from acceptance.schedule import installing
 from acceptance.verbs.read import NoRecording
 
 # A mistake in what the user gave: exit code 2.
@@ -37,6 +39,8 @@ USER_ERRORS: tuple[type[BaseException], ...] = (
     journal.NoRun,
     NoRecording,
     comparing.NoComparison,
+    telling.TellingError,
+    installing.ScheduleError,
 )
 # rigproof or the machine got in the way: exit code 3, and the machine stays unjudged.
 TROUBLE: tuple[type[BaseException], ...] = (
