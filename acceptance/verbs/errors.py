@@ -18,7 +18,7 @@ from acceptance import (
     telling,
 )
 from acceptance.image.errors import ImageError
-from acceptance.judge import advice, limits, machine, noise, plan, sheet, verdict
+from acceptance.judge import advice, drift_rules, limits, machine, noise, plan, sheet, verdict
 from acceptance.observe import draft, sysfs
 from acceptance.reports import languages
 from acceptance.schedule import installing
@@ -54,6 +54,7 @@ TROUBLE: tuple[type[BaseException], ...] = (
     limits.LimitFileError,
     sheet.SheetError,
     noise.NoiseFileError,
+    drift_rules.DriftFileError,
     fixtures.FixtureMissing,
     advice.AdviceFileError,
     sysfs.SysfsError,
