@@ -8,11 +8,12 @@ import io
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from acceptance.arguments import USAGE, parser
 from acceptance.reports.text import one_line
+from acceptance.verbs import VERBS
 
 UNJUDGED = 3
 
@@ -61,18 +62,18 @@ def _flush(code: int) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     _import_own()
-    # Imported here: `rigproof --help` and a mistyped option answer at once.
-    from acceptance import verbs
-
-    verb: Callable[[argparse.Namespace], int] = verbs.VERBS[options.verb]
     try:
-        return verb(options)
-    except verbs.USER_ERRORS as error:
-        _say(str(error))
-        return USAGE
-    except verbs.TROUBLE as error:
-        _say(str(error))
-        return UNJUDGED
+        return VERBS[options.verb](options)
+    except BaseException as error:
+        from acceptance.verbs import (
+            errors,  # imported here: a verb that goes well needs few of the modules that define them
+        )
+
+        for kinds, code in ((errors.USER_ERRORS, USAGE), (errors.TROUBLE, UNJUDGED)):
+            if isinstance(error, kinds):
+                _say(str(error))
+                return code
+        raise
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

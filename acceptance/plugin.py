@@ -11,12 +11,11 @@ from typing import NoReturn
 import msgspec
 import pytest
 
-from acceptance import journal, provenance, session
+from acceptance import allowed, journal, provenance, session
 from acceptance.check import Check, Violation
-from acceptance.judge.plan import SESSIONS, Collected, Measures, PlannedCheck
+from acceptance.judge.plan import SESSIONS, Collected, Measures
 from acceptance.judge.record import Body, CheckEnded, CheckStarted, Note, Outcome, SessionStarted, Skipped
 from acceptance.judge.verdict import worst
-from acceptance.program import allowed_s
 from acceptance.provided import Provided, check_id
 
 MARKS = (
@@ -156,7 +155,7 @@ class _Session:
             pytest.exit(f"this rigproof is not the one that made the plan: {told}", session.REFUSED)
         items[:] = [found[name] for name in self.share]
         for item in items:
-            item.add_marker(pytest.mark.timeout(belt_s(self.share[check_id(item)])))
+            item.add_marker(pytest.mark.timeout(allowed.belt_s(self.share[check_id(item)])))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid: str, location: tuple[str, int | None, str]) -> None:
@@ -205,11 +204,6 @@ class _Session:
         if isinstance(check, Check):
             check.conclude()
         return result
-
-
-def belt_s(planned: PlannedCheck) -> float:
-    """Seconds after which the test engine itself ends a check: later than the deadline of its programs, which say more."""
-    return allowed_s(planned) + 30.0
 
 
 def sentence(error: BaseException) -> str:

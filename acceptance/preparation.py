@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,26 +74,51 @@ class Prepared:
 
 def collect(root: Path) -> session.Answer:
     """Every check there is, as the package's own pytest collects it. Raises PreparationError."""
+    with collecting(root) as answer:
+        return answer()
+
+
+@contextlib.contextmanager
+def collecting(root: Path) -> Iterator[Callable[[], session.Answer]]:
+    """The same in two steps, with time between them for something else: what it gives waits for the checks.
+
+    Both raise PreparationError.
+    """
+    with contextlib.ExitStack() as kept:
+        with _room_for_files():
+            folder = Path(
+                kept.enter_context(tempfile.TemporaryDirectory(prefix="rigproof-", ignore_cleanup_errors=True))
+            )
+            context, answer = folder / "context.json", folder / "answer.json"
+            session.write(session.Context(mode="collect", root=str(root), answer=str(answer)), context)
+        argv, env = session.argv(context), session.environment(None)
+        running = command.start(argv, deadline=Deadline.after(120.0), env=env, cwd=folder)
+        try:
+            yield lambda: _answer(running.wait(), answer)
+        finally:
+            running.stop()
+
+
+@contextlib.contextmanager
+def _room_for_files() -> Iterator[None]:
     try:
-        with tempfile.TemporaryDirectory(prefix="rigproof-") as folder:
-            return _collect_in(Path(folder), root)
+        yield
     except OSError as error:
         told = f"no temporary file can be written in {tempfile.tempdir or 'any folder'} ({error.strerror})"
         raise PreparationError(f"{told}: free some space, or set TMPDIR to a folder that has some") from error
 
 
-def _collect_in(folder: Path, root: Path) -> session.Answer:
-    """The same, with a folder for its files. Raises OSError where that takes none."""
-    context, answer = folder / "context.json", folder / "answer.json"
-    session.write(session.Context(mode="collect", root=str(root), answer=str(answer)), context)
-    argv, env = session.argv(context), session.environment(None)
-    done = command.run(argv, deadline=Deadline.after(120.0), env=env, cwd=folder)
-    if done.returncode != 0 or not answer.is_file():
-        (folder / "room").write_bytes(bytes(ROOM))  # a full disk raises here; pytest's own words for it are a traceback
-        told = done.last_lines() or "install it again"
-        raise PreparationError(f"rigproof's own checks could not be collected ({done.describe()}): {told}")
+def _answer(done: command.Completed, answer: Path) -> session.Answer:
+    with _room_for_files():
+        if done.returncode != 0 or not answer.is_file():
+            answer.with_name("room").write_bytes(
+                bytes(ROOM)
+            )  # a full disk raises here; pytest's own words for it are a traceback
+            told = done.last_lines() or "install it again"
+            raise PreparationError(f"rigproof's own checks could not be collected ({done.describe()}): {told}")
+        text = answer.read_bytes()
     try:
-        return msgspec.json.decode(answer.read_bytes(), type=session.Answer)
+        return msgspec.json.decode(text, type=session.Answer)
     except ValueError as error:
         raise PreparationError(f"rigproof's own checks are not marked as they should be: {error}") from error
 
@@ -142,8 +168,9 @@ def prepare(options: Options) -> Prepared:
     """Make the plan. Raises what the parts raise: each is one sentence for the user."""
     declared = machine.read(options.machine_file) if options.machine_file else None
     chosen = profile.choose(profile.read(fixtures.locate("profiles.toml")), options.profile)
-    inventory = observe(options.root)
-    answer = collect(options.root)
+    with collecting(options.root) as collected:  # each takes its second: they go side by side
+        inventory = observe(options.root)
+        answer = collected()
     file = options.machine_file.name if options.machine_file else None
     names = selection.names(options.gpus, gpus(inventory), components.gpu_count(declared, inventory))
     classes = components.resolve(declared, inventory, Sensors.find(options.root).offered(), names)

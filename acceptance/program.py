@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptance import command
+from acceptance import allowed, command
 from acceptance.deadline import Deadline
 from acceptance.judge.plan import PlannedCheck
 from acceptance.judge.record import Body, Note, ToolRan
@@ -58,11 +58,6 @@ class _Heard:
         return True
 
 
-def allowed_s(planned: PlannedCheck) -> float:
-    """Seconds that a check's programs have, all together: a quarter more than expected, its slack, and half a minute for a slow machine."""
-    return planned.seconds * 1.25 + planned.slack_s + 30.0
-
-
 class Programs:
     """All programs of one check. They share its deadline, which begins with the first. `look` tells their logs from those of another."""
 
@@ -83,7 +78,7 @@ class Programs:
     def deadline(self) -> Deadline:
         """When the check's programs must have ended."""
         if self._deadline is None:
-            self._deadline = Deadline.after(allowed_s(self._planned))
+            self._deadline = Deadline.after(allowed.programs_s(self._planned))
         return self._deadline
 
     def find(self, program: str, package: str | None = None) -> str:

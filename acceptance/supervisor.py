@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from acceptance import gpu_child, gpu_watch, journal, outputs, session, strays, watch
+from acceptance import allowed, gpu_child, gpu_watch, journal, outputs, session, strays, watch
 from acceptance.command import CommandError, Completed
 from acceptance.deadline import Deadline
 from acceptance.judge import second_look
@@ -23,7 +23,6 @@ from acceptance.judge.record import CheckEnded, Note, RunEnded, SessionEnded, Se
 from acceptance.judge.verdict import Verdict, fold
 from acceptance.opening import opening
 from acceptance.place import Host, Station
-from acceptance.plugin import belt_s
 from acceptance.preparation import Prepared
 from acceptance.sight import Sight, View
 from acceptance.stopping import Stop, stoppable
@@ -152,7 +151,7 @@ class Supervisor:
         """Run one session's share of the plan; returns the end of the run where a gate did not pass, or somebody stopped it."""
         station = self._station if name in ("load", AGAIN) else Host()
         context = self._context(name, share, station)
-        deadline = Deadline.after(sum(belt_s(check) for check in share) + 60.0)
+        deadline = Deadline.after(sum(allowed.belt_s(check) for check in share) + 60.0)
         began = time.monotonic()
         try:
             log = self._run_dir / "logs" / f"session-{name}.log"
@@ -164,6 +163,7 @@ class Supervisor:
         gates = {check.id for check in share if check.gate}
         failed_gate, begun = None, False
         try:
+            outputs.load()
             while True:
                 over = running.poll() or deadline.passed() or stop.reason is not None
                 self._sight.look()

@@ -7,7 +7,7 @@ import difflib
 import messages
 import pytest
 
-from acceptance import verbs
+from acceptance.verbs import errors
 
 
 def test_every_message_is_listed() -> None:
@@ -18,7 +18,7 @@ def test_every_message_is_listed() -> None:
     assert not changed, f"read these as the person at the bench would, then run `python tests/messages.py`:\n{changed}"
 
 
-@pytest.mark.parametrize("error", [*verbs.USER_ERRORS, *verbs.TROUBLE], ids=lambda error: error.__name__)
+@pytest.mark.parametrize("error", [*errors.USER_ERRORS, *errors.TROUBLE], ids=lambda error: error.__name__)
 def test_the_errors_that_end_a_verb_are_read(error: type[BaseException]) -> None:
     assert error.__name__ in messages.errors(messages.read())
 

@@ -100,7 +100,7 @@ def judge_due(
     if due.past is not None and value is not None:
         drifted = drift.judge(due.measurement, due.component, due.unit, due.past, value, other)
         findings += [
-            Finding(found.kind, check, found.text, due.measurement, due.component, event=f"{DRIFT}.{found.sort}")
+            Finding(found.kind, check, found.text, due.measurement, due.component, event=f"{DRIFT}.{found.what}")
             for found in drifted.findings
         ]
     return Judged(

@@ -1,0 +1,56 @@
+"""All errors that end a verb with one sentence. Imported when there is one: a verb that goes well needs few of the modules they are in."""
+
+from __future__ import annotations
+
+from acceptance import (
+    command,
+    comparing,
+    fixtures,
+    gpu_grant,
+    journal,
+    lock,
+    place,
+    preparation,
+    profile,
+    selection,
+    stopping,
+    supervisor,
+)
+from acceptance.image.errors import ImageError
+from acceptance.judge import advice, limits, machine, noise, plan, sheet, verdict
+from acceptance.observe import draft, sysfs
+from acceptance.reports import languages
+from acceptance.verbs.read import NoRecording
+
+# A mistake in what the user gave: exit code 2.
+USER_ERRORS: tuple[type[BaseException], ...] = (
+    machine.MachineFileError,
+    plan.PlanError,
+    profile.ProfileError,
+    selection.SelectionError,
+    place.StationError,
+    supervisor.OutputError,
+    lock.Busy,
+    lock.LockError,
+    draft.DraftError,
+    languages.UnknownLanguage,
+    journal.NoRun,
+    NoRecording,
+    comparing.NoComparison,
+)
+# rigproof or the machine got in the way: exit code 3, and the machine stays unjudged.
+TROUBLE: tuple[type[BaseException], ...] = (
+    stopping.Stopped,
+    command.CommandError,
+    journal.JournalError,
+    verdict.UnreadableRun,
+    preparation.PreparationError,
+    ImageError,
+    gpu_grant.GrantError,
+    limits.LimitFileError,
+    sheet.SheetError,
+    noise.NoiseFileError,
+    fixtures.FixtureMissing,
+    advice.AdviceFileError,
+    sysfs.SysfsError,
+)
