@@ -145,7 +145,5 @@ def _with_past(
 
     return replace(
         plan,
-        checks=tuple(
-            replace(check, due=tuple(past(check.id, due) for due in check.due)) for check in plan.checks
-        ),
+        checks=tuple(replace(check, due=tuple(past(check.id, due) for due in check.due)) for check in plan.checks),
     )
