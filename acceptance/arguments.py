@@ -27,6 +27,7 @@ TOOLS = (
 )
 EPILOG = "Exit codes: 0 PASS, 1 FAIL, 3 UNJUDGED (an error, a skip that nobody waived, or stopped), 2 for a mistake in the call."
 SCHEDULED = "Exit codes: 0 done, 3 systemd or the disk got in the way, 2 for a mistake in the call."
+NIGHTLY = f"{EPILOG[:-1]}, 4 skipped: the machine is in use, and nothing was run."
 COMPARED = "Exit codes: 0 nothing is worse than in the first run, 1 something is, 3 a run cannot be read, 2 for a mistake in the call."
 
 _Verb = Callable[..., argparse.ArgumentParser]  # makes a verb's parser, of its name, what it does, and its exit codes
@@ -176,8 +177,7 @@ def nightly_arguments(parser: argparse.ArgumentParser) -> None:
         "--most-skipped",
         metavar="N",
         type=_number,
-        default=3,
-        help="how many nights in a row may be skipped because the machine is in use, before that is a failure (default: %(default)s)",
+        help="how many nights in a row on which the machine is in use are a failure (default: the profile's, 7)",
     )
     _telling_arguments(parser)
 
@@ -200,6 +200,12 @@ def _recorded_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _accept(verb: _Verb) -> None:
     _run_arguments(verb("accept", "test the machine and say whether it is fit"))
+
+
+def _nightly(verb: _Verb) -> None:
+    nightly_arguments(
+        verb("nightly", "the same every night, held against the nights before, if nobody uses the machine", NIGHTLY)
+    )
 
 
 def _plan(verb: _Verb) -> None:
@@ -274,7 +280,7 @@ def _user_argument(parser: argparse.ArgumentParser) -> None:
     _language_argument(parser)
 
 
-_VERBS = (_accept, _plan, _inventory, _judge, _report, _compare, _schedule, _read)  # in the order of `--help`
+_VERBS = (_accept, _nightly, _plan, _inventory, _judge, _report, _compare, _schedule, _read)  # in the order of `--help`
 
 
 def parser() -> argparse.ArgumentParser:

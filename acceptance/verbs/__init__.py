@@ -12,6 +12,12 @@ def _accept(given: argparse.Namespace) -> int:
     return accept.run(given)
 
 
+def _nightly(given: argparse.Namespace) -> int:
+    from acceptance.verbs import nightly
+
+    return nightly.run(given)
+
+
 def _plan(given: argparse.Namespace) -> int:
     from acceptance.verbs import plan
 
@@ -56,6 +62,7 @@ def _read(given: argparse.Namespace) -> int:
 
 VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "accept": _accept,
+    "nightly": _nightly,
     "plan": _plan,
     "inventory": _inventory,
     "judge": _judge,
