@@ -54,6 +54,12 @@ def _schedule(given: argparse.Namespace) -> int:
     return schedule.run(given)
 
 
+def _baseline(given: argparse.Namespace) -> int:
+    from acceptance.verbs import baseline
+
+    return baseline.run(given)
+
+
 def _read(given: argparse.Namespace) -> int:
     from acceptance.verbs import read
 
@@ -68,6 +74,7 @@ VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "judge": _judge,
     "report": _report,
     "compare": _compare,
+    "baseline": _baseline,
     "schedule": _schedule,
     "read": _read,
 }
