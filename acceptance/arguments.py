@@ -316,7 +316,18 @@ def _baseline(verb: _Verb) -> None:
     _language_argument(show)
 
 
-_VERBS = (_accept, _nightly, _plan, _inventory, _judge, _report, _compare, _baseline, _schedule, _read)  # in the order of `--help`
+_VERBS = (
+    _accept,
+    _nightly,
+    _plan,
+    _inventory,
+    _judge,
+    _report,
+    _compare,
+    _baseline,
+    _schedule,
+    _read,
+)  # in the order of `--help`
 
 
 def parser() -> argparse.ArgumentParser:

@@ -40,7 +40,7 @@ def _night(
 ) -> tuple[int, tuple[str, ...]]:
     nights = _nights(given)
     options = replace(asked.options(given), niceness=nights.niceness)
-    found, run_dir = testing.test(options, screen, language, nights)
+    found, run_dir = testing.machine(options, screen, language, nights)
     code = spoken.close(screen, found, run_dir)
     if found.postponed is not None and found.verdict != "FAIL":
         return nightly.SKIPPED, telling.skipped(run_dir, settings)
@@ -52,6 +52,8 @@ def _nights(given: argparse.Namespace) -> Nights:
     known = profile.read(fixtures.locate("profiles.toml"))
     nights = profile.choose(known, given.profile).nights or profile.choose(known, "nightly").nights
     if nights is None:
-        raise profile.ProfileError("profiles.toml: the profile nightly does not say how it gives way: install rigproof again")
+        raise profile.ProfileError(
+            "profiles.toml: the profile nightly does not say how it gives way: install rigproof again"
+        )
     most = given.most_skipped
     return nights if most is None else structs.replace(nights, most_skipped=most)
