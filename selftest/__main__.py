@@ -12,11 +12,12 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import docker
@@ -29,7 +30,7 @@ from acceptance.deadline import Deadline
 from acceptance.image.errors import ImageError
 from selftest import clean, disk, interruption, paper, sensitivity
 from selftest.alarms import false_alarms
-from selftest.catalogue import TROUBLE, Theatre, sweep
+from selftest.catalogue import TROUBLE, Stopped, Theatre, sweep
 from selftest.fault import FAULTS, CatalogueError, Named, read
 from selftest.images import ImageTrouble, open_images
 from selftest.row import FAMILIES, FalseAlarms, Row, Sensitivity
@@ -156,12 +157,13 @@ def _run(given: argparse.Namespace, faults: Sequence[Named]) -> int:
 def _prove(
     given: argparse.Namespace, theatre: Theatre, faults: Sequence[Named]
 ) -> tuple[list[Row], tuple[FalseAlarms, ...]]:
-    """The catalogue in threads of its own, and beside it the interruptions; then, unless a part was chosen, the clean runs."""
-    with ThreadPoolExecutor(1) as beside:
-        playing = beside.submit(lambda: list(theatre.play_all(faults, given.jobs, say)))
+    """The catalogue, and beside it each corner of interruptions; then, unless a part was chosen, the clean runs."""
+    corners = _interruptions(given.long, theatre) if given.only in ("", "interruption") else []
+    with ThreadPoolExecutor(1 + len(corners)) as beside:
+        playing = [beside.submit(lambda: list(theatre.play_all(faults, given.jobs, say)))]
+        playing += [beside.submit(one) for one in corners]
         try:
-            rows = list(_interrupted(given, theatre)) if given.only in ("", "interruption") else []
-            rows += playing.result()
+            rows = [row for one in playing for row in one.result()]
         except KeyboardInterrupt:
             theatre.over = True
             raise
@@ -170,15 +172,22 @@ def _prove(
     return rows, (clean.play(theatre, WHOLE[given.long], given.jobs, say),)
 
 
-def _interrupted(given: argparse.Namespace, theatre: Theatre) -> Iterator[Row]:
-    """Kills and full disks at random moments, in corners of their own."""
-    kills, full = POINTS[given.long]
+def _interruptions(long: bool, theatre: Theatre) -> list[Callable[[], list[Row]]]:
+    """Kills and full disks at random moments: what plays them, each in a corner of its own, so that none waits for another."""
+    kills, full = POINTS[long]
     stations: tuple[tuple[StationName, int], ...] = (("host", kills - kills // 3), ("docker", kills // 3))
-    for station, points in stations:
+
+    def killed(station: StationName, points: int) -> list[Row]:
         rig = _rig(theatre.home, f"interruption-{station}")
-        yield from _said(rig, interruption.kills(rig, points, SEED, station=station, say=say, library=theatre.library))
-    rig = _rig(theatre.home, "interruption-disk")
-    yield from _said(rig, disk.full_disks(rig, full, SEED, station="host", say=say, library=theatre.library))
+        rows = interruption.kills(rig, points, SEED, station=station, say=say, library=theatre.library)
+        return list(_said(theatre, rig, rows))
+
+    def filled() -> list[Row]:
+        rig = _rig(theatre.home, "interruption-disk")
+        rows = disk.full_disks(rig, full, SEED, station="host", say=say, library=theatre.library)
+        return list(_said(theatre, rig, rows))
+
+    return [*(partial(killed, station, points) for station, points in stations), filled]
 
 
 def _rig(home: Path, name: str) -> Rig:
@@ -186,10 +195,12 @@ def _rig(home: Path, name: str) -> Rig:
     return Rig(home / name)
 
 
-def _said(rig: Rig, rows: Iterator[Row]) -> Iterator[Row]:
-    """The same rows, with their journals as seen from the self-test's folder."""
+def _said(theatre: Theatre, rig: Rig, rows: Generator[Row, None, None]) -> Iterator[Row]:
+    """The same rows, with their journals as seen from the self-test's folder; none any more once it is over."""
     try:
         for row in rows:
+            if theatre.over:
+                raise Stopped("the self-test was stopped")
             say(f"{row.family}: {row.fault}: {row.message if row.caught else f'MISSED: {row.wrong}'}")
             yield replace(row, journal=f"{rig.home.name}/{row.journal}") if row.journal else row
     except TROUBLE as error:
@@ -201,6 +212,7 @@ def _said(rig: Rig, rows: Iterator[Row]) -> Iterator[Row]:
             wrong=f"it could not be played: {error}"[:400],
         )
     finally:
+        rows.close()
         sweep(rig.home)
 
 
