@@ -119,12 +119,12 @@ _TOOLS = {
 }
 # The tables and rules that give what a machine tells of itself its weight.
 _OBSERVE = {
-    "event": "kernel_events | kernel_log",
+    "event": "kernel_log | kernel_events",
     "gpu_sample": "gpu_sample",
-    "nvidia_events": "kernel_events | kernel_log",
-    "driver_events": "kernel_events | kernel_log",
-    "memory_events": "kernel_events | kernel_log",
-    "aer_events": "kernel_events | kernel_log",
+    "nvidia_events": "kernel_records | kernel_events | kernel_log",
+    "driver_events": "kernel_records | kernel_events | kernel_log",
+    "memory_events": "kernel_records | kernel_events | kernel_log",
+    "aer_events": "kernel_records | kernel_events | kernel_log",
     "gpu_events": "gpu_events",
 }
 # What decides pass, fail or error in a parser: what it refuses and what it compares. How it cuts a line apart is tested by recordings.
