@@ -239,6 +239,7 @@ def test_the_grade_of_an_amd_record_stands_within_four_messages(between: int, fo
 
 def test_what_stands_below_the_head_of_an_amd_record_and_is_no_grade_explains_nothing() -> None:
     assert brief(lines(NODE, HW)) == [UNKNOWN]
+    assert first(lines(NODE, HW)).text == NODE
 
 
 @pytest.mark.parametrize(

@@ -266,6 +266,11 @@ def test_tables_that_cannot_be_read_are_never_no_modules(text: str, returncode: 
         dmidecode.parse(text, returncode)
 
 
+def test_what_only_an_empty_slot_says_is_not_missed_of_a_module() -> None:
+    text = HEAD + array(0x10, 2) + module(0x11) + empty(0x12, "DIMM_B1", **{"Note": "reserved"})
+    assert len(dmidecode.parse(text).dimms) == 1
+
+
 def test_recording_of_a_virtual_machine_without_tables() -> None:
     with pytest.raises(NotReadable, match="no DMI tables"):
         dmidecode.parse((RECORDINGS / "vm_no_tables_3.4.txt").read_text(), 1)
