@@ -107,8 +107,8 @@ def test_a_measurement_that_is_lost_is_bad_also_where_all_outcomes_stay() -> Non
 
 
 def test_what_is_told_of_and_what_is_bad() -> None:
-    assert TOLD == {"worse", "lost", "changed", "better", "gained"}
-    assert BAD == {"worse", "lost"}
+    assert sorted(TOLD) == ["better", "changed", "gained", "lost", "worse"]
+    assert sorted(BAD) == ["lost", "worse"]
 
 
 def test_nothing_tells_which_of_two_temperatures_is_worse() -> None:

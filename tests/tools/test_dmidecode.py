@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.tools import dmidecode
+from acceptance.tools import dmidecode, slot_names
 from acceptance.tools.dmidecode import Dimm, NotReadable
 from acceptance.tools.reading import UnreadableOutput
 
@@ -155,6 +155,11 @@ def test_slot_names_are_unique(names: list[tuple[str, str]]) -> None:
     text = "".join(module(at, Locator=name, Bank_Locator=bank) for at, (name, bank) in enumerate(names))
     slots = [dimm.slot for dimm in dmidecode.parse(HEAD + text).dimms]
     assert len(set(slots)) == len(slots) == len(names)
+
+
+def test_a_number_is_not_taken_by_names_that_are_numbered_themselves() -> None:
+    assert slot_names.unique(["A", "A", "A #1"], [None] * 3) == ["A #2", "A #3", "A #1"]
+    assert slot_names.unique(["A", "A", "A #1", "A #1"], [None] * 4) == ["A #1", "A #2", "A #1 #1", "A #1 #2"]
 
 
 def test_persistent_memory_is_a_module_and_its_list_is_read_over() -> None:
