@@ -378,6 +378,15 @@ def test_in_json_both_directions_add_up_to_the_total_cell_by_cell(place: int) ->
         assert outcome() != "pass"
 
 
+def test_a_total_may_differ_by_what_was_rounded() -> None:
+    rows = [["N/A", "0.01"], ["0.01", "N/A"]] * 2 + [["N/A", "0.005"], ["0.005", "N/A"]]
+    text = document(name=BIDIRECTIONAL, bandwidth_description=BOTH, bandwidth_matrix=rows, sum=0.01)
+    assert nvbandwidth.parse(text).outcome == "pass"
+    large = [["N/A", "12345.6"], ["12345.6", "N/A"]] * 2 + [["N/A", "24691.3"], ["24691.3", "N/A"]]
+    text = document(name=BIDIRECTIONAL, bandwidth_description=BOTH, bandwidth_matrix=large, sum=49382.6)
+    assert nvbandwidth.parse(text).outcome == "pass"
+
+
 def test_json_figures_may_be_numbers() -> None:
     output = nvbandwidth.parse(document(bandwidth_matrix=[[55.3123, 55]], sum=110.3123))
     assert dict(output.reading("host_to_device_memcpy_ce")) == {"gpu0": 55.3123, "gpu1": 55.0}
