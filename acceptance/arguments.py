@@ -96,6 +96,16 @@ def _language_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _out_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--out",
+        metavar="DIR",
+        type=_path,
+        default=Path("reports"),
+        help="folder in which each run gets a folder of its own (default: reports)",
+    )
+
+
 def _run_arguments(parser: argparse.ArgumentParser, profile: str = "accept") -> None:
     parser.add_argument(
         "--machine",
@@ -120,13 +130,7 @@ def _run_arguments(parser: argparse.ArgumentParser, profile: str = "accept") -> 
         metavar="REF",
         help="an image that is here, in place of the one of this checkout (such a run is never PASS)",
     )
-    parser.add_argument(
-        "--out",
-        metavar="DIR",
-        type=_path,
-        default=Path("reports"),
-        help="folder in which each run gets a folder of its own (default: reports)",
-    )
+    _out_argument(parser)
     parser.add_argument(
         "--only",
         metavar="EXPR",
@@ -244,6 +248,50 @@ def _compare(verb: _Verb) -> None:
     _language_argument(parser)
 
 
+def _count(text: str) -> int:
+    value = int(text) if text.isascii() and text.isdigit() else 0
+    if not 1 <= value <= 1_000_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 to 1000000")
+    return value
+
+
+def _amount(text: str) -> float:
+    if not (text.isascii() and text.replace(".", "", 1).isdigit()) or float(text) > 1e6:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 to 1000000")
+    return float(text)
+
+
+def _history(verb: _Verb) -> None:
+    parser = verb("history", "show what the runs of this machine measured from night to night", HISTORY)
+    parser.add_argument(
+        "measurement", metavar="MEASUREMENT", nargs="?", help="one measurement by name or shell pattern: gemm_bf16*"
+    )
+    parser.add_argument("--component", metavar="C", help="one component by name or shell pattern: gpu0")
+    _out_argument(parser)
+    parser.add_argument("--machine-id", metavar="ID", help="another machine whose history is there (default: this one)")
+    parser.add_argument(
+        "--nights", metavar="N", type=_count, help="the last so many (default: 120; for --export all of them)"
+    )
+    parser.add_argument("--page", metavar="FILE", type=_path, help="write it as a page with plots, too")
+    action = parser.add_mutually_exclusive_group()
+    action.add_argument("--export", choices=("csv", "jsonl"), help="write every value to standard output, for programs")
+    action.add_argument(
+        "--rebuild", action="store_true", help="make the history anew from the runs; the old one is kept"
+    )
+    action.add_argument(
+        "--prune",
+        action="store_true",
+        help="remove old runs with their telemetry; never the baseline, the newest, or what is no run of this machine",
+    )
+    parser.add_argument(
+        "--keep-days", metavar="N", type=_amount, help="with --prune: runs and values of so many days stay"
+    )
+    parser.add_argument(
+        "--keep-gib", metavar="N", type=_amount, help="with --prune: the newest runs of so many GiB stay"
+    )
+    _language_argument(parser)
+
+
 def _read(verb: _Verb) -> None:
     parser = verb("read", "read one recorded output of a tool and say as JSON what it is worth")
     parser.add_argument("tool", metavar="TOOL", choices=TOOLS, help=", ".join(TOOLS))
@@ -325,6 +373,7 @@ _VERBS = (
     _report,
     _compare,
     _baseline,
+    _history,
     _schedule,
     _read,
 )  # in the order of `--help`
