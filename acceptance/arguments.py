@@ -27,6 +27,10 @@ TOOLS = (
 )
 EPILOG = "Exit codes: 0 PASS, 1 FAIL, 3 UNJUDGED (an error, a skip that nobody waived, or stopped), 2 for a mistake in the call."
 SCHEDULED = "Exit codes: 0 done, 3 systemd or the disk got in the way, 2 for a mistake in the call."
+NIGHTLY = f"{EPILOG[:-1]}, 4 skipped: the machine is in use, and nothing was run."
+BASELINE = (
+    "Exit codes: 0 done, 3 a file cannot be read, believed or written, 2 for a mistake in the call or an unfit run."
+)
 COMPARED = "Exit codes: 0 nothing is worse than in the first run, 1 something is, 3 a run cannot be read, 2 for a mistake in the call."
 
 _Verb = Callable[..., argparse.ArgumentParser]  # makes a verb's parser, of its name, what it does, and its exit codes
@@ -176,8 +180,7 @@ def nightly_arguments(parser: argparse.ArgumentParser) -> None:
         "--most-skipped",
         metavar="N",
         type=_number,
-        default=3,
-        help="how many nights in a row may be skipped because the machine is in use, before that is a failure (default: %(default)s)",
+        help="how many nights in a row on which the machine is in use are a failure (default: the profile's, 7)",
     )
     _telling_arguments(parser)
 
@@ -200,6 +203,12 @@ def _recorded_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _accept(verb: _Verb) -> None:
     _run_arguments(verb("accept", "test the machine and say whether it is fit"))
+
+
+def _nightly(verb: _Verb) -> None:
+    nightly_arguments(
+        verb("nightly", "the same every night, held against the nights before, if nobody uses the machine", NIGHTLY)
+    )
 
 
 def _plan(verb: _Verb) -> None:
@@ -274,7 +283,51 @@ def _user_argument(parser: argparse.ArgumentParser) -> None:
     _language_argument(parser)
 
 
-_VERBS = (_accept, _plan, _inventory, _judge, _report, _compare, _schedule, _read)  # in the order of `--help`
+def _baseline(verb: _Verb) -> None:
+    parser = verb(
+        "baseline",
+        "the machine's birth certificate: a whole run that passed, which later nights are held against",
+        BASELINE,
+    )
+    what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
+    text = "make a run that passed the baseline of this machine; it never makes a run pass, later nights are held to it"
+    accept = what.add_parser("accept", help=text, description=text, epilog=BASELINE)
+    accept.add_argument("run_dir", metavar="RUN", type=_path, help="folder of the run, such as reports/latest")
+    accept.add_argument(
+        "--replace", action="store_true", help="put it in the place of the one that is there, which is kept"
+    )
+    accept.add_argument(
+        "--out",
+        metavar="DIR",
+        type=_path,
+        help="folder of the runs and their history (default: the one that the run lies in)",
+    )
+    _language_argument(accept)
+    text = "show the baseline of this machine"
+    show = what.add_parser("show", help=text, description=text, epilog=BASELINE)
+    show.add_argument(
+        "--out",
+        metavar="DIR",
+        type=_path,
+        default=Path("reports"),
+        help="folder of the runs and their history (default: reports)",
+    )
+    show.add_argument("--json", action="store_true", help="the whole certificate, as JSON")
+    _language_argument(show)
+
+
+_VERBS = (
+    _accept,
+    _nightly,
+    _plan,
+    _inventory,
+    _judge,
+    _report,
+    _compare,
+    _baseline,
+    _schedule,
+    _read,
+)  # in the order of `--help`
 
 
 def parser() -> argparse.ArgumentParser:

@@ -17,8 +17,10 @@ from acceptance import (
     supervisor,
     telling,
 )
+from acceptance.history.baseline_errors import BaselineRefused, BaselineUnsound
+from acceptance.history.trouble import HistoryError
 from acceptance.image.errors import ImageError
-from acceptance.judge import advice, limits, machine, noise, plan, sheet, verdict
+from acceptance.judge import advice, change_rules, drift_rules, limits, machine, noise, plan, sheet, verdict
 from acceptance.observe import draft, sysfs
 from acceptance.reports import languages
 from acceptance.schedule import installing
@@ -39,6 +41,7 @@ USER_ERRORS: tuple[type[BaseException], ...] = (
     journal.NoRun,
     NoRecording,
     comparing.NoComparison,
+    BaselineRefused,
     telling.TellingError,
     installing.ScheduleError,
 )
@@ -54,7 +57,11 @@ TROUBLE: tuple[type[BaseException], ...] = (
     limits.LimitFileError,
     sheet.SheetError,
     noise.NoiseFileError,
+    change_rules.ChangeFileError,
+    drift_rules.DriftFileError,
     fixtures.FixtureMissing,
     advice.AdviceFileError,
     sysfs.SysfsError,
+    BaselineUnsound,
+    HistoryError,
 )
