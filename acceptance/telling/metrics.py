@@ -26,6 +26,33 @@ def of_run(verdict: Verdict, found: Journal) -> bytes:
     return render((*_run(verdict, found), *_measurements(verdict.checks)))
 
 
+def of_night(started_utc: str | None, skipped_in_a_row: int, most: int | None) -> bytes:
+    """What is told of the nights beside the runs, in a file of its own: a night that was skipped takes no verdict away.
+
+    `most` is the number of skipped nights in a row from which on they are a failure.
+    """
+    return render(
+        (
+            metric(
+                "rigproof_night_started_timestamp_seconds",
+                "When the last nightly run was started, one that was skipped included.",
+                _moment(started_utc) if started_utc is not None else None,
+            ),
+            metric(
+                "rigproof_nights_skipped",
+                "How many nights in a row were skipped because the machine was in use.",
+                skipped_in_a_row,
+            ),
+            metric("rigproof_nights_skipped_most", "From how many skipped nights in a row on the verdict is FAIL.", most),
+        )
+    )
+
+
+def started(found: Journal) -> str | None:
+    """When a run began, as its journal says it; None where it does not."""
+    return next((entry.utc for entry in found.entries if isinstance(entry.body, RunStarted)), None)
+
+
 def of_trouble() -> bytes:
     """What is told when no run came about: the verdict alone."""
     return render((_verdict("UNJUDGED"),))
