@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable
+from datetime import time
 from pathlib import Path
 from typing import Any, NoReturn
 
 from acceptance import __version__
 from acceptance.reports.text import one_line
+from acceptance.schedule import units
 
 USAGE = 2  # the exit code of a mistake in the call
 TOOLS = (
@@ -23,6 +26,12 @@ TOOLS = (
     "stressapptest",
 )
 EPILOG = "Exit codes: 0 PASS, 1 FAIL, 3 UNJUDGED (an error, a skip that nobody waived, or stopped), 2 for a mistake in the call."
+SCHEDULED = "Exit codes: 0 done, 3 systemd or the disk got in the way, 2 for a mistake in the call."
+NIGHTLY = f"{EPILOG[:-1]}, 4 skipped: the machine is in use, and nothing was run."
+BASELINE = (
+    "Exit codes: 0 done, 3 a file cannot be read, believed or written, 2 for a mistake in the call or an unfit run."
+)
+HISTORY = "Exit codes: 0 done, 3 the history cannot be read or written, 2 for a mistake in the call."
 COMPARED = "Exit codes: 0 nothing is worse than in the first run, 1 something is, 3 a run cannot be read, 2 for a mistake in the call."
 
 _Verb = Callable[..., argparse.ArgumentParser]  # makes a verb's parser, of its name, what it does, and its exit codes
@@ -67,6 +76,19 @@ def _gpus(text: str) -> tuple[str, ...]:
     return found
 
 
+def _time(text: str) -> time:
+    if not re.fullmatch("([01]?[0-9]|2[0-3]):[0-5][0-9]", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no time of day: give hours and minutes, such as 03:30")
+    hour, _, minute = text.partition(":")
+    return time(int(hour), int(minute))
+
+
+def _number(text: str) -> int:
+    if not re.fullmatch("[1-9][0-9]{0,3}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to 9999")
+    return int(text)
+
+
 def _language_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--lang",
@@ -85,7 +107,7 @@ def _out_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _run_arguments(parser: argparse.ArgumentParser) -> None:
+def _run_arguments(parser: argparse.ArgumentParser, profile: str = "accept") -> None:
     parser.add_argument(
         "--machine",
         metavar="FILE",
@@ -95,8 +117,8 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--profile",
         metavar="NAME",
-        default="accept",
-        help="how much is tested, and for how long: smoke, accept, nightly or soak (default: accept)",
+        default=profile,
+        help="how much is tested, and for how long: smoke, accept, nightly or soak (default: %(default)s)",
     )
     parser.add_argument(
         "--station",
@@ -133,6 +155,52 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
     _language_argument(parser)
 
 
+def _telling_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--textfile",
+        metavar="FILE",
+        type=_path,
+        help="write the verdict and all figures as metrics for node-exporter's textfile collector (*.prom)",
+    )
+    parser.add_argument(
+        "--on-fail",
+        metavar="COMMAND",
+        help="command for a verdict that is not PASS; it reads verdict.json from its standard input, and no shell starts it",
+    )
+    parser.add_argument(
+        "--webhook", metavar="URL", help="address to which every verdict.json is posted; @FILE for a file that holds it"
+    )
+    parser.add_argument(
+        "--webhook-secret-file",
+        metavar="FILE",
+        type=_path,
+        help="file with the secret by which the receiver can tell who posted (HMAC-SHA256)",
+    )
+
+
+def nightly_arguments(parser: argparse.ArgumentParser) -> None:
+    """What a nightly run can be told."""
+    _run_arguments(parser, "nightly")
+    parser.add_argument(
+        "--most-skipped",
+        metavar="N",
+        type=_number,
+        help="how many nights in a row on which the machine is in use are a failure (default: the profile's, 7)",
+    )
+    _telling_arguments(parser)
+
+
+class _Nightly(argparse.Action):
+    """Reads what a scheduled nightly run will be given as that run will, so that a mistake is found by day: words and what they say."""
+
+    def __call__(self, _parser: object, namespace: argparse.Namespace, values: object, _option: object = None) -> None:
+        assert isinstance(values, list)
+        parser = _Parser(prog="rigproof nightly", add_help=False)
+        nightly_arguments(parser)
+        namespace.nightly = parser.parse_args(values)
+        namespace.words = tuple(values)
+
+
 def _recorded_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_dir", metavar="RUN_DIR", type=_path, help="folder of the run, such as reports/latest")
     _language_argument(parser)
@@ -140,6 +208,12 @@ def _recorded_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _accept(verb: _Verb) -> None:
     _run_arguments(verb("accept", "test the machine and say whether it is fit"))
+
+
+def _nightly(verb: _Verb) -> None:
+    nightly_arguments(
+        verb("nightly", "the same every night, held against the nights before, if nobody uses the machine", NIGHTLY)
+    )
 
 
 def _plan(verb: _Verb) -> None:
@@ -160,7 +234,11 @@ def _judge(verb: _Verb) -> None:
 
 
 def _report(verb: _Verb) -> None:
-    _recorded_arguments(verb("report", "write junit.xml, report.html and verdict.json of a recorded run again"))
+    parser = verb("report", "write junit.xml, report.html and verdict.json of a recorded run again")
+    _recorded_arguments(parser)
+    parser.add_argument(
+        "--textfile", metavar="FILE", type=_path, help="write its metrics for node-exporter, too (*.prom)"
+    )
 
 
 def _compare(verb: _Verb) -> None:
@@ -169,13 +247,6 @@ def _compare(verb: _Verb) -> None:
     parser.add_argument("--page", metavar="FILE", type=_path, help="write the comparison as a page, too")
     parser.add_argument("--all", action="store_true", help="show what lies within the noise as well")
     _language_argument(parser)
-
-
-def _count(text: str) -> int:
-    value = int(text) if text.isascii() and text.isdigit() else 0
-    if not 1 <= value <= 1_000_000:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 to 1000000")
-    return value
 
 
 def _amount(text: str) -> float:
@@ -193,7 +264,7 @@ def _history(verb: _Verb) -> None:
     _out_argument(parser)
     parser.add_argument("--machine-id", metavar="ID", help="another machine whose history is there (default: this one)")
     parser.add_argument(
-        "--nights", metavar="N", type=_count, help="the last so many (default: 120; for --export all of them)"
+        "--nights", metavar="N", type=_number, help="the last so many (default: 120; for --export all of them)"
     )
     parser.add_argument("--page", metavar="FILE", type=_path, help="write it as a page with plots, too")
     action = parser.add_mutually_exclusive_group()
@@ -221,7 +292,74 @@ def _read(verb: _Verb) -> None:
     parser.add_argument("file", metavar="FILE", type=_path, help="the recorded output; - for standard input")
 
 
-_VERBS = (_accept, _plan, _inventory, _judge, _report, _compare, _history, _read)  # in the order of `--help`
+def _schedule(verb: _Verb) -> None:
+    parser = verb("schedule", "run nightly by systemd, every night: install, uninstall or show the units", SCHEDULED)
+    kinds = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
+    for name, text in (
+        ("install", "write the units and start the timer"),
+        ("show", "show the units, and a line for cron; writes nothing"),
+    ):
+        asked = kinds.add_parser(name, help=text, description=text, epilog=SCHEDULED)
+        asked.add_argument(
+            "--at", metavar="TIME", type=_time, default=units.AT, help="time of day, such as 03:30, the default"
+        )
+        asked.add_argument("--run-as", metavar="USER", help="the user who runs it (default: root)")
+        asked.add_argument(
+            "nightly",
+            metavar="ARGUMENT",
+            nargs="*",
+            action=_Nightly,
+            help="after two dashes (--): what nightly is given",
+        )
+        _user_argument(asked)
+    text = "stop the timer and remove the units"
+    _user_argument(kinds.add_parser("uninstall", help=text, description=text, epilog=SCHEDULED))
+    text = "what the failure unit starts: say how the night ended, and tell who was not told"
+    failed = kinds.add_parser("failed", help=text, description=text, epilog=SCHEDULED)
+    _user_argument(failed)
+    _telling_arguments(failed)
+
+
+def _user_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--user", action="store_true", help="the units of your own user, in place of the machine's")
+    _language_argument(parser)
+
+
+def _baseline(verb: _Verb) -> None:
+    parser = verb(
+        "baseline",
+        "the machine's birth certificate: a whole run that passed, which later nights are held against",
+        BASELINE,
+    )
+    what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
+    text = "make a run that passed the baseline of this machine; it never makes a run pass, later nights are held to it"
+    accept = what.add_parser("accept", help=text, description=text, epilog=BASELINE)
+    accept.add_argument("run_dir", metavar="RUN", type=_path, help="folder of the run, such as reports/latest")
+    accept.add_argument(
+        "--replace", action="store_true", help="put it in the place of the one that is there, which is kept"
+    )
+    accept.add_argument(
+        "--out",
+        metavar="DIR",
+        type=_path,
+        help="folder of the runs and their history (default: the one that the run lies in)",
+    )
+    _language_argument(accept)
+    text = "show the baseline of this machine"
+    show = what.add_parser("show", help=text, description=text, epilog=BASELINE)
+    show.add_argument(
+        "--out",
+        metavar="DIR",
+        type=_path,
+        default=Path("reports"),
+        help="folder of the runs and their history (default: reports)",
+    )
+    show.add_argument("--json", action="store_true", help="the whole certificate, as JSON")
+    _language_argument(show)
+
+
+# In the order of `--help`.
+_VERBS = (_accept, _nightly, _plan, _inventory, _judge, _report, _compare, _baseline, _history, _schedule, _read)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -25,5 +25,5 @@ def opening(prepared: Prepared, station: Station, run_dir: Path) -> Iterator[Bod
         **station.provenance,
     )
     yield RunStarted(run_dir.name, plan, told, clock.machine_id(options.root))
-    yield from station.notes
+    yield from (*station.notes, *prepared.notes)
     yield prepared.observed()

@@ -16,7 +16,7 @@ from acceptance.judge import expectation, limits, machine, plan
 from acceptance.judge.limits import LimitBook, Override
 from acceptance.judge.machine import Machine
 from acceptance.judge.plan import Plan
-from acceptance.judge.record import Observed
+from acceptance.judge.record import Note, Observed
 from acceptance.observe import topology
 from acceptance.observe.inventory import Inventory, gpus, observe
 from acceptance.observe.telemetry import Sensors
@@ -55,13 +55,14 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A run that is ready to start."""
+    """A run that is ready to start; `notes` are what its reader must know of how it was prepared."""
 
     options: Options
     machine: Machine | None
     inventory: Inventory
     plan: Plan
     profile_summary: str
+    notes: tuple[Note, ...] = ()
 
     def matrix(self) -> topology.Topology:
         """How GPUs and network cards reach each other."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from acceptance import fixtures
@@ -94,7 +94,7 @@ def year(
     nights: int,
     decay: Decay | None = None,
     known: Mapping[Key, Moved] | None = None,
-):
+) -> Iterator[Night]:
     """So many nights of one machine from a random day of the year on, with a fault where there is one."""
     every = known if known is not None else moves(machine, dice)
     begin, wander = dice.randrange(YEAR), 0.0

@@ -25,7 +25,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("causes", "events", "machines", "models"):
         (data / name).mkdir(parents=True)
         (data / name / "x.toml").write_text(name)
-    for name in ("changes.toml", "noise.toml", "profiles.toml"):
+    for name in ("changes.toml", "drift.toml", "noise.toml", "profiles.toml"):
         (data / name).write_text(name)
     at(package, monkeypatch)
     return tmp_path / "box"

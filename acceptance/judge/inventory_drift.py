@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Literal
 
-from acceptance.judge import birth as births
+from acceptance.judge import machine_seen
 from acceptance.judge.birth import Birth
 from acceptance.judge.change_rules import ChangeBook, FactChange, PartChange, Rule
 from acceptance.judge.judgement import Finding
@@ -50,7 +50,7 @@ class Held:
 
 def held(birth: Birth, entries: Sequence[Entry]) -> Held:
     """Hold a run against the birth in its plan."""
-    now = births.of(entries)
+    now = machine_seen.of(entries)
     if now is None:
         return Held((Finding("error", "run", NO_INVENTORY),), ())
     found = changes(birth, now)

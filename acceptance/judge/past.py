@@ -11,7 +11,7 @@ import math
 
 import msgspec
 
-from acceptance.judge.measurement import quantity
+from acceptance.judge.measurement import number, quantity
 
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 
@@ -29,7 +29,7 @@ class Bounds(msgspec.Struct, frozen=True, omit_defaults=True):
     def words(self, unit: str) -> str:
         """As people read it: `>= 5 W`."""
         if self.low is not None and self.high is not None:
-            return f"{quantity(self.low, unit)} .. {quantity(self.high, unit)}"
+            return f"{number(self.low)} .. {quantity(self.high, unit)}"
         return f">= {quantity(self.low, unit)}" if self.low is not None else f"<= {quantity(self.high or 0.0, unit)}"
 
 

@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
+from acceptance.judge.birth import Birth
 from acceptance.judge.collected import SESSIONS as SESSIONS
 from acceptance.judge.collected import Collected as Collected
 from acceptance.judge.collected import Measures as Measures
@@ -58,7 +59,7 @@ class Plan(msgspec.Struct, frozen=True):
     """All that is due.
 
     `gpus` names the GPUs that this run tests. `memory_gib` is how much RAM the memory test fills. `gaps` name what no check of this plan
-    covers though the machine has it: they keep the run from passing.
+    covers though the machine has it: they keep the run from passing. `birth` is the machine as it was when it was accepted, where it was.
     """
 
     profile: str
@@ -73,6 +74,7 @@ class Plan(msgspec.Struct, frozen=True):
     inventory_declared: bool
     digest: str
     gpus: tuple[str, ...] = ()
+    birth: Birth | None = None
 
     def eta_s(self) -> float:
         """Expected seconds, all checks in sequence."""
@@ -86,6 +88,7 @@ class Plan(msgspec.Struct, frozen=True):
         """The plan without what was before: a session measures, and holds its values against limits alone."""
         return replace(
             self,
+            birth=None,
             checks=tuple(
                 replace(check, due=tuple(replace(due, past=None) for due in check.due)) for check in self.checks
             ),

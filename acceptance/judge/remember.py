@@ -42,7 +42,8 @@ def remember(
         return _counted([one for one in looks if math.isfinite(one.value)], rule.rate, rule.constants, today)
     rules = rule.constants
     known = [one for one in looks if math.isfinite(one.value)]
-    within = [one for one in known if not one.outside][-rules.slope.over :] or known[-rules.slope.over :]
+    inside = [one for one in known if not one.outside]
+    within = (inside if len(inside) >= rules.nights.least else known)[-rules.slope.over :]
     level = _level(within, rule) if len(within) >= rules.nights.least else None
     accepted = None
     if born is not None and born_day is not None and math.isfinite(born) and not rebased:

@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from acceptance.judge import second_look, whole_run
+from acceptance.judge import inventory_drift, second_look, whole_run
 from acceptance.judge.incidents import findings_of, told_once
 from acceptance.judge.judgement import Finding, Judged, covers, judge_due
 from acceptance.judge.machine import Waiver
@@ -120,7 +120,9 @@ def fold(entries: Sequence[Entry]) -> Verdict:
         for check in plan.checks
     )
     homeless = [event for name, found in events.items() if name not in ids for event in found]
-    findings = (*whole_run.findings(plan, bodies, stopped is not None), *findings_of(homeless, "run"))
+    findings = [*whole_run.findings(plan, bodies, stopped is not None), *findings_of(homeless, "run")]
+    changed = inventory_drift.held(plan.birth, entries) if plan.birth else inventory_drift.Held((), ())
+    findings += changed.findings
     kinds = {finding.kind for finding in findings} | {finding.kind for check in checks for finding in check.findings}
     word: Word = "FAIL" if "fail" in kinds else "UNJUDGED" if kinds & {"error", "skip"} else "PASS"
     return Verdict(
@@ -130,9 +132,9 @@ def fold(entries: Sequence[Entry]) -> Verdict:
         profile=plan.profile,
         inventory_declared=plan.inventory_declared,
         checks=checks,
-        findings=findings,
+        findings=tuple(findings),
         stale_waivers=tuple(f"{waiver}: {waiver.reason}" for waiver in plan.waivers if _is_stale(waiver, checks)),
-        notes=notes(entries, spans),
+        notes=(*notes(entries, spans), *changed.notes),
         provenance=start.provenance,
     )
 

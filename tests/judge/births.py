@@ -8,7 +8,7 @@ from typing import Any
 
 import journals
 
-from acceptance.judge import birth, change_rules
+from acceptance.judge import change_rules, machine_seen
 from acceptance.judge.birth import Birth
 from acceptance.judge.record import Entry, Measured, Observed
 
@@ -127,6 +127,6 @@ def run(inventory: dict[str, Any], **measured: float) -> list[Entry]:
 
 def born(inventory: dict[str, Any], **measured: float) -> Birth:
     """What that run tells of the machine."""
-    found = birth.of(run(inventory, **measured))
+    found = machine_seen.of(run(inventory, **measured))
     assert found is not None
     return found

@@ -17,9 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acceptance import journal
-from acceptance.judge import birth, inventory_drift
+from acceptance.judge import inventory_drift, machine_seen
 from acceptance.judge.birth import Birth
 from acceptance.judge.inventory_drift import Change, changes
+from acceptance.judge.parts import kind_of
 from acceptance.judge.record import Entry
 from selftest import journals_made
 
@@ -61,7 +62,7 @@ def recorded() -> dict[str, list[Entry]]:
 
 
 def told_by(name: str) -> Birth:
-    told = birth.of(recorded()[name])
+    told = machine_seen.of(recorded()[name])
     assert told is not None
     return told
 
@@ -87,7 +88,7 @@ def test_recorded_runs_of_two_machines_differ_in_their_cards_alone() -> None:
 def test_every_fact_that_is_told_has_a_rule_or_says_what_belongs_to_the_machine() -> None:
     for name in recorded():
         for part, fact, _ in told_by(name).facts:
-            assert BOOK.of_fact(inventory_drift.kind_of(part), fact, "differs", "lower") is not None, (name, part, fact)
+            assert BOOK.of_fact(kind_of(part), fact, "differs", "lower") is not None, (name, part, fact)
 
 
 def test_nothing_is_compared_without_rules() -> None:

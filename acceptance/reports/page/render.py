@@ -37,7 +37,8 @@ def coded(text: str) -> Markup:
 
 
 @functools.cache  # reading the templates takes longer than filling them in
-def _environment() -> jinja2.Environment:
+def environment() -> jinja2.Environment:
+    """The pages' templates, in which everything that comes from outside is made harmless."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("acceptance.reports.page"),
         autoescape=True,
@@ -97,7 +98,7 @@ def render(
         return list(cards.cards(verdict.of_kind(*kinds), judged, where, language))
 
     return (
-        _environment()
+        environment()
         .get_template("page.html.j2")
         .render(
             _=language,

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from births import BOOK, born, disk, gpu, link, machine
 
-from acceptance.judge import birth
+from acceptance.judge import machine_seen
 from acceptance.judge.birth import Birth
 
 
@@ -73,7 +73,7 @@ def test_the_least_that_was_measured_counts() -> None:
     entries = births.run(machine(), nvlink_active=1.0)
     more = births.run(machine(), nvlink_active=2.0)[-1]
     for order in ([*entries, more], [*entries[:-1], more, entries[-1]]):
-        found = birth.of(order)
+        found = machine_seen.of(order)
         assert found is not None
         assert found.told()["gpu0", "nvlinks"] == "1"
 
@@ -142,9 +142,9 @@ def test_what_an_inventory_does_not_hold_is_absent(plain: dict[str, Any]) -> Non
 
 
 def test_a_journal_without_beginning_or_inventory_tells_of_no_machine() -> None:
-    assert birth.of(journals.entries(journals.bodies(journals.plan()))) is None
-    assert birth.of(births.run(machine())[1:]) is None
-    assert birth.of([]) is None
+    assert machine_seen.of(journals.entries(journals.bodies(journals.plan()))) is None
+    assert machine_seen.of(births.run(machine())[1:]) is None
+    assert machine_seen.of([]) is None
 
 
 def test_it_travels_as_json() -> None:
