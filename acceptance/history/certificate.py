@@ -194,7 +194,7 @@ def _keep(file: Path, before: Baseline | None) -> Path | None:
 
 def _write(file: Path, content: bytes) -> None:
     """Write a file whole, on the disk, or not at all. What a writer that was killed left behind is taken away: the lock is held."""
-    for stray in file.parent.glob(f".{file.name}.*"):
+    for stray in file.parent.glob(".*.json.*"):
         stray.unlink()
     draft = file.with_name(f".{file.name}.{os.getpid()}")
     try:
