@@ -94,8 +94,8 @@ def of(entries: Sequence[Entry]) -> Night:
         scope=verdict.scope,
         verdict=verdict.verdict,
         virtual=run.virtual,
-        postponed=False,
-        apart=_apart(entries, start),
+        postponed=verdict.postponed is not None,
+        apart=_apart(entries, start) if verdict.postponed is None else None,
         era=era.of(start.plan, start.provenance, inventory),
         identities=identities,
         figures=tuple({figure.line: figure for figure in figures}.values()),
@@ -124,11 +124,21 @@ def _apart(entries: Sequence[Entry], start: RunStarted) -> Apart | None:
 
 
 def _figure(check: str, judged: Judged, identities: Mapping[str, str], gpus: Sequence[str]) -> Figure:
-    due = judged.due
-    value = judged.value if judged.value is not None and math.isfinite(judged.value) else None
-    broke = due.limit is not None and value is not None and due.limit.grade(value) == "fail"
-    again, outside, unsteady = _drift(judged)
-    return Figure(line(check, due, identities, gpus), value, again, outside, unsteady, broke and not judged.waived)
+    due, drift = judged.due, judged.drift
+    value, again = _finite(judged.value), _finite(judged.again)
+    broke = due.limit is not None and any(due.limit.grade(one) == "fail" for one in (value, again) if one is not None)
+    return Figure(
+        line(check, due, identities, gpus),
+        value,
+        again,
+        outside=drift is not None and drift.outside,
+        unsteady=drift is not None and drift.unsteady,
+        failed=broke and not judged.waived,
+    )
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
 
 
 def line(check: str, due: Due, identities: Mapping[str, str], gpus: Sequence[str]) -> Line:
@@ -143,9 +153,3 @@ def part(component: str, identities: Mapping[str, str], gpus: Sequence[str]) -> 
     known = [identity for identity in found if identity]
     join = "+" if component == _TOGETHER else _WAY
     return join.join(known) if known and len(known) == len(found) else None
-
-
-def _drift(judged: Judged) -> tuple[float | None, bool, bool]:
-    """The second look, and whether the night was outside or unsteady: what the fold says of drift."""
-    del judged
-    return None, False, False

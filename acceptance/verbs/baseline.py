@@ -1,4 +1,4 @@
-"""`rigproof baseline`: the machine's birth certificate."""
+"""`rigproof baseline`: a run made the machine's birth certificate, or the one there is shown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from acceptance.verbs import spoken
 
 
 def run(given: argparse.Namespace) -> int:
-    """Make a run the machine's baseline, or show the one that there is."""
+    """Make a run the machine's baseline, or show it; returns 0, every trouble is raised."""
     language = spoken.language_of(given)
     screen = Terminal.on_stdout(language)
     if given.what == "accept":

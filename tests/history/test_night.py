@@ -14,10 +14,23 @@ from acceptance import journal
 from acceptance.history import era, night
 from acceptance.history.era import Era
 from acceptance.history.night import Line
+from acceptance.judge import second_look
+from acceptance.judge.collected import AGAIN
 from acceptance.judge.machine import Waiver
 from acceptance.judge.measurement import Limit
+from acceptance.judge.past import Bounds, Level, Past
 from acceptance.judge.plan import Plan
-from acceptance.judge.record import Body, Entry, Observed, RunClosed, RunEnded, RunStarted
+from acceptance.judge.record import (
+    Body,
+    Entry,
+    Observed,
+    Postponed,
+    RunClosed,
+    RunEnded,
+    RunStarted,
+    SessionEnded,
+    SessionStarted,
+)
 from acceptance.judge.verdict import UnreadableRun
 
 RUNS = Path(__file__).resolve().parents[2] / "fixtures" / "recordings" / "h200" / "runs"
@@ -143,6 +156,35 @@ def test_recorded_runs_are_nights(name: str) -> None:
     assert facts["driver"] == "580.159.04"
     assert facts["load stress_ng"] == ("45 s" if "accept" in name else "8 s")
     assert made.virtual
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "told"),
+    [(149.0, (), "--"), (140.0, (), "o-"), (140.0, (139.0,), "o-"), (140.0, (150.0,), "-u"), (140.0, (99.0,), "of")],
+)
+def test_what_the_past_said_of_a_value_is_kept(first: float, again: tuple[float, ...], told: str) -> None:
+    """The limit is 100; on the nights before it was 150, and is within from 145 on."""
+    past = Past(decides=True, off_fails=3, off_of=7, level=Level(150.0, 10, 1.0, 5.0, Bounds(low=145.0)))
+    check = journals.check("a.one", msgspec.structs.replace(journals.due(), past=past))
+    *own, last = journals.bodies(journals.plan(check), {("copy", "gpu0"): first})
+    made = journals.entries(own)
+    for value in again:
+        begun = SessionStarted(AGAIN, journals.DIGEST, ("a.one",))
+        taken = [begun, *journals.check_bodies(check, {("copy", "gpu0"): value})]
+        made += [
+            msgspec.structs.replace(one, segment=second_look.SEGMENT) for one in journals.entries(taken, start_s=500.0)
+        ]
+        made += journals.entries([SessionEnded(AGAIN, True, "exited 0", 2.0)], start_s=600.0)
+    (one,) = night.of([*made, *journals.entries([last], start_s=900.0)]).figures
+    assert (one.value, one.again) == (first, again[0] if again else None)
+    assert (one.outside, one.unsteady, one.failed) == ("o" in told, "u" in told, "f" in told)
+
+
+def test_a_night_in_use_is_postponed() -> None:
+    start = journals.bodies(journals.plan())[0]
+    told = [start, Postponed(("gpu0: somebody",), 1, 3), RunEnded(False, "the machine is in use")]
+    made = night.of(journals.entries(told))
+    assert (made.postponed, made.apart, made.verdict, made.figures) == (True, None, "UNJUDGED", ())
 
 
 # --- eras ---
