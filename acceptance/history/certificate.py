@@ -16,11 +16,11 @@ from pathlib import Path
 import msgspec
 
 from acceptance import __version__, clock, journal
-from acceptance.history import where
+from acceptance.history import era, where
 from acceptance.history.alone import alone
 from acceptance.history.baseline_errors import BaselineRefused, BaselineUnsound
 from acceptance.history.trouble import HistoryError
-from acceptance.judge import certificate
+from acceptance.judge import certificate, shown
 from acceptance.judge.certificate import Certificate, Former
 from acceptance.judge.noise import NoiseBook
 from acceptance.judge.record import RunStarted
@@ -135,9 +135,13 @@ def _made(run_dir: Path, book: NoiseBook, root: Path) -> Certificate:
     found = journal.read(run_dir)
     if found.torn:
         raise BaselineRefused(f"{run_dir}: {found.torn[0]}: {certificate.AGAIN}")
-    others = {entry.body.machine_id for entry in found.entries if isinstance(entry.body, RunStarted)}
-    if other := next(iter(others - {clock.machine_id(root)}), None):
-        raise BaselineRefused(f"{run_dir}: is a run of another machine ({other}): accept it on that machine")
+    start = next((entry.body for entry in found.entries if isinstance(entry.body, RunStarted)), None)
+    if start is None:
+        raise BaselineRefused(
+            f"{run_dir}: was ended before its plan was written, so it proves nothing: {certificate.AGAIN}"
+        )
+    if start.machine_id != clock.machine_id(root):
+        raise BaselineRefused(f"{run_dir}: is a run of another machine ({start.machine_id}): accept it on that machine")
     try:
         return certificate.make(
             found.entries,
@@ -145,7 +149,7 @@ def _made(run_dir: Path, book: NoiseBook, root: Path) -> Certificate:
             folder=run_dir.resolve().name,
             accepted_utc=clock.utc(),
             rigproof=__version__,
-            replaces=None,
+            era=era.of(start.plan, start.provenance, shown.observed(found.entries).inventory).facts,
         )
     except certificate.Refused as error:
         raise BaselineRefused(f"{run_dir}: {error}") from error

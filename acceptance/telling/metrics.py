@@ -43,7 +43,9 @@ def of_night(started_utc: str | None, skipped_in_a_row: int, most: int | None) -
                 "How many nights in a row were skipped because the machine was in use.",
                 skipped_in_a_row,
             ),
-            metric("rigproof_nights_skipped_most", "From how many skipped nights in a row on the verdict is FAIL.", most),
+            metric(
+                "rigproof_nights_skipped_most", "From how many skipped nights in a row on the verdict is FAIL.", most
+            ),
         )
     )
 

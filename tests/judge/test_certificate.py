@@ -21,6 +21,7 @@ from acceptance.judge.record import Entry, Measured, Observed, Skipped
 from acceptance.judge.verdict import UnreadableRun
 
 NOISE = noise.read(Path(__file__).resolve().parents[2] / "fixtures" / "noise.toml")
+ERA = (("driver", "580.1"), ("profile", "smoke"))
 COPY = journals.check("link.copy", journals.due("copy_h2d", "gpu0"), journals.due("copy_d2h", "gpu0", limit=None))
 FILLED = journals.check("burn.filled", journals.due("burn_memory_filled", "memory", "GiB", None))
 
@@ -43,6 +44,7 @@ def made(run: list[Entry] | None = None, replaces: Former | None = None) -> Cert
         folder="2026-01-01",
         accepted_utc="2026-01-02T00:00:00.000Z",
         rigproof="1.0",
+        era=ERA,
         replaces=replaces,
     )
 
@@ -57,7 +59,7 @@ def test_what_it_holds() -> None:
     )
     assert (found.profile, found.inventory_declared, found.waived, found.warnings) == ("smoke", True, (), ())
     assert found.birth == births.born(births.machine() | {"cpu": births.machine()["cpu"] | {"virtualised": False}})
-    assert found.provenance == {"host": "box"}
+    assert (found.provenance, found.era) == ({"host": "box"}, ERA)
     assert found.replaces == Former("run-0", "2025-01-01", "f" * 64)
     figure = found.figure("link.copy", "copy_h2d", "gpu0")
     assert figure is not None
