@@ -112,13 +112,13 @@ def former(out: Path, machine_id: str) -> tuple[Baseline, ...]:
 
 
 def accept(run_dir: Path, out: Path, book: NoiseBook, *, replace: bool = False, root: Path = Path("/")) -> Accepted:
-    """Make a recorded run the baseline of this machine.
+    """Make a recorded run the baseline of this machine. With `replace` it may take the place of another, which it is not held against.
 
     Raises BaselineRefused for a run that cannot be one, and BaselineUnsound when it cannot be written. Without `replace` the first where
     there is one already, the second where that cannot be believed. What was there is there then as before. Raises JournalError and
     UnreadableRun as reading and judging a run do.
     """
-    made = _made(run_dir, book, root)
+    made = _made(run_dir, book, root, anew=replace)
     file = path(out, made.machine_id)
     try:
         with alone(file.parent):
@@ -130,8 +130,8 @@ def accept(run_dir: Path, out: Path, book: NoiseBook, *, replace: bool = False, 
         raise BaselineUnsound(f"{told}: make room there, or mend its permissions, then accept the run again") from error
 
 
-def _made(run_dir: Path, book: NoiseBook, root: Path) -> Certificate:
-    """The certificate of a run of this machine, as if there were none before."""
+def _made(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -> Certificate:
+    """The certificate of a run of this machine, as if there were none before; with `anew` it is judged so, too."""
     found = journal.read(run_dir)
     if found.torn:
         raise BaselineRefused(f"{run_dir}: {found.torn[0]}: {certificate.AGAIN}")
@@ -150,6 +150,7 @@ def _made(run_dir: Path, book: NoiseBook, root: Path) -> Certificate:
             accepted_utc=clock.utc(),
             rigproof=__version__,
             era=era.of(start.plan, start.provenance, shown.observed(found.entries).inventory).facts,
+            anew=anew,
         )
     except certificate.Refused as error:
         raise BaselineRefused(f"{run_dir}: {error}") from error
