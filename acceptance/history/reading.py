@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
 from acceptance.history import trouble
+from acceptance.history.era import Era
 from acceptance.history.night import Line
 from acceptance.history.store import FAILED, OUTSIDE, UNSTEADY, Store
 from acceptance.judge.course import Course, Point
@@ -16,6 +18,7 @@ from acceptance.judge.nights import Look
 NIGHTS = 120  # a slope of weeks shows in four months; older nights say less of tonight than of another season
 
 _ERA = "era = (SELECT id FROM era WHERE key = ?)"
+_NAMED = "(? IN ('*', measurement) OR measurement GLOB ?) AND (? IN ('*', component) OR component GLOB ?)"
 _HELD = "apart IS NULL AND NOT postponed"
 
 
@@ -51,9 +54,7 @@ def courses(
     query = (
         f"SELECT line, run_id, day, value, again, flags & {OUTSIDE} <> 0, flags & {UNSTEADY} <> 0,"
         f" {_HELD} AND flags & {FAILED} = 0, era FROM line CROSS JOIN figure ON line = line.id AND night >= ?"
-        " CROSS JOIN night ON seq = night WHERE value IS NOT NULL"
-        " AND (? IN ('*', measurement) OR measurement GLOB ?) AND (? IN ('*', component) OR component GLOB ?)"
-        " ORDER BY line.id, night"
+        f" CROSS JOIN night ON seq = night WHERE value IS NOT NULL AND {_NAMED} ORDER BY line.id, night"
     )
     what, where = measurement or "*", component or "*"
     lines, found = (
@@ -61,6 +62,31 @@ def courses(
         groupby(_rows(store, query, _first(store, last), what, what, where, where), itemgetter(0)),
     )
     return tuple(Course(*lines[number], tuple(Point._make(row[1:]) for row in rows)) for number, rows in found)
+
+
+def rows(
+    store: Store, measurement: str | None = None, component: str | None = None, last: int | None = None
+) -> Iterator[tuple[object, ...]]:
+    """Every figure with its night and its line, course by course, oldest night first; also those without a value.
+
+    Run, moment (UTC), verdict, profile, why it is no measure (None where it is), era, check, measurement, component, serial, unit,
+    value, second look, outside, unsteady, failed.
+    """
+    query = (
+        "SELECT run_id, utc, verdict, profile, apart, era.key, check_id, measurement, component, serial, unit, value, again, flags"
+        " FROM line CROSS JOIN figure ON line = line.id AND night >= ? CROSS JOIN night ON seq = night"
+        f" CROSS JOIN era ON era.id = night.era WHERE {_NAMED} ORDER BY line.id, night"
+    )
+    what, where = measurement or "*", component or "*"
+    for *told, serial, unit, value, again, flags in _rows(store, query, _first(store, last), what, what, where, where):
+        marks = (bool(flags & bit) for bit in (OUTSIDE, UNSTEADY, FAILED))
+        yield (*told, serial or None, unit, value, again, *marks)
+
+
+def eras(store: Store) -> dict[int, Era]:
+    """Every era by the number that points have."""
+    rows = _rows(store, "SELECT id, facts FROM era")
+    return {number: Era(tuple((name, text) for name, text in json.loads(facts))) for number, facts in rows}
 
 
 def _first(store: Store, last: int | None) -> int:

@@ -167,6 +167,11 @@ class Store:
             rows = self.connection.execute(query, (-1 if last is None else last,)).fetchall()
         return tuple(map(_kept, reversed(rows)))
 
+    def count(self) -> int:
+        """How many nights are recorded."""
+        with trouble.told(self.path):
+            return int(self.connection.execute("SELECT count(*) FROM night").fetchone()[0])
+
     def eras(self) -> dict[str, Era]:
         """Every era by its key."""
         with trouble.told(self.path):

@@ -51,8 +51,8 @@ class Course:
 class Summary:
     """What a course comes to, in its unit. Median and deviation (MAD) are those of the usual nights of its last era.
 
-    `change` is how far the median of the last nights lies from that of the nights before, `times` how often that holds what the noise
-    allows (infinite where it allows nothing), and `trend` its direction; None of all three where there are too few nights to tell.
+    `before` is the median of the nights before the last ones, `change` how far that of the last ones lies from it, `times` how often that holds what the noise
+    allows (infinite where it allows nothing), and `trend` its direction; None of all four where there are too few nights to tell.
     """
 
     nights: int
@@ -60,6 +60,7 @@ class Summary:
     last: float | None
     median: float | None
     deviation: float | None
+    before: float | None = None
     change: float | None = None
     times: float | None = None
     trend: Trend | None = None
@@ -97,4 +98,4 @@ def summary(course: Course, spread: Spread) -> Summary:
     change, allowed = now - was, spread.between(was, now)
     times = abs(change) / allowed if allowed else float("inf") if change else 0.0
     trend: Trend = "level" if times <= 1.0 else "up" if change > 0 else "down"
-    return Summary(told.nights, told.outside, told.last, told.median, told.deviation, change, times, trend)
+    return Summary(told.nights, told.outside, told.last, told.median, told.deviation, was, change, times, trend)
