@@ -67,6 +67,7 @@ _JUDGE = {
     "pcie": "pcie | gpu_expectation",
     "plan": "plan plan_lint | shipped_machines ../preparation",
     "readings": "readings",
+    "reasons": "steady | reports/gauges reports/page_timeline suites/watch_suite",
     "record": "record | verdict incidents ../journal ../segment",
     "ring_pattern": "ring_pattern | diagnosis recorded_burns",
     "shares": "shares | recorded_burns suites/together_suite",
