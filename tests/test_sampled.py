@@ -33,7 +33,7 @@ def test_a_segment_is_read_sample_by_sample_with_what_a_picture_needs(segment: P
     assert 0.0 < first.boot_s <= second.boot_s
 
 
-@pytest.mark.parametrize("reason", (*reasons.HEAT_OR_HARDWARE, reasons.POWER_CAP))
+@pytest.mark.parametrize("reason", [*reasons.HEAT_OR_HARDWARE, reasons.POWER_CAP])
 def test_what_holds_clocks_back_is_read(reason: str, tmp_path: Path) -> None:
     segment = write_segment(tmp_path / "telemetry-gpu.jsonl", [Sample({reason: 1.0})], machine_root(tmp_path / "root"))
     assert [getattr(look.body.values, reason) for look in sampled.each(segment)] == [1.0]
