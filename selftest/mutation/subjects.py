@@ -48,6 +48,7 @@ _JUDGE = {
     "diagnosis": "diagnosis | recorded_burns suites/together_suite",
     "direction": "direction | comparison",
     "dtype": "dtype | architecture compute_expectation sheet_limits",
+    "duration": "duration | run_facts",
     "expectation": "expectation | every_limit shipped_machines",
     "fact": "fact | diagnosis recorded_burns | suites/together_suite",
     "gpu_expectation": "gpu_expectation | shipped_machines sheet_limits",
