@@ -17,7 +17,7 @@ from acceptance.judge.limits import LimitBook, Override
 from acceptance.judge.machine import Machine
 from acceptance.judge.measurement import GIB, MIB
 from acceptance.judge.plan import Plan
-from acceptance.judge.record import Observed
+from acceptance.judge.record import Note, Observed
 from acceptance.observe import topology
 from acceptance.observe.inventory import Inventory, gpus, observe
 from acceptance.observe.telemetry import Sensors
@@ -40,7 +40,7 @@ class PreparationError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line asks of a run."""
+    """What the command line asks of a run; `niceness` is by how much its loads give way to other programs."""
 
     machine_file: Path | None = None
     profile: str = "accept"
@@ -51,17 +51,19 @@ class Options:
     burn_s: float | None = None
     gpus: tuple[str, ...] = ()
     root: Path = Path("/")
+    niceness: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A run that is ready to start."""
+    """A run that is ready to start; `notes` are what its reader must know of how it was prepared."""
 
     options: Options
     machine: Machine | None
     inventory: Inventory
     plan: Plan
     profile_summary: str
+    notes: tuple[Note, ...] = ()
 
     def matrix(self) -> topology.Topology:
         """How GPUs and network cards reach each other."""
