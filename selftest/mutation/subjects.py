@@ -35,6 +35,7 @@ _JUDGE = {
     "collected": "plan plan_lint | ../plugin ../selection | shipped_machines",
     "comparison": "comparison | circumstances clean_pairs",
     "compute_expectation": "compute_expectation | gpu_expectation sheet_limits",
+    "data_file": "data_file | noise sheet limits",
     "declared": "expectation machine_errors | machine every_limit",
     "diagnosis": "diagnosis | recorded_burns suites/together_suite",
     "direction": "direction | comparison",
