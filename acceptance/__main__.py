@@ -8,166 +8,14 @@ import io
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
 
-from acceptance import __version__
+from acceptance.arguments import USAGE, parser
 from acceptance.reports.text import one_line
+from acceptance.verbs import VERBS
 
-USAGE, UNJUDGED = 2, 3
-TOOLS = (
-    "gpu-burn",
-    "deviceQuery",
-    "bandwidthTest",
-    "p2pBandwidthLatencyTest",
-    "nvbandwidth",
-    "topo",
-    "kernel-log",
-    "stress-ng",
-    "stressapptest",
-)
-EPILOG = "Exit codes: 0 PASS, 1 FAIL, 3 UNJUDGED (an error, a skip that nobody waived, or stopped), 2 for a mistake in the command."
-
-COMPARED = "Exit codes: 0 nothing is worse than in the first run, 1 something is, 3 a run cannot be read, 2 for a mistake in the call."
-
-
-class _Parser(argparse.ArgumentParser):
-    """One sentence for a mistake, instead of a page of usage before it; `--help` has the page. An option is written out in full."""
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings, allow_abbrev=False)
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(USAGE, f"rigproof: {one_line(message)}: see `{self.prog} --help`\n")
-
-
-def _path(text: str) -> Path:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:  # the journal and every report are UTF-8, and hold the name
-        raise argparse.ArgumentTypeError(f"the name {text!a} is not UTF-8: give it another one") from None
-    return Path(text)
-
-
-def _seconds(text: str) -> float:
-    value = float(text) if text.isascii() and text.replace(".", "", 1).isdigit() else 0.0
-    if not 1 <= value <= 30 * 86400:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds from 1 to 2592000 (30 days)")
-    return value
-
-
-def _patterns(text: str) -> tuple[str, ...]:
-    found = tuple(part.strip() for part in text.split(",") if part.strip())
-    if not found:
-        raise argparse.ArgumentTypeError("name at least one check, subject or pattern")
-    return found
-
-
-def _gpus(text: str) -> tuple[str, ...]:
-    found = tuple(part.strip() for part in text.split(",") if part.strip())
-    if not found:
-        raise argparse.ArgumentTypeError("name at least one GPU by its index or UUID")
-    return found
-
-
-def _language_argument(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--lang",
-        metavar="LANG",
-        help="language of page and terminal: en or zh-CN (default: the locale's, else en)",
-    )
-
-
-def _run_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--machine",
-        metavar="FILE",
-        type=_path,
-        help="machine file: what should be in the machine, limits of its own, and what is accepted as it is",
-    )
-    parser.add_argument(
-        "--profile",
-        metavar="NAME",
-        default="accept",
-        help="how much is tested, and for how long: smoke, accept, nightly or soak (default: accept)",
-    )
-    parser.add_argument(
-        "--station",
-        choices=("auto", "docker", "host"),
-        default="auto",
-        help="where loads run: a container, or in place (default: a container where an engine answers)",
-    )
-    parser.add_argument(
-        "--image",
-        metavar="REF",
-        help="an image that is here, in place of the one of this checkout (such a run is never PASS)",
-    )
-    parser.add_argument(
-        "--out",
-        metavar="DIR",
-        type=_path,
-        default=Path("reports"),
-        help="folder in which each run gets a folder of its own (default: reports)",
-    )
-    parser.add_argument(
-        "--only",
-        metavar="EXPR",
-        type=_patterns,
-        default=(),
-        help="checks by id, subject or shell pattern, with commas: cpu,memory.*",
-    )
-    parser.add_argument(
-        "--gpus",
-        metavar="LIST",
-        type=_gpus,
-        default=(),
-        help="GPUs to test, by index or UUID, with commas (default: all; a run of some of them is no acceptance)",
-    )
-    parser.add_argument(
-        "--burn",
-        metavar="SECONDS",
-        type=_seconds,
-        help="how long the whole machine burns, in place of the profile's time; burns of single parts last no longer",
-    )
-    _language_argument(parser)
-
-
-def parser() -> argparse.ArgumentParser:
-    """The whole command line."""
-    top = _Parser(prog="rigproof", description="Acceptance test for a newly built NVIDIA GPU machine.", epilog=EPILOG)
-    top.add_argument("--version", action="version", version=f"rigproof {__version__}")
-    verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True)
-
-    def verb(name: str, text: str, epilog: str = EPILOG) -> argparse.ArgumentParser:
-        return verbs.add_parser(name, help=text, description=text, epilog=epilog)
-
-    _run_arguments(verb("accept", "test the machine and say whether it is fit"))
-    _run_arguments(
-        verb("plan", "show what accept would do: checks, limits, time, and what it cannot detect; runs nothing")
-    )
-    inventory = verb("inventory", "show the machine as it is found, as JSON")
-    inventory.add_argument(
-        "--write", metavar="FILE", type=_path, help="draft a machine file from it, to be corrected by hand"
-    )
-    for name, text in (
-        ("judge", "judge a recorded run again, from its journal"),
-        ("report", "write junit.xml, report.html and verdict.json of a recorded run again"),
-    ):
-        recorded = verb(name, text)
-        recorded.add_argument(
-            "run_dir", metavar="RUN_DIR", type=_path, help="folder of the run, such as reports/latest"
-        )
-        _language_argument(recorded)
-    compare = verb("compare", "show recorded runs side by side, and which differences lie outside the noise", COMPARED)
-    compare.add_argument("run_dirs", metavar="RUN_DIR", nargs="+", type=_path, help="folders of two runs or more")
-    compare.add_argument("--page", metavar="FILE", type=_path, help="write the comparison as a page, too")
-    compare.add_argument("--all", action="store_true", help="show what lies within the noise as well")
-    _language_argument(compare)
-    read = verb("read", "read one recorded output of a tool and say as JSON what it is worth")
-    read.add_argument("tool", metavar="TOOL", choices=TOOLS, help=", ".join(TOOLS))
-    read.add_argument("file", metavar="FILE", type=_path, help="the recorded output; - for standard input")
-    return top
+UNJUDGED = 3
 
 
 def _import_own() -> None:
@@ -214,18 +62,18 @@ def _flush(code: int) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     _import_own()
-    # Imported here: `rigproof --help` and a mistyped option answer at once.
-    from acceptance import verbs
-
-    verb: Callable[[argparse.Namespace], int] = verbs.VERBS[options.verb]
     try:
-        return verb(options)
-    except verbs.USER_ERRORS as error:
-        _say(str(error))
-        return USAGE
-    except verbs.TROUBLE as error:
-        _say(str(error))
-        return UNJUDGED
+        return VERBS[options.verb](options)
+    except BaseException as error:
+        from acceptance.verbs import (
+            errors,  # imported here: a verb that goes well needs few of the modules that define them
+        )
+
+        for kinds, code in ((errors.USER_ERRORS, USAGE), (errors.TROUBLE, UNJUDGED)):
+            if isinstance(error, kinds):
+                _say(str(error))
+                return code
+        raise
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

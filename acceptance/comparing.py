@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from acceptance import fixtures, journal, outputs
-from acceptance.judge import comparison, noise
+from acceptance.judge import comparison, noise, run_facts
 from acceptance.judge.comparison import Comparison, Run
 from acceptance.judge.language import ENGLISH, Language
 from acceptance.judge.verdict import UnreadableRun
-from acceptance.reports import compared, comparison_page, comparison_terminal
+from acceptance.reports import comparison_page, comparison_terminal
 from acceptance.reports.terminal import Terminal
 
 MOST = 26  # a letter each
@@ -35,7 +35,7 @@ def _comparable(folders: Sequence[Path]) -> None:
 def _run(folder: Path) -> Run:
     """One of several runs: which one cannot be judged must be said."""
     try:
-        return compared.run(journal.read(folder), str(folder))
+        return run_facts.of(journal.read(folder).entries, str(folder))
     except UnreadableRun as error:
         raise UnreadableRun(f"{folder}: {error}: leave it out") from error
 

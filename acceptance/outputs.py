@@ -6,26 +6,28 @@ import contextlib
 import os
 from pathlib import Path
 
-from acceptance import gpu_limits, journal, sampled
+from acceptance import journal
 from acceptance.judge.language import ENGLISH, Language
 from acceptance.judge.verdict import Verdict, fold
-from acceptance.reports import junit, page, verdict_json
 
 VERDICT = "verdict.json"
 JUNIT = "junit.xml"
 PAGE = "report.html"
 
 
-def put(path: Path, content: bytes, then: str | None = None) -> None:
+def put(path: Path, content: bytes, then: str | None = None, mode: int | None = None) -> None:
     """Write a file whole or not at all. Raises JournalError when the disk does not take it.
 
-    `then` is what to do when there is room again; for the views of a journal that is to write them once more.
+    `then` is what to do when there is room again; for the views of a journal that is to write them once more. `mode` says who may read
+    it; without one that is the umask's business.
     """
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with contextlib.suppress(FileNotFoundError):
             draft.unlink()  # left by an earlier process of the same number
         with draft.open("xb") as file:  # never through a link that somebody laid
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
             file.write(content)
         draft.replace(path)
     except OSError as error:
@@ -40,8 +42,22 @@ def judge(run_dir: Path) -> Verdict:
     return fold(journal.read(run_dir).entries)
 
 
+def load() -> None:
+    """Load what writes a run's files, which takes its time: a run does so while its first session begins.
+
+    What is loaded then is what ends the run, though rigproof was updated meanwhile.
+    """
+    import acceptance.reports.junit
+    import acceptance.reports.page
+    import acceptance.reports.verdict_json
+    import acceptance.sampled  # noqa: F401 - see above
+
+
 def write(run_dir: Path, language: Language = ENGLISH) -> Verdict:
     """Fold a run and write its files, the page in this language; the verdict goes last: a run with a verdict counts as closed."""
+    from acceptance import gpu_limits, sampled  # not sooner: what begins a run, and `judge`, need none of it
+    from acceptance.reports import junit, page, verdict_json
+
     found = journal.read(run_dir)
     verdict = fold(found.entries)
     put(run_dir / JUNIT, junit.render(verdict, found))
@@ -53,6 +69,8 @@ def write(run_dir: Path, language: Language = ENGLISH) -> Verdict:
 
 def write_unreadable(run_dir: Path, reason: str) -> None:
     """The verdict of a run whose journal holds no plan."""
+    from acceptance.reports import verdict_json
+
     put(run_dir / VERDICT, verdict_json.unreadable(run_dir.name, reason))
 
 

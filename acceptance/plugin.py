@@ -11,12 +11,11 @@ from typing import NoReturn
 import msgspec
 import pytest
 
-from acceptance import journal, provenance, session
+from acceptance import allowed, journal, provenance, session
 from acceptance.check import Check, Violation
-from acceptance.judge.plan import SESSIONS, Collected, Measures, PlannedCheck
+from acceptance.judge.plan import SESSIONS, Collected, Measures
 from acceptance.judge.record import Body, CheckEnded, CheckStarted, Note, Outcome, SessionStarted, Skipped
 from acceptance.judge.verdict import worst
-from acceptance.program import allowed_s
 from acceptance.provided import Provided, check_id
 
 MARKS = (
@@ -121,9 +120,10 @@ class _Session:
         self.context = context
         self._config = config
         self.run_dir = Path(context.run_dir)
-        self.share = {check.id: check for check in context.plan.share(context.session)}
+        self.share = {check.id: check for check in context.share()}
         self._outcomes: list[tuple[Outcome, str]] = []
         self._seconds = 0.0
+        os.nice(context.niceness)  # its programs inherit it
         try:
             self.journal = journal.Writer(self.run_dir / f"journal-{context.session}.jsonl", Path(context.root))
         except journal.JournalError as error:
@@ -155,7 +155,7 @@ class _Session:
             pytest.exit(f"this rigproof is not the one that made the plan: {told}", session.REFUSED)
         items[:] = [found[name] for name in self.share]
         for item in items:
-            item.add_marker(pytest.mark.timeout(belt_s(self.share[check_id(item)])))
+            item.add_marker(pytest.mark.timeout(allowed.belt_s(self.share[check_id(item)])))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid: str, location: tuple[str, int | None, str]) -> None:
@@ -204,11 +204,6 @@ class _Session:
         if isinstance(check, Check):
             check.conclude()
         return result
-
-
-def belt_s(planned: PlannedCheck) -> float:
-    """Seconds after which the test engine itself ends a check: later than the deadline of its programs, which say more."""
-    return allowed_s(planned) + 30.0
 
 
 def sentence(error: BaseException) -> str:

@@ -7,16 +7,19 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from acceptance import clock, command, container, driver_files, gpu_grant, holder, image, station
+from acceptance import clock, command
 from acceptance.deadline import Deadline
-from acceptance.image import inputs
 from acceptance.judge.plan import Plan
 from acceptance.judge.record import Note
 from acceptance.observe import absence, readiness
 from acceptance.observe.inventory import Gpu, Inventory, gpus
 from acceptance.place import Host, Station, StationError
 from acceptance.preparation import Options
+
+if TYPE_CHECKING:
+    from acceptance import station
 
 BUILD_S = 3600.0
 ENGINE_CURE = "`sudo make engine` installs and starts one; --station host (make: STATION=host) goes without"
@@ -49,6 +52,10 @@ def addresses(environment: Mapping[str, str], uid: int) -> tuple[str | None, ...
 
 def engine(environment: Mapping[str, str] | None = None, uid: int | None = None) -> Found:
     """The first engine that answers, and runs under this machine's kernel: one in a virtual machine would have that one tested."""
+    from acceptance import (
+        station,
+    )  # where nobody asks for a container the engine's SDK is not loaded, which takes its time
+
     where = os.environ if environment is None else environment
     refusals = []
     for address in addresses(where, os.geteuid() if uid is None else uid):
@@ -83,6 +90,8 @@ def look(name: str, reference: str | None) -> tuple[Found | None, str | None]:
     found = engine()
     why = found.why if found.engine is None else ""
     if not why and reference is None:
+        from acceptance.image import inputs
+
         why = INSTALLED if not inputs.in_checkout() else _no_client()
     if not why:
         return found, None
@@ -144,6 +153,8 @@ def choose(
             Host(),
             "no container is prepared: a GPU that is due is not there as it should be, or not set up for a test, and the run stops there",
         )
+    from acceptance import container, driver_files, gpu_grant, holder, station
+
     boot = clock.boot_id(root)
     try:
         for run_id in station.sweep(found.engine.client, boot):
@@ -186,6 +197,8 @@ def _image(
                 f"there is no image {reference} here: build one with `make image`, or leave --image away"
             )
         return {"image": f"{reference} (named by --image)", "image_id": identity}
+    from acceptance import image
+
     with _told_to_the_client(found.address):
         return image.build(log_dir=logs, say=say, deadline=Deadline.after(BUILD_S), root=root).provenance()
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,15 +15,16 @@ from acceptance.deadline import Deadline
 from acceptance.judge import expectation, limits, machine, plan
 from acceptance.judge.limits import LimitBook, Override
 from acceptance.judge.machine import Machine
+from acceptance.judge.measurement import GIB, MIB
 from acceptance.judge.plan import Plan
-from acceptance.judge.record import Observed
+from acceptance.judge.record import Note, Observed
 from acceptance.observe import topology
 from acceptance.observe.inventory import Inventory, gpus, observe
 from acceptance.observe.telemetry import Sensors
 
 # What the memory test fills of the free RAM where the machine file does not say: room stays for the system and for our own logs.
 TEST_SHARE = 0.8
-ROOM = 1 << 20  # bytes: many times what collecting writes
+ROOM = MIB  # bytes: many times what collecting writes
 
 
 # 0.89 to 1.05 was seen on a healthy 16-core VM.
@@ -38,7 +40,7 @@ class PreparationError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line asks of a run."""
+    """What the command line asks of a run; `niceness` is by how much its loads give way to other programs."""
 
     machine_file: Path | None = None
     profile: str = "accept"
@@ -49,17 +51,19 @@ class Options:
     burn_s: float | None = None
     gpus: tuple[str, ...] = ()
     root: Path = Path("/")
+    niceness: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A run that is ready to start."""
+    """A run that is ready to start; `notes` are what its reader must know of how it was prepared."""
 
     options: Options
     machine: Machine | None
     inventory: Inventory
     plan: Plan
     profile_summary: str
+    notes: tuple[Note, ...] = ()
 
     def matrix(self) -> topology.Topology:
         """How GPUs and network cards reach each other."""
@@ -72,26 +76,51 @@ class Prepared:
 
 def collect(root: Path) -> session.Answer:
     """Every check there is, as the package's own pytest collects it. Raises PreparationError."""
+    with collecting(root) as answer:
+        return answer()
+
+
+@contextlib.contextmanager
+def collecting(root: Path) -> Iterator[Callable[[], session.Answer]]:
+    """The same in two steps, with time between them for something else: what it gives waits for the checks.
+
+    Both raise PreparationError.
+    """
+    with contextlib.ExitStack() as kept:
+        with _room_for_files():
+            folder = Path(
+                kept.enter_context(tempfile.TemporaryDirectory(prefix="rigproof-", ignore_cleanup_errors=True))
+            )
+            context, answer = folder / "context.json", folder / "answer.json"
+            session.write(session.Context(mode="collect", root=str(root), answer=str(answer)), context)
+        argv, env = session.argv(context), session.environment(None)
+        running = command.start(argv, deadline=Deadline.after(120.0), env=env, cwd=folder)
+        try:
+            yield lambda: _answer(running.wait(), answer)
+        finally:
+            running.stop()
+
+
+@contextlib.contextmanager
+def _room_for_files() -> Iterator[None]:
     try:
-        with tempfile.TemporaryDirectory(prefix="rigproof-") as folder:
-            return _collect_in(Path(folder), root)
+        yield
     except OSError as error:
         told = f"no temporary file can be written in {tempfile.tempdir or 'any folder'} ({error.strerror})"
         raise PreparationError(f"{told}: free some space, or set TMPDIR to a folder that has some") from error
 
 
-def _collect_in(folder: Path, root: Path) -> session.Answer:
-    """The same, with a folder for its files. Raises OSError where that takes none."""
-    context, answer = folder / "context.json", folder / "answer.json"
-    session.write(session.Context(mode="collect", root=str(root), answer=str(answer)), context)
-    argv, env = session.argv(context), session.environment(None)
-    done = command.run(argv, deadline=Deadline.after(120.0), env=env, cwd=folder)
-    if done.returncode != 0 or not answer.is_file():
-        (folder / "room").write_bytes(bytes(ROOM))  # a full disk raises here; pytest's own words for it are a traceback
-        told = done.last_lines() or "install it again"
-        raise PreparationError(f"rigproof's own checks could not be collected ({done.describe()}): {told}")
+def _answer(done: command.Completed, answer: Path) -> session.Answer:
+    with _room_for_files():
+        if done.returncode != 0 or not answer.is_file():
+            answer.with_name("room").write_bytes(
+                bytes(ROOM)
+            )  # a full disk raises here; pytest's own words for it are a traceback
+            told = done.last_lines() or "install it again"
+            raise PreparationError(f"rigproof's own checks could not be collected ({done.describe()}): {told}")
+        text = answer.read_bytes()
     try:
-        return msgspec.json.decode(answer.read_bytes(), type=session.Answer)
+        return msgspec.json.decode(text, type=session.Answer)
     except ValueError as error:
         raise PreparationError(f"rigproof's own checks are not marked as they should be: {error}") from error
 
@@ -123,13 +152,13 @@ def memory_gib(declared: Machine | None, chosen: profile.Profile, inventory: Inv
     free = inventory.memory.available_bytes
     if free is None:  # kernels before 3.14 do not say
         free = inventory.memory.total_bytes // 2
-    return min(share * free / (1 << 30), chosen.memory_gib_max or float("inf"))
+    return min(share * free / GIB, chosen.memory_gib_max or float("inf"))
 
 
 def memory_gap(filled_gib: float, declared: Machine | None, chosen: profile.Profile, inventory: Inventory) -> list[str]:
     """A gap where so much RAM is taken that less than half of the share is free to be tested, and the profile asks for more."""
     share = declared.memory.test_share if declared and declared.memory.test_share is not None else TEST_SHARE
-    total = inventory.memory.total_bytes / (1 << 30)
+    total = inventory.memory.total_bytes / GIB
     if filled_gib >= min(0.5 * share * total, chosen.memory_gib_max or float("inf")):
         return []
     return [
@@ -141,13 +170,14 @@ def prepare(options: Options) -> Prepared:
     """Make the plan. Raises what the parts raise: each is one sentence for the user."""
     declared = machine.read(options.machine_file) if options.machine_file else None
     chosen = profile.choose(profile.read(fixtures.locate("profiles.toml")), options.profile)
-    inventory = observe(options.root)
-    answer = collect(options.root)
+    with collecting(options.root) as collected:  # each takes its second: they go side by side
+        inventory = observe(options.root)
+        answer = collected()
     file = options.machine_file.name if options.machine_file else None
     names = selection.names(options.gpus, gpus(inventory), components.gpu_count(declared, inventory))
     classes = components.resolve(declared, inventory, Sensors.find(options.root).offered(), names)
     filled_gib = memory_gib(declared, chosen, inventory)
-    total_gib = inventory.memory.total_bytes / (1 << 30)
+    total_gib = inventory.memory.total_bytes / GIB
     untested = f"RAM beyond the {filled_gib:.1f} of {total_gib:.1f} GiB that the memory test fills"
     try:
         made = plan.build(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptance import command
+from acceptance import allowed, command
 from acceptance.deadline import Deadline
 from acceptance.judge.plan import PlannedCheck
 from acceptance.judge.record import Body, Note, ToolRan
@@ -58,18 +58,14 @@ class _Heard:
         return True
 
 
-def allowed_s(planned: PlannedCheck) -> float:
-    """Seconds that a check's programs have, all together: a quarter more than expected, its slack, and half a minute for a slow machine."""
-    return planned.seconds * 1.25 + planned.slack_s + 30.0
-
-
 class Programs:
-    """All programs of one check. They share its deadline, which begins with the first."""
+    """All programs of one check. They share its deadline, which begins with the first. `look` tells their logs from those of another."""
 
-    def __init__(self, planned: PlannedCheck, logs: Path, write: Callable[[Body], None]) -> None:
+    def __init__(self, planned: PlannedCheck, logs: Path, write: Callable[[Body], None], look: str = "") -> None:
         self._planned = planned
         self._logs = logs
         self._write = write
+        self._look = look
         self._deadline: Deadline | None = None
         self._count = 0
 
@@ -82,7 +78,7 @@ class Programs:
     def deadline(self) -> Deadline:
         """When the check's programs must have ended."""
         if self._deadline is None:
-            self._deadline = Deadline.after(allowed_s(self._planned))
+            self._deadline = Deadline.after(allowed.programs_s(self._planned))
         return self._deadline
 
     def find(self, program: str, package: str | None = None) -> str:
@@ -120,7 +116,7 @@ class Programs:
         try:
             for index, (argv, env) in enumerate(zip(argvs, envs or [{}] * len(argvs), strict=True)):
                 self._count += 1
-                name = f"{re.sub(r'[^A-Za-z0-9._-]', '-', self._planned.id)}-{self._count}.log"
+                name = f"{re.sub(r'[^A-Za-z0-9._-]', '-', self._planned.id)}{self._look}-{self._count}.log"
                 taken = listening.of(index) if listening is not None else None
                 running = command.start(argv, deadline=until, log=self._logs / name, env=env, heard=taken)
                 started.append((name, running))

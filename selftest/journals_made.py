@@ -166,10 +166,11 @@ def draw(machine: Machine, dice: random.Random, change: Change | None = None) ->
         if due.unit == "count" and deviation:
             value = float(max(0, round(value)))
         found[key] = change(key[0], due, value) if change else value
-    return _derived(machine, found)
+    return derived(machine, found)
 
 
-def _derived(machine: Machine, found: Values) -> Values:
+def derived(machine: Machine, found: Values) -> Values:
+    """The values of a run with what follows from others (ratios to siblings, gains, spreads) reckoned anew."""
     for check in machine.plan.checks:
         by_name: dict[str, dict[str, float]] = {}
         for due in check.due:

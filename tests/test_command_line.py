@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -17,6 +18,7 @@ import pytest
 
 from acceptance import (
     __main__,
+    arguments,
     clock,
     fixtures,
     journal,
@@ -31,6 +33,7 @@ from acceptance import (
 from acceptance.__main__ import main
 from acceptance.judge.record import Body, RunClosed, RunStarted
 from acceptance.reports import languages
+from acceptance.verbs import read
 
 Call = Callable[..., tuple[int, str, str]]
 RECORDINGS = Path(__file__).resolve().parent.parent / "fixtures" / "recordings"
@@ -61,7 +64,7 @@ def answer() -> session.Answer:
 
 @pytest.fixture
 def collected(answer: session.Answer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preparation, "collect", lambda _root: answer)
+    monkeypatch.setattr(preparation, "collecting", lambda _root: contextlib.nullcontext(lambda: answer))
 
 
 def assert_one_sentence(err: str, *words: str) -> None:
@@ -97,7 +100,7 @@ def test_help_agrees_with_what_there_is(call: Call) -> None:
 
 
 def test_every_reader_is_offered(call: Call) -> None:
-    assert set(verbs.READERS) == set(__main__.TOOLS)
+    assert set(read.READERS) == set(arguments.TOOLS)
 
 
 @pytest.mark.parametrize(

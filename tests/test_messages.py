@@ -7,7 +7,7 @@ import difflib
 import messages
 import pytest
 
-from acceptance import verbs
+from acceptance.verbs import errors
 
 
 def test_every_message_is_listed() -> None:
@@ -18,7 +18,7 @@ def test_every_message_is_listed() -> None:
     assert not changed, f"read these as the person at the bench would, then run `python tests/messages.py`:\n{changed}"
 
 
-@pytest.mark.parametrize("error", [*verbs.USER_ERRORS, *verbs.TROUBLE], ids=lambda error: error.__name__)
+@pytest.mark.parametrize("error", [*errors.USER_ERRORS, *errors.TROUBLE], ids=lambda error: error.__name__)
 def test_the_errors_that_end_a_verb_are_read(error: type[BaseException]) -> None:
     assert error.__name__ in messages.errors(messages.read())
 
@@ -27,8 +27,8 @@ def test_the_errors_that_end_a_verb_are_read(error: type[BaseException]) -> None
     ("module", "message"),
     [
         ("acceptance/supervisor.py", "{out}: no run can be written there ({strerror}): give another folder with --out"),
-        ("acceptance/__main__.py", "folder in which each run gets a folder of its own (default: reports)"),
-        ("acceptance/__main__.py", "name at least one GPU by its index or UUID"),
+        ("acceptance/arguments/shared.py", "folder in which each run gets a folder of its own (default: reports)"),
+        ("acceptance/arguments/values.py", "name at least one GPU by its index or UUID"),
         ("acceptance/judge/judgement.py", "{measurement} on {component} was not measured: {reason}"),
         ("acceptance/gpu_watch.py", "nobody listened for Xid errors of {name}: {cure}; {said}"),
         ("acceptance/suites/kernel_log.py", "the kernel log could not be read when the run began"),

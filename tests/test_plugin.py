@@ -7,7 +7,6 @@ from types import SimpleNamespace
 from typing import cast
 
 import journals
-import msgspec
 import pytest
 from product_session import Product
 
@@ -418,9 +417,3 @@ def test_marks_as_they_should_be() -> None:
         cast(pytest.Item, Item(costs=((36.0,), {"load": "burn_{path}", "slack": 150.0, "heats": True})))
     )
     assert (burn.load, burn.slack, burn.heats) == ("burn_pinned", 150.0, True)
-
-
-def test_the_test_engine_gives_up_after_the_programs() -> None:
-    planned = journals.check(seconds=100.0)
-    assert plugin.belt_s(planned) == 185.0
-    assert plugin.belt_s(msgspec.structs.replace(planned, slack_s=120.0)) == 305.0

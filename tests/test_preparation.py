@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import re
 import resource
+import secrets
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,12 +16,13 @@ from types import SimpleNamespace
 import pytest
 from machine_tree import NO_DMI, Programs, Tree, completed
 
-from acceptance import command, fixtures, gpu_limits, preparation, profile, provenance, session
+from acceptance import fixtures, gpu_limits, preparation, profile, provenance, session, strays
 from acceptance.judge.declared import DeclaredDimm, DeclaredMemory
 from acceptance.judge.limits import LimitBook
 from acceptance.judge.machine import Machine, MachineFileError
 from acceptance.judge.plan import PlanError
 from acceptance.observe.inventory import observe
+from acceptance.observe.sysfs import SysfsError
 from acceptance.preparation import Options, PreparationError, Prepared
 from acceptance.profile import Profile, ProfileError
 from acceptance.selection import SelectionError
@@ -51,7 +54,7 @@ def prepare(
     """Prepares a run on the tree's machine; `declared` is the text of a machine file."""
     programs = Programs(nvml=completed("", "no library", 1), dmidecode=completed(*NO_DMI))
     monkeypatch.setattr(preparation, "observe", partial(observe, run=programs, dmidecode="dmidecode"))
-    monkeypatch.setattr(preparation, "collect", lambda _root: collected)
+    monkeypatch.setattr(preparation, "collecting", lambda _root: contextlib.nullcontext(lambda: collected))
 
     def prepared(declared: str | None = None, **options: object) -> Prepared:
         file = None
@@ -356,13 +359,25 @@ def test_checks_that_cannot_be_collected(monkeypatch: pytest.MonkeyPatch) -> Non
             preparation.collect(Path("/"))
 
 
+def test_collecting_does_not_outlive_what_it_was_begun_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    run_id = secrets.token_hex(8)
+    monkeypatch.setenv("RIGPROOF_RUN", run_id)
+    monkeypatch.setattr(session, "argv", lambda _: ["sleep", "600"])
+
+    def beside() -> None:
+        with preparation.collecting(Path("/")):
+            assert strays.find(run_id)
+            raise SysfsError("no CPU is shown")
+
+    with pytest.raises(SysfsError):
+        beside()
+    assert not strays.find(run_id)
+
+
 @pytest.mark.parametrize("answer", ["{}", '{"digest": "x", "checks": [{"id": 1}]}', "\xff"])
 def test_an_answer_that_is_none(monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
-    def run(argv: list[str], *, cwd: Path, **_: object) -> command.Completed:
-        (cwd / "answer.json").write_bytes(answer.encode("latin-1"))
-        return completed()
-
-    monkeypatch.setattr(command, "run", run)
+    program = f"open('answer.json', 'wb').write({answer.encode('latin-1')!r})"
+    monkeypatch.setattr(session, "argv", lambda _: ["python3", "-c", program])
     with pytest.raises(PreparationError, match="checks are not marked as they should be"):
         preparation.collect(Path("/"))
 

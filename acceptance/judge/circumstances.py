@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-GIB = 1 << 30
+from acceptance.judge import shown
+from acceptance.judge.measurement import GIB
+
 # Of the provenance, what names the machine or is another at every start and explains nothing.
 _OWN = frozenset({"host", "boot_id", "selftest"})
 _BOARD = ("vendor", "name", "bios_version", "kernel", "os", "nvidia_driver")
@@ -18,52 +20,39 @@ _DIMM = ("size_bytes", "kind", "configured_mts", "part_number")
 Facts = dict[tuple[str, str], str]
 
 
-def circumstances(
-    provenance: Mapping[str, str], inventory: Mapping[str, Any], gpus: Mapping[str, str], **more: str | None
-) -> Facts:
+def circumstances(provenance: Mapping[str, str], inventory: Mapping[str, Any], **more: str | None) -> Facts:
     """Facts by component ("" for the machine) and name, with `more` of the machine; what is not known is absent.
 
-    `gpus` has the component of each UUID. An inventory is plain data as a journal holds it, of whatever version wrote it.
+    An inventory is plain data as a journal holds it, of whatever version wrote it.
     """
     found: Facts = {("", name): text for name, text in more.items() if text}
     found |= {("", name): text for name, text in provenance.items() if name not in _OWN}
-    found |= {(component, name): _text(value) for component, name, value in _all(inventory, gpus) if value is not None}
+    found |= {(component, name): text(value) for component, name, value in _all(inventory) if value is not None}
     return found
 
 
-def _text(value: object) -> str:
+def text(value: object) -> str:
+    """A value as a fact: switches are on or off."""
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
 
 
-def _all(inventory: Mapping[str, Any], gpus: Mapping[str, str]) -> Iterator[tuple[str, str, object]]:
-    yield from _some("", _table(inventory, "board"), _BOARD)
-    yield from _some("cpu", _table(inventory, "cpu"), _CPU)
-    memory = _table(inventory, "memory")
+def _all(inventory: Mapping[str, Any]) -> Iterator[tuple[str, str, object]]:
+    yield from _some("", shown.table(inventory, "board"), _BOARD)
+    yield from _some("cpu", shown.table(inventory, "cpu"), _CPU)
+    memory = shown.table(inventory, "memory")
     total = memory.get("total_bytes")
     yield "memory", "GiB", round(total / GIB) if isinstance(total, int) else None
-    for dimm in _rows(memory, "dimms"):
+    for dimm in shown.rows(memory, "dimms"):
         yield from _some(f"dimm:{dimm.get('slot')}", dimm, _DIMM)
-    for disk in _rows(inventory, "disks"):
+    for disk in shown.rows(inventory, "disks"):
         yield from _some(f"disk:{disk.get('name')}", disk, _DISK)
-    for link in _rows(inventory, "links"):
+    for link in shown.rows(inventory, "links"):
         yield from _some(f"net:{link.get('name')}", link, ("speed_mbps", "driver"))
-    for device in _rows(_table(inventory, "nvml"), "devices"):
-        component = gpus.get(str(device.get("uuid")))
-        if component is not None:
-            yield from _some(component, device, _GPU)
-            yield from _some(component, _table(device, "traits"), _TRAITS)
+    for gpu in shown.gpus(inventory):
+        yield from _some(gpu.name, gpu.device, _GPU)
+        yield from _some(gpu.name, shown.table(gpu.device, "traits"), _TRAITS)
 
 
 def _some(component: str, table: Mapping[str, Any], names: Sequence[str]) -> Iterator[tuple[str, str, object]]:
     for name in names:
         yield component, name, table.get(name)
-
-
-def _table(values: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = values.get(name)
-    return found if isinstance(found, Mapping) else {}
-
-
-def _rows(values: Mapping[str, Any], name: str) -> tuple[Mapping[str, Any], ...]:
-    found = values.get(name)
-    return tuple(row for row in found if isinstance(row, Mapping)) if isinstance(found, list | tuple) else ()

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from acceptance.journal import Journal
-from acceptance.judge.record import Observed
+from acceptance.judge import shown
 
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 # A command is copied and typed: what does not look like a name is not known. No quote, `$` or blank line may come in with it.
@@ -53,33 +53,26 @@ NOWHERE = Places()
 
 def places(found: Journal) -> Places:
     """What the journal's inventory tells of each component's place."""
-    inventory = next((entry.body.inventory for entry in found.entries if isinstance(entry.body, Observed)), {})
-    return Places(dict(_all(inventory)))
+    return Places(dict(_all(shown.observed(found.entries).inventory)))
 
 
 def _all(inventory: Mapping[str, Any]) -> Iterator[tuple[str, Place]]:
-    known = {device.get("pci_address"): device for device in inventory.get("nvml", {}).get("devices", ())}
-    number = 0
-    for function in inventory.get("pci", ()):
-        if not function.get("is_display") or function.get("is_virtual_function"):
-            continue
-        device = known.get(function["address"], {})
-        index = device.get("index")
+    for gpu in shown.gpus(inventory):
+        index = gpu.device.get("index")
         place = Place(
-            address=function["address"],
-            slot=function.get("slot"),
-            serial=device.get("serial"),
-            uuid=device.get("uuid"),
+            address=gpu.address,
+            slot=gpu.function.get("slot"),
+            serial=gpu.device.get("serial"),
+            uuid=gpu.device.get("uuid"),
             index=str(index) if index is not None else None,
         )
-        yield f"gpu{number}", place
-        yield function["address"], place
-        number += 1
-    for disk in inventory.get("disks", ()):
+        yield gpu.name, place
+        yield gpu.address, place
+    for disk in shown.rows(inventory, "disks"):
         place = Place(name=disk["name"], serial=disk.get("serial"))
         yield f"disk:{disk['name']}", place
         yield disk["name"], place
-    for link in inventory.get("links", ()):
+    for link in shown.rows(inventory, "links"):
         yield f"net:{link['name']}", Place(name=link["name"], address=link.get("pci_address"))
-    for dimm in (inventory.get("memory") or {}).get("dimms") or ():
+    for dimm in shown.rows(shown.table(inventory, "memory"), "dimms"):
         yield f"dimm:{dimm['slot']}", Place(slot=dimm["slot"], serial=dimm.get("serial"))

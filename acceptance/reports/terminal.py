@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from typing import IO, cast
+from typing import IO, TYPE_CHECKING, cast
 
 from rich.console import Console
-from rich.live import Live
 from rich.text import Text
 
 from acceptance.judge.judgement import Kind
@@ -17,9 +16,8 @@ from acceptance.judge.measurement import number, quantity
 from acceptance.judge.plan import SESSIONS, Plan
 from acceptance.judge.record import CheckEnded, CheckStarted, Entry, Event, Measured, Outcome, Skipped
 from acceptance.judge.verdict import Verdict
-from acceptance.reports import closing, dashboard, summary
+from acceptance.reports import closing, summary
 from acceptance.reports.calm import Calm
-from acceptance.reports.dashboard import Dashboard
 from acceptance.reports.gauges import Gauges
 from acceptance.reports.lines import HANG, Lines
 from acceptance.reports.places import NOWHERE, Places
@@ -27,6 +25,9 @@ from acceptance.reports.progress import Remaining
 from acceptance.reports.screen import Screen
 from acceptance.reports.signs import plain_locale
 from acceptance.reports.text import duration, one_line
+
+if TYPE_CHECKING:
+    from rich.live import Live
 
 _STYLE: dict[str, str] = {"pass": "green", "fail": "bold red", "error": "yellow", "skip": "yellow"}
 _VERDICT = {"PASS": "bold green", "FAIL": "bold red", "UNJUDGED": "bold yellow"}
@@ -72,7 +73,9 @@ class _Shown:
         self.live: Live | None = None
         self.calm: Calm | None = None
         if lines.watched:
-            board = Dashboard(self.remaining, self.gauges, language, lines.signs)
+            from acceptance.reports import dashboard  # where nobody watches, nothing is drawn
+
+            board = dashboard.Dashboard(self.remaining, self.gauges, language, lines.signs)
             self.live = dashboard.live(lines.console, board)
             self.live.start()
         else:

@@ -14,17 +14,17 @@ INVENTORY: dict[str, Any] = {
     "disks": [{"name": "sda", "model": "SSD", "firmware": "1.0"}],
     "links": [{"name": "eth0", "speed_mbps": 10000, "driver": "mlx5"}],
     "board": {"bios_version": "F2", "nvidia_driver": "580"},
+    "pci": [{"address": "0000:01:00.0", "is_display": True, "is_virtual_function": False}],
     "nvml": {"devices": [
-        {"uuid": "X", "name": "H200", "vbios": "96", "traits": {"ecc_enabled": True, "mig_enabled": False, "power_limit_w": 700.0}},
-        {"uuid": "nobody knows", "vbios": "97"},
+        {"pci_address": "0000:01:00.0", "name": "H200", "vbios": "96",
+         "traits": {"ecc_enabled": True, "mig_enabled": False, "power_limit_w": 700.0}},
+        {"pci_address": "0000:02:00.0", "vbios": "97"},
     ]},
 }  # fmt: skip
 
 
 def test_facts_by_component() -> None:
-    assert circumstances(
-        {"kernel": "6.12", "host": "box", "boot_id": "1"}, INVENTORY, {"X": "gpu0"}, profile="smoke", scope=None
-    ) == {
+    assert circumstances({"kernel": "6.12", "host": "box", "boot_id": "1"}, INVENTORY, profile="smoke", scope=None) == {
         ("", "profile"): "smoke",
         ("", "kernel"): "6.12",
         ("", "bios_version"): "F2",
@@ -38,6 +38,7 @@ def test_facts_by_component() -> None:
         ("net:eth0", "speed_mbps"): "10000",
         ("net:eth0", "driver"): "mlx5",
         ("gpu0", "name"): "H200",
+        ("gpu0", "pci_address"): "0000:01:00.0",
         ("gpu0", "vbios"): "96",
         ("gpu0", "power_limit_w"): "700.0",
         ("gpu0", "ecc_enabled"): "on",
@@ -51,7 +52,7 @@ def test_facts_by_component() -> None:
     ids=["nothing", "nothing known", "another shape"],
 )
 def test_what_an_inventory_does_not_hold_is_absent(inventory: dict[str, Any]) -> None:
-    assert circumstances({}, inventory, {}) == {}
+    assert circumstances({}, inventory) == {}
 
 
 def test_all_that_may_explain_a_difference_is_a_fact_and_nothing_else() -> None:
@@ -69,9 +70,9 @@ def test_all_that_may_explain_a_difference_is_a_fact_and_nothing_else() -> None:
             "cpu": cpu,
             "memory": {"dimms": [dimm]},
             "disks": [disk],
+            "pci": [{"address": "x", "is_display": True}],
             "nvml": {"devices": [{"uuid": "U", "traits": traits, **gpu}]},
         },
-        {"U": "gpu0"},
     )
     names: dict[str, list[str]] = {}
     for component, name in sorted(found):

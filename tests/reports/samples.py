@@ -48,7 +48,7 @@ INVENTORY: dict[str, Any] = {
         {"name": "eth0", "up": True, "speed_mbps": 10000, "driver": "mlx5"},
         {"name": "eth1", "up": False, "speed_mbps": None, "driver": None},
     ],
-    "pci": [{"address": "0000:01:00.0", "device_id": "10de:2684", "driver": None}],
+    "pci": [{"address": "0000:01:00.0", "device_id": "10de:2684", "is_display": True, "driver": None}],
     "nvml": {
         "devices": [
             {

@@ -136,7 +136,7 @@ def test_peaks_are_those_of_the_sheet_and_of_the_link() -> None:
 def test_of_an_unknown_model_no_peak_is_guessed() -> None:
     inventory = {
         **observed("8xh200").inventory,
-        "pci": [{"address": "x", "device_id": "10de:ffff"}],
+        "pci": [{"address": "x", "device_id": "10de:ffff", "is_display": True}],
         "nvml": {"devices": []},
     }
     assert peaks.peaks(inventory, gpu_limits.sheets(), ENGLISH) == {}

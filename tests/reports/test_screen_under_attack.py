@@ -15,9 +15,11 @@ import hostile
 import pytest
 import runs
 
-from acceptance import verbs
-from acceptance.__main__ import TOOLS, main
+from acceptance.__main__ import main
+from acceptance.arguments.recorded import TOOLS
 from acceptance.image import __main__ as image_main
+from acceptance.observe import draft, inventory
+from acceptance.verbs import read
 
 WHOLE = hostile.EVERYTHING.encode("utf-8", errors="replace").decode("utf-8")  # as a file can hold it
 # A file name holds no slash and no NUL, and at most 255 bytes.
@@ -120,7 +122,7 @@ def test_what_is_read_is_told_harmlessly(tool: str, call: Call, tmp_path: Path) 
     ):
         (tmp_path / "recording").write_text(text[:20_000], encoding="utf-8")
         code, out, err = call("read", tool, "recording")
-        assert code in verbs._EXIT.values()
+        assert code in read.EXIT.values()
         assert err == ""
         assert_harmless(out, most=10**9)
         assert json.loads(out)["tool"] == tool
@@ -136,7 +138,7 @@ class Bytes(io.TextIOWrapper):
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii", "latin-1"])
 def test_the_inventory_is_printed_harmlessly(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = {"links": [{"name": f"eth\udcff{hostile.EVERYTHING}"}], "name": "G\u015b\xae"}
-    monkeypatch.setattr(verbs.observed, "observe", lambda: found)
+    monkeypatch.setattr(inventory, "observe", lambda: found)
     monkeypatch.setattr(sys, "stdout", Bytes(encoding))
     assert main(["inventory"]) == 0
     data = sys.stdout.buffer.getvalue()  # type: ignore[attr-defined]
@@ -145,8 +147,8 @@ def test_the_inventory_is_printed_harmlessly(encoding: str, monkeypatch: pytest.
 
 
 def test_a_drafted_file_is_named_harmlessly(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verbs.observed, "observe", lambda: None)
-    monkeypatch.setattr(verbs.draft, "write", lambda found, path: None)
+    monkeypatch.setattr(inventory, "observe", lambda: None)
+    monkeypatch.setattr(draft, "write", lambda found, path: None)
     code, out, err = call("inventory", "--write", re.sub("[\0\ud800-\udfff]", "", hostile.EVERYTHING))
     assert (code, err) == (0, "")
     assert_harmless(out)

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from acceptance.judge import shown
 from acceptance.judge.language import Language
-from acceptance.judge.measurement import number
+from acceptance.judge.measurement import GIB, number
+from acceptance.judge.shown import ShownGpu
 
-GIB = 1 << 30
 Inventory = Mapping[str, Any]
 
 
@@ -87,29 +88,26 @@ def _modules(memory: Mapping[str, Any], _: Language) -> Iterator[tuple[str, str]
 
 def gpus(inventory: Inventory, language: Language) -> Iterator[GpuCard]:
     """The GPUs on the PCI bus in order, as components name them, then those that the driver alone knows."""
-    if not inventory:
-        return
-    devices = {device["pci_address"]: device for device in inventory["nvml"]["devices"] if device["pci_address"]}
-    due = [one for one in inventory["pci"] if one.get("is_display", True) and not one.get("is_virtual_function")]
-    for index, function in enumerate(due):
-        device = devices.pop(function["address"], {})
-        facts = (*_link(function, device, language), *_facts(device, language))
-        yield GpuCard(f"gpu{index}", device.get("name"), facts, device.get("error"))
-    nameless = [one for one in inventory["nvml"]["devices"] if not one["pci_address"]]
-    for device in (*devices.values(), *nameless):
+    due = shown.gpus(inventory)
+    for gpu in due:
+        facts = (*_link(gpu, language), *_facts(gpu.device, language))
+        yield GpuCard(gpu.name, gpu.device.get("name"), facts, gpu.device.get("error"))
+    placed = {gpu.address for gpu in due}
+    others = [device for device in shown.devices(inventory) if device["pci_address"] not in placed]
+    for device in sorted(others, key=lambda device: not device["pci_address"]):  # those without an address last
         name = f"NVML {device['index']}"
         yield GpuCard(name, device.get("name"), tuple(_facts(device, language)), device.get("error"))
 
 
-def _link(function: Mapping[str, Any], device: Mapping[str, Any], language: Language) -> Iterator[tuple[str, str]]:
-    yield language("PCI address"), function["address"]
-    if function.get("slot"):
-        yield language("slot"), function["slot"]
-    traits = device.get("traits") or {}
+def _link(gpu: ShownGpu, language: Language) -> Iterator[tuple[str, str]]:
+    yield language("PCI address"), gpu.address
+    if gpu.function.get("slot"):
+        yield language("slot"), gpu.function["slot"]
+    traits = gpu.device.get("traits") or {}
     width, generation = traits.get("max_link_width_here"), traits.get("max_link_gen_here")
     if width is not None and generation is not None:
         yield language("PCIe link"), language("generation {generation}, x{width}", generation=generation, width=width)
-    if not function["driver"]:
+    if not gpu.function["driver"]:
         yield language("kernel driver"), language("none")
 
 

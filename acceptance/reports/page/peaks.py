@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from acceptance.judge import pcie, sheet
+from acceptance.judge import pcie, sheet, shown
 from acceptance.judge.dtype import PEAKS, burn_name, gemm_names
 from acceptance.judge.gpu_expectation import COPIES
 from acceptance.judge.language import Language
@@ -26,26 +26,24 @@ Peaks = Mapping[tuple[str, str], Peak]  # by measurement and component
 
 def peaks(inventory: Mapping[str, Any], sheets: Sequence[Sheet], language: Language) -> Peaks:
     """What is known of every GPU of an inventory; a figure of which no peak is known is absent."""
-    return dict(_all(inventory, sheets, language)) if inventory else {}
+    return dict(_all(inventory, sheets, language))
 
 
 def _all(
     inventory: Mapping[str, Any], sheets: Sequence[Sheet], language: Language
 ) -> Iterator[tuple[tuple[str, str], Peak]]:
-    devices = {device["pci_address"]: device for device in inventory["nvml"]["devices"]}
-    due = [one for one in inventory["pci"] if one.get("is_display", True) and not one.get("is_virtual_function")]
-    for index, function in enumerate(due):
-        name, device = f"gpu{index}", devices.get(function["address"]) or {}
-        own = sheet.find(sheets, pci_id=function["device_id"], nvml_name=device.get("name"))
+    for gpu in shown.gpus(inventory):
+        own = sheet.find(sheets, pci_id=gpu.function["device_id"], nvml_name=gpu.device.get("name"))
         if own is not None:
             for measurement, value in _of_sheet(own):
-                yield (measurement, name), Peak(value, language("sheet of {model}", model=own.name))
-        rate = _link(function, device.get("traits") or {})
+                yield (measurement, gpu.name), Peak(value, language("sheet of {model}", model=own.name))
+        traits = shown.table(gpu.device, "traits")
+        rate = _link(gpu.function, traits)
         if rate is not None:
-            yield from (((copy, name), Peak(*rate)) for copy in COPIES)
-        limit = (device.get("traits") or {}).get("power_limit_w")
+            yield from (((copy, gpu.name), Peak(*rate)) for copy in COPIES)
+        limit = traits.get("power_limit_w")
         if limit is not None:
-            yield ("gpu_power", name), Peak(limit, language("power limit of the card"))
+            yield ("gpu_power", gpu.name), Peak(limit, language("power limit of the card"))
 
 
 def _of_sheet(own: Sheet) -> Iterator[tuple[str, float]]:

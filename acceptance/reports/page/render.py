@@ -9,24 +9,20 @@ import jinja2
 from markupsafe import Markup
 
 from acceptance.journal import Journal, JournalError
+from acceptance.judge import shown
 from acceptance.judge.language import ENGLISH, Language
 from acceptance.judge.measurement import quantity
-from acceptance.judge.record import Observed, RunStarted, Table
+from acceptance.judge.record import RunStarted, Table
 from acceptance.judge.sheet import Sheet
 from acceptance.judge.spans import Spans
 from acceptance.judge.verdict import Verdict
-from acceptance.reports import summary, tables
+from acceptance.reports import summary, tables, templating
 from acceptance.reports.page import bars, cards, curves, heat, machine, peaks, story, timeline, topology
 from acceptance.reports.places import places
 from acceptance.reports.text import duration, one_line
 from acceptance.sampled import Look
 
 MOST_ROWS = 60  # of one table; all of them are in the journal
-
-
-def harmless(value: object) -> object:
-    """What the page may show of any value: untrusted text on one line, without control characters. Jinja escapes it after that."""
-    return value if isinstance(value, Markup | int | float) else one_line(f"{value}")
 
 
 def coded(text: str) -> Markup:
@@ -36,15 +32,9 @@ def coded(text: str) -> Markup:
 
 
 @functools.cache  # reading the templates takes longer than filling them in
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("acceptance.reports.page"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        finalize=harmless,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+def environment() -> jinja2.Environment:
+    """The pages' templates, in which everything that comes from outside is made harmless."""
+    environment = templating.environment("acceptance.reports.page")
     environment.filters.update(duration=duration, coded=coded)
     environment.globals.update(quantity=quantity, WIDTH=topology.WIDTH, MOST_ROWS=MOST_ROWS)
     return environment
@@ -84,7 +74,7 @@ def render(
     first = story.began(found.entries)
     assert first is not None
     assert isinstance(first.body, RunStarted)  # there is no verdict without one
-    observed = next((entry.body for entry in found.entries if isinstance(entry.body, Observed)), Observed({}))
+    observed = shown.observed(found.entries)
     inventory = observed.inventory
     damage: list[str] = []
     seen = timeline.timeline(first.boot_s, _readable(looks, damage), story.seconds(found.entries) or 0.0)
@@ -92,11 +82,11 @@ def render(
     judged, where = cards.by_key(verdict), places(found)
     told = frozenset(name for place in where.found.values() for name in (place.serial, place.uuid) if name)
 
-    def shown(*kinds: str) -> list[cards.Card]:
+    def told_of(*kinds: str) -> list[cards.Card]:
         return list(cards.cards(verdict.of_kind(*kinds), judged, where, language))
 
     return (
-        _environment()
+        environment()
         .get_template("page.html.j2")
         .render(
             _=language,
@@ -109,10 +99,10 @@ def render(
             began=story.moment(first.utc),
             seconds=story.seconds(found.entries, seen.ended_s),
             broke_off=story.broke_off(found.entries),
-            failed=shown("fail"),
-            unjudged=shown("error", "skip"),
-            warned=shown("warn"),
-            waived=shown("waived"),
+            failed=told_of("fail"),
+            unjudged=told_of("error", "skip"),
+            warned=told_of("warn"),
+            waived=told_of("waived"),
             parts=list(machine.parts(inventory, language)),
             gpus=list(machine.gpus(inventory, language)),
             picture=topology.picture(inventory, observed.matrix, language),

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from acceptance.judge import shown
 from acceptance.judge.language import Language
+from acceptance.reports.page.names import is_gpu, nvlinks
 from acceptance.reports.text import one_line
 
 WIDTH, ROW, DEVICE_X = 420, 30, 46
 _BUS_X = 352
-_NVLINK = re.compile(r"NV(\d{1,3})")
-_GPU = re.compile(r"gpu\d{1,3}")
-_HOST = re.compile(r"pci[0-9a-f]{4,8}:[0-9a-f]{2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +60,7 @@ class _Device:
 
 def picture(inventory: Mapping[str, Any], matrix: Sequence[Sequence[str]], language: Language) -> Picture | None:
     """The picture; None where no GPU is known."""
-    devices = list(_devices(inventory)) if inventory else []
+    devices = list(_devices(inventory))
     if not any(device.kind == "gpu" for device in devices):
         return None
     boxes: list[Box] = []
@@ -112,25 +110,21 @@ def _sentence(device: _Device, node: str, language: Language) -> str:
 
 
 def _devices(inventory: Mapping[str, Any]) -> Iterator[_Device]:
-    known = {device["pci_address"]: device for device in inventory["nvml"]["devices"]}
-    places = inventory.get("places") or {}
-    due = [one for one in inventory["pci"] if one.get("is_display", True) and not one.get("is_virtual_function")]
+    places = shown.table(inventory, "places")
     shared = _switches([place for place in places.values()])
-    for index, function in enumerate(due):
-        address, device = function["address"], known.get(function["address"]) or {}
-        traits = device.get("traits") or {}
-        node = (places.get(address) or {}).get("numa_node")
+    for gpu in shown.gpus(inventory):
+        node = (places.get(gpu.address) or {}).get("numa_node")
         yield _device(
-            f"gpu{index}",
+            gpu.name,
             "gpu",
-            device.get("name") or "",
-            address,
+            gpu.device.get("name") or "",
+            gpu.address,
             places,
-            traits.get("numa_node") if node is None else node,
+            shown.table(gpu.device, "traits").get("numa_node") if node is None else node,
             shared,
         )
     seen: set[str] = set()
-    for link in sorted(inventory["links"], key=lambda link: "/" not in link["name"]):
+    for link in sorted(shown.rows(inventory, "links"), key=lambda link: "/" not in link["name"]):
         address = link.get("pci_address")
         if address and address in places and address not in seen and not link.get("virtual"):
             seen.add(address)
@@ -179,10 +173,10 @@ def _nvlinks(matrix: Sequence[Sequence[str]]) -> dict[tuple[str, str], int]:
         return {}
     head = matrix[0][1:]
     return {
-        (row[0], other): int(match[1])
+        (row[0], other): count
         for row in matrix[1:]
         for other, cell in zip(head, row[1:], strict=False)
-        if _GPU.fullmatch(row[0]) and _GPU.fullmatch(other) and (match := _NVLINK.fullmatch(cell))
+        if is_gpu(row[0]) and is_gpu(other) and (count := nvlinks(cell)) is not None
     }
 
 

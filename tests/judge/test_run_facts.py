@@ -1,4 +1,4 @@
-"""A journal as a run to compare."""
+"""A journal as a run to hold others against."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ import samples
 from msgspec.structs import replace
 
 from acceptance import journal
-from acceptance.journal import Journal
+from acceptance.judge import run_facts
 from acceptance.judge.record import Observed
 from acceptance.judge.verdict import UnreadableRun
-from acceptance.reports import compared
 
 RECORDED = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs/1xh200-host-accept"
 
 
 def test_a_recorded_run(tmp_path: Path) -> None:
     shutil.copytree(RECORDED, tmp_path / "run")
-    run = compared.run(journal.read(tmp_path / "run"), "name")
+    run = run_facts.of(journal.read(tmp_path / "run").entries, "name")
     uuid = "GPU-94190ee9-c081-f973-7d83-19d064498225"
     assert (run.name, run.virtual, run.verdict.verdict, run.machine_id) == ("name", True, "PASS", "vm")
     assert run.identities["gpu0"] == uuid
@@ -37,7 +36,7 @@ def test_a_recorded_run(tmp_path: Path) -> None:
 
 def test_a_run_of_which_little_is_known() -> None:
     found = samples.journal(journals.bodies(journals.plan()))
-    run = compared.run(found, "name")
+    run = run_facts.of(found.entries, "name")
     assert (run.virtual, run.identities, run.machine_id) == (False, {}, "machine-1")
     assert dict(run.facts) == {("", "profile"): "smoke", ("", "scope"): "full"}
 
@@ -46,7 +45,7 @@ def test_a_serial_number_that_was_measured_goes_before_the_inventory() -> None:
     _, found = samples.mixed()
     disk = {"disks": [{"name": "vda", "serial": "D1"}]}
     entries = (*found.entries, *journals.entries([Observed(disk)]))
-    run = compared.run(Journal(found.run_dir, entries, (), (), None), "name")
+    run = run_facts.of(entries, "name")
     assert run.identities == {"memory": "SN1", "disk:vda": "D1"}
 
 
@@ -54,9 +53,9 @@ def test_a_serial_number_that_was_measured_goes_before_the_inventory() -> None:
 def test_a_clock_that_went_back_tells_no_duration(utc: str) -> None:
     found = samples.journal(journals.bodies(journals.plan()))
     entries = (*found.entries[:-1], replace(found.entries[-1], utc=utc))
-    assert compared.run(Journal(found.run_dir, entries, (), (), None), "name").seconds is None
+    assert run_facts.of(entries, "name").seconds is None
 
 
 def test_what_cannot_be_judged_cannot_be_compared() -> None:
     with pytest.raises(UnreadableRun):
-        compared.run(samples.journal([]), "name")
+        run_facts.of((), "name")

@@ -1,0 +1,185 @@
+"""The nights of one measurement of one part, reduced to what tonight's value is held against. Pure.
+
+The middle is the median, the deviation 1.4826 x the median distance from it (both: Huber, Robust Statistics), mixed with the general one
+of `fixtures/noise.toml` while nights are few. A slope is read from the medians of the first and the last third of the nights (Tukey's
+resistant line). Nights that were outside are not part of the level, else a part that goes on being slow would become the measure of
+itself; what is meant to be so is accepted as a new baseline, and then only nights since then count.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from acceptance.judge.drift_rules import Constants, Rate, Rule
+from acceptance.judge.nights import Look
+from acceptance.judge.noise import Worse
+from acceptance.judge.past import Bounds, Counter, First, Grown, Level, Past, Slope
+
+NORMAL = 1.4826  # of a normal distribution, one standard deviation over the median distance from the median
+MEDIAN_SPREAD = 1.2533  # the standard error of a median over that of a mean: the root of pi / 2
+_DIGITS = 6  # of a bound, rounded outward: a plan has two thousand of them
+
+
+def remember(
+    looks: Sequence[Look],
+    born: float | None,
+    *,
+    rule: Rule,
+    today: float,
+    born_day: float | None = None,
+    rebased: bool = False,
+) -> Past | None:
+    """What tonight is held against; None where there is nothing yet.
+
+    `looks` are of one part in one era, oldest first, without tonight's: all of them, or the first 28 and the last 200. `born` is the
+    value of the run that accepted the machine and `born_day` when that was, in days since 1970-01-01 as `today`: looks before it count
+    for nothing. `rebased` says that this run was of another era: then its value does not count, and the first nights of this era stand
+    in its place. Looks that are no finite number are passed over.
+    """
+    if born_day is not None:
+        looks = [one for one in looks if one.day >= born_day]
+    known = [one for one in looks if math.isfinite(one.value)]
+    if rule.rate is not None:
+        return _counted(known, rule.rate, rule.constants, today)
+    rules = rule.constants
+    inside = [one for one in known if not one.outside]
+    within = inside if len(inside) >= rules.nights.least else known
+    recent = within[-rules.slope.over :]
+    level = _level(recent, rule) if len(within) >= rules.nights.least else None
+    baseline = None
+    if born is not None and born_day is not None and math.isfinite(born) and not rebased:
+        baseline = Look(born_day, born)
+    first = _first(baseline, within, level, rule)
+    slope, grown = (_slope(recent, level, rule), _grown(recent, rule)) if level is not None else (None, None)
+    if level is None and first is None:
+        return None
+    if slope is None and grown is None and _limit_is_tighter(level, first, rule):
+        return None
+    last = known[-rules.off.of + 1 :]
+    return Past(
+        decides=rule.worse is not None,
+        off_fails=rules.off.fails,
+        off_of=rules.off.of,
+        off=sum(one.outside or one.unsteady for one in last),
+        before=bool(known) and known[-1].outside,
+        level=level,
+        first=first,
+        slope=slope,
+        grown=grown,
+        rebased=rebased,
+    )
+
+
+def _level(within: Sequence[Look], rule: Rule) -> Level:
+    step, rules = rule.constants.step, rule.constants.deviation
+    values = [one.value for one in within[-rule.constants.nights.recent :]]
+    middle, count = _median(values), len(values)
+    general, own = rule.deviation(middle), _spread(values, middle)
+    mixed = math.sqrt((rules.prior * general**2 + count * own**2) / (rules.prior + count))
+    deviation = max(rules.floor * general, mixed, own)
+    allowed = step.factor * deviation * math.sqrt(1 + MEDIAN_SPREAD**2 / count)
+    return Level(_shown(middle), count, _shown(deviation), step.factor, _bounds(middle, allowed, rule.worse))
+
+
+def _first(baseline: Look | None, within: Sequence[Look], level: Level | None, rule: Rule) -> First | None:
+    """The first nights, the baseline among them where there is one; without it only once they are not the last ones as well."""
+    recent = rule.constants.nights.recent
+    nights = list(within[:recent])
+    if baseline is not None:
+        nights = [baseline, *(one for one in nights if one.day > baseline.day)][:recent]
+    elif len(within) < 2 * recent:
+        return None
+    middle = _median([one.value for one in nights])
+    deviation = max(rule.deviation(middle), level.deviation if level is not None else 0.0)
+    allowed = rule.constants.first.factor * deviation * math.sqrt(1 + MEDIAN_SPREAD**2 / len(nights))
+    bounds = _bounds(middle, allowed, rule.worse)
+    moved = level is not None and bounds.beyond(level.middle)
+    return First(_shown(middle), len(nights), nights[0].day, bounds, baseline is not None, moved)
+
+
+def _slope(within: Sequence[Look], level: Level, rule: Rule) -> Slope | None:
+    rules, worse = rule.constants.slope, rule.worse
+    if worse is None or len(within) < rules.least:
+        return None
+    third = len(within) // 3
+    early, late = within[:third], within[-third:]
+    days = _median([one.day for one in late]) - _median([one.day for one in early])
+    if days < rules.days:
+        return None
+    first, last = _median([one.value for one in early]), _median([one.value for one in late])
+    error = MEDIAN_SPREAD * level.deviation * math.sqrt(2 / third)
+    change = rule.slow if rule.slow is not None else rules.change * rule.deviation(first)
+    allowed = max(change, rules.factor * error)
+    bounds = _bounds(first, allowed, worse)
+    return Slope(first, last, days, len(within), bounds) if bounds.beyond(last) else None
+
+
+def _grown(within: Sequence[Look], rule: Rule) -> Grown | None:
+    rules = rule.constants.growth
+    values = [one.value for one in within]
+    if len(values) < rules.recent + rules.before:
+        return None
+    early, late = values[: -rules.recent], values[-rules.recent :]
+    general, now = rule.deviation(late[-1]), _spread(late, _median(late))
+    if now <= rules.least * general:
+        return None
+    before = max(_spread(early, _median(early)), rule.constants.deviation.floor * general)
+    return Grown(_shown(before), _shown(now), rules.recent) if now > rules.ratio * before else None
+
+
+def _counted(known: Sequence[Look], rate: Rate, rules: Constants, today: float) -> Past | None:
+    """A counter since the last night that is as long ago as the rule says, or since the first there is."""
+    if not known:
+        return None
+    old = [one for one in known if one.day <= today - rate.over_days]
+    since = old[-1] if old else known[0]
+    days = today - since.day
+    allowed = rate.step + rate.per_day * max(days, 1.0)
+    most = rate.most_per_day * max(days, 1.0) if rate.most_per_day is not None else None
+    counter = Counter(since.value, days, allowed, rate.basis, most, rate.repeats)
+    return Past(True, rules.off.fails, rules.off.of, before=known[-1].outside, counter=counter)
+
+
+def _limit_is_tighter(level: Level | None, first: First | None, rule: Rule) -> bool:
+    """Whether the limit fails whatever would lie beyond these bounds: then the nights add nothing to it."""
+    limit = rule.limit
+    if limit is None:
+        return False
+    every = [one.bounds for one in (level, first) if one is not None]
+    lows = [one.low for one in every if one.low is not None]
+    highs = [one.high for one in every if one.high is not None]
+    low = not lows or (limit.low is not None and limit.low >= max(lows))
+    return low and (not highs or (limit.high is not None and limit.high <= min(highs)))
+
+
+def _bounds(middle: float, allowed: float, worse: Worse | None) -> Bounds:
+    low = None if worse == "higher" else -_up(allowed - middle)
+    high = None if worse == "lower" else _up(middle + allowed)
+    return Bounds(low, high)
+
+
+def _up(value: float) -> float:
+    """A bound with few digits, rounded up, so that it allows a little more and never less."""
+    if value == 0.0:
+        return 0.0
+    places = _DIGITS - 1 - math.floor(math.log10(abs(value)))
+    rounded = round(value, places)
+    return rounded if rounded >= value else round(rounded + 10.0**-places, places)
+
+
+def _shown(value: float) -> float:
+    """A figure that is told and decides nothing."""
+    return float(f"{value:.5g}")
+
+
+def _spread(values: Sequence[float], middle: float) -> float:
+    """1.4826 x the median distance from the middle."""
+    return NORMAL * _median([abs(value - middle) for value in values])
+
+
+def _median(values: Sequence[float]) -> float:
+    """The middle value; `statistics.median` takes three times as long, and a board of eight has two thousand figures."""
+    ordered = sorted(values)
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2

@@ -1,0 +1,63 @@
+"""`rigproof read`: what one recorded output of a tool is worth, as JSON."""
+
+from __future__ import annotations
+
+import argparse
+import codecs
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+
+from acceptance.observe import kernel_log
+from acceptance.reports import plain_json
+from acceptance.tools import (
+    bandwidth_test,
+    device_query,
+    gpu_burn,
+    nvbandwidth,
+    p2p_bandwidth,
+    stress_ng,
+    stressapptest,
+    topo,
+)
+from acceptance.tools.reading import ToolOutput, UnreadableOutput
+
+READERS: dict[str, Callable[[str], ToolOutput]] = {
+    "gpu-burn": gpu_burn.parse,
+    "deviceQuery": device_query.parse,
+    "bandwidthTest": bandwidth_test.parse,
+    "p2pBandwidthLatencyTest": p2p_bandwidth.parse,
+    "nvbandwidth": nvbandwidth.parse,
+    "topo": topo.parse,
+    "kernel-log": kernel_log.read,
+    "stress-ng": stress_ng.parse,
+    "stressapptest": stressapptest.parse,
+}
+EXIT = {"pass": 0, "fail": 1, "error": 3}
+
+
+class NoRecording(Exception):
+    """The file to read is not there; the message is one sentence."""
+
+
+def _text(data: bytes) -> str:
+    """A recorded text: UTF-8, or what its byte order mark says (PowerShell writes UTF-16)."""
+    marks = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+    encoding = next((name for mark, name in marks if data.startswith(mark)), "utf-8")
+    return data.decode(encoding, errors="replace")
+
+
+def run(given: argparse.Namespace) -> int:
+    """Say what one recorded output is worth; returns 0 for a pass, 1 for a fail, 3 for an error."""
+    try:
+        data = sys.stdin.buffer.read() if str(given.file) == "-" else given.file.read_bytes()
+    except OSError as error:
+        raise NoRecording(
+            f"{given.file}: cannot be read ({error.strerror}): give the file that holds what {given.tool} printed"
+        ) from error
+    try:
+        output = replace(READERS[given.tool](_text(data)), tool=given.tool)
+    except UnreadableOutput as error:
+        output = ToolOutput(given.tool, "error", str(error))
+    sys.stdout.buffer.write(plain_json.render(output.to_json_object(), sys.stdout.encoding))
+    return EXIT[output.outcome]

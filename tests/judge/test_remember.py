@@ -1,0 +1,380 @@
+"""Nights reduced to what tonight is held against."""
+
+from __future__ import annotations
+
+import math
+import statistics
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from nights_made import BOOK, looks, past, rule, steady
+
+from acceptance.judge.limits import at_least, exactly, none_of
+from acceptance.judge.measurement import Limit
+from acceptance.judge.nights import Look
+from acceptance.judge.past import Past
+from acceptance.judge.remember import remember
+
+GENERAL = 0.25 * 0.03 * 600.0  # one deviation of a sustained product of 600 TFLOP/s, before nights tell
+FACTOR = 4.5
+ODD = 1.2533**2
+
+
+def low(found: Past) -> float:
+    assert found.level is not None
+    assert found.level.bounds.high is None
+    assert found.level.bounds.low is not None
+    return found.level.bounds.low
+
+
+# --- the level ---
+
+
+def test_nothing_is_known_before_there_are_nights_enough_or_a_baseline() -> None:
+    assert remember([], None, rule=rule(), today=1.0) is None
+    assert remember(looks([600.0] * 3), None, rule=rule(), today=200.0) is None
+    assert remember(looks([600.0] * 4), None, rule=rule(), today=200.0) is not None
+
+
+def test_the_level_is_the_median_of_the_last_four_weeks() -> None:
+    found = past(looks([*[500.0] * 50, *[600.0] * 27, 590.0]))
+    assert found.level is not None
+    assert (found.level.middle, found.level.nights) == (600.0, 28)
+
+
+def test_an_even_number_of_nights_has_its_median_between_two() -> None:
+    found = past(looks([600.0, 602.0, 604.0, 606.0]))
+    assert found.level is not None
+    assert found.level.middle == 603.0
+
+
+def test_few_nights_that_agree_do_not_make_a_quiet_machine() -> None:
+    spread = math.sqrt(12 / 16) * GENERAL
+    assert low(past(looks([600.0] * 4))) == pytest.approx(600 - FACTOR * spread * math.sqrt(1 + ODD / 4), abs=0.01)
+
+
+def test_many_nights_that_agree_do_but_never_more_than_half() -> None:
+    quiet, allowed = low(past(looks([600.0] * 28))), FACTOR * math.sqrt(1 + ODD / 28)
+    assert quiet == pytest.approx(600 - math.sqrt(12 / 40) * GENERAL * allowed, abs=0.01)
+    assert 600 - quiet > 0.5 * GENERAL * allowed
+
+
+def test_nights_that_differ_more_than_is_usual_widen_the_bound_by_their_own_measure() -> None:
+    values = [600.0 + side * 20.0 for side in (-1, 1)] * 14
+    assert low(past(looks(values))) == pytest.approx(600 - FACTOR * 1.4826 * 20.0 * math.sqrt(1 + ODD / 28), abs=0.1)
+
+
+def test_a_single_odd_night_moves_nothing() -> None:
+    values = steady(28)
+    usual, odd = low(past(looks(values))), low(past(looks([*values[:27], 300.0])))
+    assert odd == pytest.approx(usual, abs=1.0)
+
+
+def test_nights_outside_are_not_part_of_the_level() -> None:
+    found = [*looks([600.0] * 10), *(Look(110.0 + night, 500.0, outside=True) for night in range(40))]
+    made = past(found)
+    assert made.level is not None
+    assert (made.level.middle, made.level.nights) == (600.0, 10)
+    assert made.before
+
+
+@pytest.mark.parametrize("inside", [0, 3])
+def test_where_too_few_nights_were_within_they_are_all_there_is(inside: int) -> None:
+    found = [replace(one, outside=night >= inside) for night, one in enumerate(looks([500.0] * 8))]
+    made = past(found)
+    assert made.level is not None
+    assert (made.level.middle, made.level.nights) == (500.0, 8)
+
+
+def test_looks_that_are_no_numbers_are_passed_over() -> None:
+    made = past(looks([600.0, math.nan, 600.0, math.inf, 600.0, 600.0]))
+    assert made.level is not None
+    assert made.level.nights == 4
+
+
+def test_bounds_lie_on_the_worse_side_only_or_on_both_where_nothing_tells() -> None:
+    hot = past(looks([60.0] * 5), of=rule("gpu_temperature", "degC")).level
+    power = past(looks([700.0] * 5), of=rule("gpu_power", "W"))
+    assert hot is not None
+    assert power.level is not None
+    assert (hot.bounds.low, hot.bounds.high is not None) == (None, True)
+    assert None not in (power.level.bounds.low, power.level.bounds.high)
+    assert (power.decides, past(looks([60.0] * 5), of=rule("gpu_temperature", "degC")).decides) == (False, True)
+
+
+@given(st.floats(min_value=-1e9, max_value=1e9), st.sampled_from([("gpu_power", "W"), ("gpu_link_width", "count")]))
+def test_a_bound_is_rounded_outward(value: float, of: tuple[str, str]) -> None:
+    made = remember(looks([value] * 5), None, rule=rule(*of), today=200.0)
+    assert made is not None
+    assert made.level is not None
+    assert not made.level.bounds.beyond(value)
+
+
+def test_a_count_that_never_moved_allows_nothing() -> None:
+    assert low(past(looks([16.0] * 5), of=rule("gpu_link_width", "count"))) == 16.0
+    assert remember(looks([0.0] * 5), None, rule=rule("disk_faults", "count", none_of("b")), today=200.0) is None
+
+
+# --- the limit, and what the nights add to it ---
+
+
+@pytest.mark.parametrize(
+    ("limit", "held"),
+    [
+        (at_least(450.0, "TFLOP/s", "b"), True),
+        (at_least(599.0, "TFLOP/s", "b"), False),
+        (Limit("TFLOP/s", "b", high=700.0), True),
+    ],
+)
+def test_nights_that_allow_more_than_the_limit_add_nothing(limit: Limit, held: bool) -> None:
+    made = remember(looks([600.0] * 28), 600.0, rule=rule(limit=limit), today=200.0, born_day=100.0)
+    assert (made is not None) == held
+
+
+def test_a_limit_that_one_value_meets_says_all() -> None:
+    of = rule("gpu_count", "count", exactly(2.0, "count", "b"))
+    assert remember(looks([2.0] * 28), 2.0, rule=of, today=200.0, born_day=100.0) is None
+    high = rule("gpu_temperature", "degC", Limit("degC", "b", high=60.0))
+    assert remember(looks([60.0] * 28), None, rule=high, today=200.0) is None
+    assert remember(looks([40.0] * 28), None, rule=high, today=200.0) is not None
+
+
+# --- how it began ---
+
+
+def test_a_baseline_is_held_against_from_the_first_night_on() -> None:
+    made = past([Look(100.0, 600.0)], born=600.0)
+    first = made.first
+    assert made.level is None
+    assert first is not None
+    assert (first.middle, first.nights, first.day, first.baseline, first.moved) == (600.0, 1, 100.0, True, False)
+    assert first.bounds.low == pytest.approx(600 - 5 * math.sqrt(1 + ODD) * GENERAL, abs=0.01)
+
+
+def test_the_four_weeks_after_a_baseline_count_as_much_as_itself() -> None:
+    made = past(looks([900.0, *steady(100)]), born=900.0).first
+    assert made is not None
+    assert made.nights == 28
+    assert made.middle == pytest.approx(600.0, abs=2.0)
+    few = past(looks([900.0, 600.0]), born=900.0).first
+    assert few is not None
+    assert (few.middle, few.nights) == (750.0, 2)
+
+
+def test_without_a_baseline_the_first_nights_stand_in_once_they_are_not_the_last_as_well() -> None:
+    assert past(looks(steady(55))).first is None
+    made = past(looks(steady(56))).first
+    assert made is not None
+    assert (made.nights, made.day, made.baseline) == (28, 100.0, False)
+
+
+def test_a_level_that_left_the_first_nights_is_told() -> None:
+    level = past(looks([*steady(28, 660.0), *steady(60, 600.0)])).first
+    assert level is not None
+    assert level.moved
+    still = past(looks(steady(88))).first
+    assert still is not None
+    assert not still.moved
+
+
+def test_a_noisier_machine_has_a_wider_beginning() -> None:
+    wide = past(looks(steady(60, deviation=20.0)), born=600.0).first
+    close = past(looks(steady(60, deviation=2.0)), born=600.0).first
+    assert wide is not None
+    assert close is not None
+    assert (wide.bounds.low or 0.0) < (close.bounds.low or 0.0)
+
+
+def test_what_lies_before_the_baseline_is_past() -> None:
+    found = [*looks([700.0] * 40, first=50.0), *looks([600.0] * 6)]
+    made = remember(found, 600.0, rule=rule(), today=106.0, born_day=100.0)
+    assert made is not None
+    assert made.level is not None
+    assert (made.level.middle, made.level.nights) == (600.0, 6)
+
+
+@pytest.mark.parametrize(
+    ("born", "day", "rebased"), [(None, 100.0, False), (600.0, None, False), (600.0, 100.0, True), (math.nan, 100.0, False)]
+)  # fmt: skip
+def test_a_baseline_of_another_era_or_of_no_number_counts_for_nothing(
+    born: float | None, day: float | None, rebased: bool
+) -> None:
+    made = remember(looks([600.0] * 6), born, rule=rule(), today=106.0, born_day=day, rebased=rebased)
+    assert made is not None
+    assert made.first is None
+    assert made.rebased == rebased
+
+
+# --- slopes ---
+
+
+def sloped(count: int, a_month: float, deviation: float = 3.0) -> list[float]:
+    return [value - 600.0 * a_month * night / 30 for night, value in enumerate(steady(count, deviation=deviation))]
+
+
+def test_one_per_cent_a_month_is_a_slope_within_three_months() -> None:
+    slope = past(looks(sloped(90, 0.01))).slope
+    assert slope is not None
+    assert slope.first > slope.last
+    assert (slope.nights, slope.days) == (90, 60.0)
+    assert slope.bounds.high is None
+    assert slope.last < (slope.bounds.low or 0.0) < slope.first
+
+
+def test_what_stays_level_or_gets_better_is_none() -> None:
+    assert past(looks(steady(120))).slope is None
+    assert past(looks(sloped(120, -0.02))).slope is None
+
+
+def test_a_slope_needs_nights_enough_and_days_enough() -> None:
+    steep = sloped(60, 0.06)
+    assert past(looks(steep)).slope is not None
+    assert past(looks(steep[:44])).slope is None
+    hurried = [Look(100.0 + night / 4, value) for night, value in enumerate(steep)]
+    assert past(hurried).slope is None
+
+
+def test_a_slope_is_of_the_last_months_only() -> None:
+    found = past(looks([*[700.0] * 200, *steady(120)]))
+    assert found.slope is None
+
+
+def test_a_part_that_wanders_needs_more_before_it_is_a_slope() -> None:
+    assert past(looks(sloped(90, 0.01, deviation=15.0))).slope is None
+
+
+def test_seasons_move_temperatures() -> None:
+    of = rule("gpu_temperature", "degC")
+    warmer = [60.0 + 6.0 * night / 120 for night in range(120)]
+    assert past(looks(warmer), of=of).slope is None
+    hotter = past(looks([60.0 + 12.0 * night / 120 for night in range(120)]), of=of).slope
+    assert hotter is not None
+    assert hotter.bounds.low is None
+
+
+def test_where_nothing_tells_which_side_is_worse_there_is_no_slope() -> None:
+    assert past(looks([700.0 - night for night in range(120)]), of=rule("gpu_power", "W")).slope is None
+
+
+def test_a_step_that_is_outside_is_no_slope() -> None:
+    found = [*looks(steady(80)), *(Look(180.0 + night, 540.0, outside=True) for night in range(40))]
+    assert past(found).slope is None
+
+
+# --- noise ---
+
+
+def test_noise_that_grows_threefold_is_told() -> None:
+    grown = past(looks([*steady(60, deviation=3.0), *steady(28, deviation=15.0, seed=2)])).grown
+    assert grown is not None
+    assert grown.now > 3 * grown.before
+    assert grown.nights == 28
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [*steady(60), *steady(28, deviation=5.0, seed=2)],
+        [*steady(41), *steady(28, deviation=15.0, seed=2)],
+        [*[600.0] * 60, *steady(28, deviation=5.0, seed=2)],
+        [*steady(60, deviation=8.0), *steady(28, deviation=15.0, seed=2)],
+    ],
+    ids=["not threefold", "too few nights", "less than is usual", "noisy before"],
+)
+def test_noise_that_did_not_grow_is_not(values: list[float]) -> None:
+    assert past(looks(values)).grown is None
+
+
+def test_noise_and_slopes_are_told_where_the_limit_is_tighter_too() -> None:
+    of = rule(limit=at_least(599.99, "TFLOP/s", "b"))
+    values = [*steady(60), *steady(28, deviation=15.0, seed=2)]
+    assert past(looks(values), of=of).grown is not None
+
+
+# --- nights that strayed ---
+
+
+def test_nights_that_strayed_are_counted_in_the_last_two_weeks() -> None:
+    found = looks([600.0] * 30)
+    strayed = {"outside": True}, {"unsteady": True}
+    for night, change in ((10, strayed[0]), (17, strayed[1]), (20, strayed[0]), (25, strayed[1])):
+        found[night] = replace(found[night], **change)
+    made = past(found)
+    assert (made.off, made.off_of, made.off_fails, made.before) == (3, 14, 3, False)
+    assert past(found[:26]).off == 3
+    assert past(found[:21]).before
+
+
+# --- counters ---
+
+
+def counted(values: list[float], today: float, of: str = "gpu_ecc_corrected_total") -> Past:
+    made = remember(looks(values), None, rule=rule(of, "count"), today=today)
+    assert made is not None
+    return made
+
+
+def test_a_counter_needs_a_night_before() -> None:
+    assert remember([], 3.0, rule=rule("disk_wear", "ratio"), today=200.0, born_day=100.0) is None
+    assert remember(looks([math.nan]), None, rule=rule("disk_wear", "ratio"), today=200.0) is None
+
+
+def test_a_counter_may_grow_by_its_rate_since_the_last_night() -> None:
+    counter = counted([1.0, 5.0], today=104.0).counter
+    assert counter is not None
+    assert (counter.stood, counter.days, counter.allowed, counter.most) == (5.0, 3.0, 30.0, 3000.0)
+    assert not counter.repeats
+
+
+def test_two_runs_of_one_day_share_nothing_less_than_a_day() -> None:
+    counter = counted([1.0, 5.0], today=101.25).counter
+    assert counter is not None
+    assert (counter.days, counter.allowed) == (0.25, 10.0)
+
+
+def test_wear_is_taken_over_weeks_because_it_is_counted_in_whole_per_cent() -> None:
+    values = [0.01 * (night // 10) for night in range(60)]
+    counter = counted(values, today=160.0, of="disk_wear").counter
+    assert counter is not None
+    assert (counter.stood, counter.days) == (pytest.approx(0.03), 28.0)
+    assert counter.allowed == pytest.approx(0.01 + 28 * 0.000548)
+    early = counted(values[:5], today=105.0, of="disk_wear").counter
+    assert early is not None
+    assert (early.stood, early.days) == (0.0, 5.0)
+
+
+def test_a_counter_remembers_the_night_before() -> None:
+    found = looks([1.0, 2.0])
+    of = rule("gpu_retired_pages", "count")
+    made = remember([found[0], replace(found[1], outside=True)], None, rule=of, today=102.0)
+    assert made is not None
+    assert made.before
+    assert made.counter is not None
+    assert made.counter.repeats
+    assert made.counter.most is None
+
+
+# --- whatever the nights are ---
+
+
+@given(
+    st.lists(st.floats(min_value=-1e6, max_value=1e6), min_size=4, max_size=70),
+    st.sampled_from(
+        [("gemm_bf16", "TFLOP/s"), ("gpu_temperature", "degC"), ("gpu_power", "W"), ("disk_wear", "ratio")]
+    ),
+    st.one_of(st.none(), st.floats(min_value=-1e6, max_value=1e6)),
+)
+def test_any_nights_give_a_past_that_holds_their_own_median(
+    values: list[float], of: tuple[str, str], born: float | None
+) -> None:
+    made = remember(looks(values), born, rule=rule(*of), today=100.0 + len(values), born_day=None)
+    assert made is not None
+    if made.level is not None:
+        assert not made.level.bounds.beyond(statistics.median(values[-28:]))
+
+
+def test_the_shipped_numbers_are_those_of_these_tests() -> None:
+    assert BOOK.sheet.step.factor == FACTOR
+    assert BOOK.sheet.first.factor == 5.0
