@@ -185,8 +185,11 @@ def start(
     cwd: Path | None = None,
     cap_bytes: int = CAP_BYTES,
     heard: Callable[[str], None] | None = None,
+    stdin: Path | None = None,
 ) -> Running:
     """Start a program. `log` names the file for its standard output; standard error goes beside it with `.err` added.
+
+    `stdin` names the file that it reads from its standard input; without one there is nothing to read.
 
     `heard` is given each line of standard output when it is complete, without its end. It is called by the thread that reads: it must
     come back at once, and raise nothing.
@@ -207,15 +210,16 @@ def start(
     wrapped = [sys.executable, "-I", "-S", reaper.__file__, str(os.getpid()), str(GRACE_S), "--", *argv]
     began = time.monotonic()
     try:
-        process = subprocess.Popen(
-            wrapped,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=clean_environment(env),
-            cwd=cwd,
-            start_new_session=True,
-        )
+        with (stdin or Path(os.devnull)).open("rb") as given:
+            process = subprocess.Popen(
+                wrapped,
+                stdin=given,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=clean_environment(env),
+                cwd=cwd,
+                start_new_session=True,
+            )
     except OSError as error:
         raise CommandError(f"{argv[0]} could not be started: {error.strerror} ({error.filename})") from error
     except ValueError as error:
@@ -238,6 +242,7 @@ def run(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
     cap_bytes: int = CAP_BYTES,
+    stdin: Path | None = None,
 ) -> Completed:
     """Start a program and wait for it."""
-    return start(argv, deadline=deadline, log=log, env=env, cwd=cwd, cap_bytes=cap_bytes).wait()
+    return start(argv, deadline=deadline, log=log, env=env, cwd=cwd, cap_bytes=cap_bytes, stdin=stdin).wait()

@@ -19,6 +19,7 @@ from acceptance.segment import (
     Line,
     Segment,
     Writer,
+    head_of,
     read_segment,
 )
 
@@ -35,6 +36,7 @@ __all__ = [
     "Segment",
     "Tail",
     "Writer",
+    "beginning",
     "newest",
     "read",
     "read_segment",
@@ -94,6 +96,22 @@ def read(run_dir: Path, *, telemetry: bool = False) -> Journal:
             merged.append(((boot, entry.boot_s, place, entry.seq), dated))
     merged.sort(key=lambda pair: pair[0])
     return Journal(run_dir, tuple(entry for _, entry in merged), tuple(torn), tuple(boots), pid, machine_id)
+
+
+def beginning(run_dir: Path) -> tuple[Head, Entry | None]:
+    """The head of a run's journal and its first record, without reading the rest; None where no whole record follows.
+
+    Raises JournalError when the folder holds no run, or its beginning cannot be read.
+    """
+    path = run_dir / SUPERVISOR
+    try:
+        with path.open("rb") as file:
+            first, second = file.readline(), file.readline()
+    except FileNotFoundError as error:
+        raise NoRun(f"{run_dir}: holds no run (no {SUPERVISOR}): give the folder of one run") from error
+    except OSError as error:
+        raise JournalError(f"{path}: cannot be read ({error.strerror}): {UNREAD}") from error
+    return head_of(path, first), _entry(second, path, "line 2") if second.endswith(b"\n") else None
 
 
 def newest(path: Path, size: int = 1 << 18) -> tuple[Entry, ...]:

@@ -15,16 +15,19 @@ JUNIT = "junit.xml"
 PAGE = "report.html"
 
 
-def put(path: Path, content: bytes, then: str | None = None) -> None:
+def put(path: Path, content: bytes, then: str | None = None, mode: int | None = None) -> None:
     """Write a file whole or not at all. Raises JournalError when the disk does not take it.
 
-    `then` is what to do when there is room again; for the views of a journal that is to write them once more.
+    `then` is what to do when there is room again; for the views of a journal that is to write them once more. `mode` says who may read
+    it; without one that is the umask's business.
     """
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with contextlib.suppress(FileNotFoundError):
             draft.unlink()  # left by an earlier process of the same number
         with draft.open("xb") as file:  # never through a link that somebody laid
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
             file.write(content)
         draft.replace(path)
     except OSError as error:

@@ -120,9 +120,10 @@ class _Session:
         self.context = context
         self._config = config
         self.run_dir = Path(context.run_dir)
-        self.share = {check.id: check for check in context.plan.share(context.session)}
+        self.share = {check.id: check for check in context.share()}
         self._outcomes: list[tuple[Outcome, str]] = []
         self._seconds = 0.0
+        os.nice(context.niceness)  # its programs inherit it
         try:
             self.journal = journal.Writer(self.run_dir / f"journal-{context.session}.jsonl", Path(context.root))
         except journal.JournalError as error:

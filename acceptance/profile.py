@@ -13,16 +13,32 @@ class ProfileError(Exception):
     """No such profile, or the file of profiles is wrong; the message is one sentence."""
 
 
+class Nights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a run gives way to whoever uses the machine.
+
+    `niceness` is of its loads (0 to 19). An idle GPU has at most `idle_use` of utilisation in each of `looks` looks, `apart_s` seconds
+    apart. So many nights in a row as `most_skipped` on which the machine was in use are a failure.
+    """
+
+    niceness: Annotated[int, msgspec.Meta(ge=0, le=19)]
+    idle_use: Annotated[float, msgspec.Meta(ge=0, lt=1)]
+    looks: Annotated[int, msgspec.Meta(ge=1)]
+    apart_s: Annotated[float, msgspec.Meta(ge=0)]
+    most_skipped: Annotated[int, msgspec.Meta(ge=1)]
+
+
 class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`seconds` by load; a load that is not named is not run. `cannot_detect` is told before anything is heated.
 
-    `memory_gib_max` caps what the memory test fills, where filling a large machine would take longer than the profile lasts.
+    `memory_gib_max` caps what the memory test fills, where filling a large machine would take longer than the profile lasts. `nights` is
+    there for a profile that runs unattended beside other work.
     """
 
     summary: str
     cannot_detect: tuple[str, ...]
     seconds: dict[str, Annotated[float, msgspec.Meta(gt=0)]]
     memory_gib_max: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    nights: Nights | None = None
 
 
 # The burn of the whole machine: `--burn` (or BURN= in make) sets its time, as builders do.

@@ -59,12 +59,13 @@ class _Heard:
 
 
 class Programs:
-    """All programs of one check. They share its deadline, which begins with the first."""
+    """All programs of one check. They share its deadline, which begins with the first. `look` tells their logs from those of another."""
 
-    def __init__(self, planned: PlannedCheck, logs: Path, write: Callable[[Body], None]) -> None:
+    def __init__(self, planned: PlannedCheck, logs: Path, write: Callable[[Body], None], look: str = "") -> None:
         self._planned = planned
         self._logs = logs
         self._write = write
+        self._look = look
         self._deadline: Deadline | None = None
         self._count = 0
 
@@ -115,7 +116,7 @@ class Programs:
         try:
             for index, (argv, env) in enumerate(zip(argvs, envs or [{}] * len(argvs), strict=True)):
                 self._count += 1
-                name = f"{re.sub(r'[^A-Za-z0-9._-]', '-', self._planned.id)}-{self._count}.log"
+                name = f"{re.sub(r'[^A-Za-z0-9._-]', '-', self._planned.id)}{self._look}-{self._count}.log"
                 taken = listening.of(index) if listening is not None else None
                 running = command.start(argv, deadline=until, log=self._logs / name, env=env, heard=taken)
                 started.append((name, running))

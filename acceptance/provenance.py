@@ -12,7 +12,7 @@ from acceptance import __version__, command, fixtures
 from acceptance.deadline import Deadline
 
 _PACKAGE = Path(__file__).resolve().parent
-_DATA = ("causes", "drift.toml", "events", "machines", "models", "noise.toml", "profiles.toml")
+_DATA = ("causes", "changes.toml", "drift.toml", "events", "machines", "models", "noise.toml", "profiles.toml")
 
 
 def _files() -> Iterator[tuple[str, Path]]:

@@ -11,6 +11,7 @@ import pytest
 from acceptance import clock, journal, live, session
 from acceptance.check import Check
 from acceptance.gpu_telemetry import GpuTelemetry
+from acceptance.judge.collected import AGAIN
 from acceptance.judge.gpu_history import GpuHistory
 from acceptance.judge.looks import Heat
 from acceptance.judge.machine import Machine
@@ -105,7 +106,8 @@ class Provided:
     @pytest.fixture
     def programs(self, planned: PlannedCheck) -> Programs:
         """Runs the check's programs, with its deadline, logs and journal: see `acceptance.program.Programs`."""
-        return Programs(planned, self.run_dir / "logs", self._write)
+        look = "-again" if self.context.session == AGAIN else ""
+        return Programs(planned, self.run_dir / "logs", self._write, look)
 
     @pytest.fixture
     def table(self, planned: PlannedCheck) -> Callable[..., None]:

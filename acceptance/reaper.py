@@ -152,13 +152,14 @@ def main(arguments: list[str]) -> None:
         if os.getppid() != int(holder):  # it died before the line above took effect
             os._exit(NOT_STARTED)
     null = os.open(os.devnull, os.O_RDWR)
-    os.dup2(null, 0)
+    if line is not None:
+        os.dup2(null, 0)
     own = os.getpid()
     child = os.fork()
     if child == 0:
         execute(argv, own)
     # Without this the reaper's copy would keep the output pipes open after the program has closed them.
-    for stream in (1, 2):
+    for stream in (0, 1, 2):
         os.dup2(null, stream)
     status: int | None = None
     while status is None and not _told and time.monotonic() < end and (line is None or not hung_up(line)):

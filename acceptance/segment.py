@@ -196,7 +196,7 @@ def read_segment(path: Path) -> Segment:
     torn = rest.decode("utf-8", errors="replace")[:200] or None
     if not lines:
         return Segment(None, (), torn or "nothing was written")
-    head = _head(path, lines[0])
+    head = head_of(path, lines[0])
     entries = []
     for number, line in enumerate(lines[1:], start=2):
         try:
@@ -212,7 +212,8 @@ def read_segment(path: Path) -> Segment:
     return Segment(head, tuple(entries), torn)
 
 
-def _head(path: Path, line: bytes) -> Head:
+def head_of(path: Path, line: bytes) -> Head:
+    """The head from the first line of a segment. Raises JournalError when it is none, or of a newer version."""
     try:
         version = msgspec.json.decode(line, type=_Version).rigproof_journal
         if version > VERSION:  # first, because a newer head may look otherwise

@@ -14,8 +14,9 @@ from typing import Literal
 import msgspec
 
 from acceptance import clock, reaper
+from acceptance.judge.collected import AGAIN, SessionName
 from acceptance.judge.machine import Machine
-from acceptance.judge.plan import Collected, Plan, Session
+from acceptance.judge.plan import Collected, Plan, PlannedCheck
 from acceptance.observe.inventory import Inventory
 
 SUITES = Path(__file__).resolve().parent / "suites"
@@ -25,12 +26,15 @@ NO_JOURNAL = 65  # the journal could not be written
 
 
 class Context(msgspec.Struct, frozen=True):
-    """What a session is told, as a JSON file. In mode `collect` it only lists its checks into `answer`."""
+    """What a session is told, as a JSON file. In mode `collect` it only lists its checks into `answer`.
+
+    A second look runs the checks of the load that `again` names. `niceness` is by how much the session gives way to other programs.
+    """
 
     mode: Literal["collect", "run"]
     root: str
     answer: str | None = None
-    session: Session | None = None
+    session: SessionName | None = None
     run_dir: str | None = None
     kernel_log_after: int | None = (
         None  # sequence number of the last kernel message before the run, where it can be read
@@ -38,6 +42,12 @@ class Context(msgspec.Struct, frozen=True):
     plan: Plan | None = None
     machine: Machine | None = None
     inventory: Inventory | None = None
+    again: tuple[str, ...] = ()
+    niceness: int = 0
+
+    def share(self) -> tuple[PlannedCheck, ...]:
+        """The checks that this session runs, in the order of the plan."""
+        return share(self.plan, self.session, self.again) if self.plan and self.session else ()
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -45,6 +55,13 @@ class Answer(msgspec.Struct, frozen=True):
 
     digest: str
     checks: tuple[Collected, ...]
+
+
+def share(plan: Plan, session: SessionName, again: tuple[str, ...] = ()) -> tuple[PlannedCheck, ...]:
+    """The checks of the plan that a session of this name runs; of a second look those that are named."""
+    if session == AGAIN:
+        return tuple(check for check in plan.share("load") if check.id in again)
+    return plan.share(session)
 
 
 def write(context: Context, path: Path) -> None:

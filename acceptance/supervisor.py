@@ -5,32 +5,23 @@ It is outside pytest and outside any container, and goes on when either dies.
 
 from __future__ import annotations
 
-import os
 import secrets
 import tempfile
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from acceptance import (
-    allowed,
-    clock,
-    gpu_child,
-    gpu_watch,
-    journal,
-    outputs,
-    proven,
-    provenance,
-    session,
-    strays,
-    watch,
-)
+from acceptance import allowed, gpu_child, gpu_watch, journal, outputs, session, strays, watch
 from acceptance.command import CommandError, Completed
 from acceptance.deadline import Deadline
+from acceptance.judge import second_look
+from acceptance.judge.collected import AGAIN, SessionName
 from acceptance.judge.language import ENGLISH, Language
-from acceptance.judge.plan import SESSIONS, Plan, Session
-from acceptance.judge.record import CheckEnded, Note, RunEnded, RunStarted, SessionEnded, SessionStarted
-from acceptance.judge.verdict import Verdict
+from acceptance.judge.plan import SESSIONS, Plan, PlannedCheck
+from acceptance.judge.record import CheckEnded, Note, RunEnded, SessionEnded, SessionStarted
+from acceptance.judge.verdict import Verdict, fold
+from acceptance.opening import opening
 from acceptance.place import Host, Station
 from acceptance.preparation import Prepared
 from acceptance.sight import Sight, View
@@ -84,7 +75,8 @@ class Supervisor:
         """Run every session of the plan and judge. Raises JournalError when the evidence cannot be written."""
         with stoppable() as stop:
             with journal.Writer(self._run_dir / journal.SUPERVISOR, self._root) as writer:
-                self._open(writer)
+                for body in opening(self._prepared, self._station, self._run_dir):
+                    writer.write(body)
                 due = gpu_child.due(self._prepared.inventory, self._plan.gpus)
                 watching = watch.Watch(self._run_dir, self._root, due)
                 self._kernel_log_after = watching.kernel_log_after
@@ -109,29 +101,28 @@ class Supervisor:
             if self._plan.share(name):
                 if stop.reason is not None:
                     return RunEnded(False, stop.reason)
-                end = self._session(name, writer, stop)
+                end = self._session(name, self._plan.share(name), writer, stop)
+                if end is None and name == "load" and stop.reason is None:
+                    end = self._second_look(writer, stop)
                 if end:
                     return end
         # A stop that came when everything had been measured takes nothing away.
         return RunEnded(True, "every session of the plan was run")
 
-    def _open(self, writer: journal.Writer) -> None:
-        options = self._prepared.options
-        told = provenance.gather(
-            station=self._station.name,
-            machine_file=str(options.machine_file) if options.machine_file else None,
-            machine=self._prepared.machine.name if self._prepared.machine else None,
-            boot_id=clock.boot_id(self._root),
-            user="root" if os.geteuid() == 0 else "unprivileged",
-            selftest=proven.told(self._run_dir.parent, self._plan.digest, clock.machine_id(self._root)),
-            **self._station.provenance,
-        )
-        writer.write(RunStarted(self._run_dir.name, self._plan, told, clock.machine_id(self._root)))
-        for note in self._station.notes:
-            writer.write(note)
-        writer.write(self._prepared.observed())
+    def _second_look(self, writer: journal.Writer, stop: Stop) -> RunEnded | None:
+        """Run the checks of the load once more whose figures lay outside what they were on the nights before."""
+        if not any(due.past for check in self._plan.checks for due in check.due):
+            return None
+        found = fold(journal.read(self._run_dir).entries)
+        again = tuple(one.id for one in found.checks if second_look.worth(one.judged, one.findings))
+        share = session.share(self._plan, AGAIN, again)
+        if not share:
+            return None
+        told = ", ".join(again)
+        writer.write(Note(f"outside what it was before, so a second look was taken: {told}"))
+        return self._session(AGAIN, share, writer, stop)
 
-    def _context(self, name: Session, station: Station) -> Path:
+    def _context(self, name: SessionName, share: Sequence[PlannedCheck], station: Station) -> Path:
         """Write what a session is told. Raises JournalError when the disk does not take it."""
         path = self._run_dir / f"session-{name}.json"
         context = session.Context(
@@ -140,7 +131,9 @@ class Supervisor:
             session=name,
             run_dir=str(station.inside(self._run_dir)),
             kernel_log_after=self._kernel_log_after,
-            plan=self._plan,
+            plan=self._plan.forgetful(),
+            again=tuple(check.id for check in share) if name == AGAIN else (),
+            niceness=self._prepared.options.niceness,
             machine=self._prepared.machine,
             inventory=self._prepared.inventory,
         )
@@ -152,11 +145,13 @@ class Supervisor:
             ) from error
         return path
 
-    def _session(self, name: Session, writer: journal.Writer, stop: Stop) -> RunEnded | None:
-        """Run one session; returns the end of the run where a gate did not pass, or somebody stopped it."""
-        station = self._station if name == "load" else Host()
-        context = self._context(name, station)
-        deadline = Deadline.after(sum(allowed.belt_s(check) for check in self._plan.share(name)) + 60.0)
+    def _session(
+        self, name: SessionName, share: Sequence[PlannedCheck], writer: journal.Writer, stop: Stop
+    ) -> RunEnded | None:
+        """Run one session's share of the plan; returns the end of the run where a gate did not pass, or somebody stopped it."""
+        station = self._station if name in ("load", AGAIN) else Host()
+        context = self._context(name, share, station)
+        deadline = Deadline.after(sum(allowed.belt_s(check) for check in share) + 60.0)
         began = time.monotonic()
         try:
             log = self._run_dir / "logs" / f"session-{name}.log"
@@ -165,7 +160,7 @@ class Supervisor:
             writer.write(SessionEnded(name, False, f"could not be started: {error}", time.monotonic() - began))
             return None
         tail = journal.Tail(self._run_dir / f"journal-{name}.jsonl")
-        gates = {check.id for check in self._plan.share(name) if check.gate}
+        gates = {check.id for check in share if check.gate}
         failed_gate, begun = None, False
         try:
             outputs.load()

@@ -385,6 +385,14 @@ def test_a_reaper_that_hangs_is_killed_with_its_family(mark: str, monkeypatch: p
     assert strays.find(mark) == {}
 
 
+def test_what_it_is_given_to_read(tmp_path: Path) -> None:
+    (tmp_path / "given").write_text("two\nlines\n")
+    assert run("cat", stdin=tmp_path / "given").stdout == "two\nlines\n"
+    assert run("cat").stdout == "", "without a file there is nothing to read, whatever our own standard input is"
+    with pytest.raises(command.CommandError, match=r"cat could not be started: No such file or directory \(.*/gone\)"):
+        run("cat", stdin=tmp_path / "gone")
+
+
 def test_stopping_twice_and_what_has_ended() -> None:
     running = command.start(["sh", "-c", "echo x; exit 4"], deadline=LONG)
     until(running.poll, "it has ended")

@@ -25,7 +25,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("causes", "events", "machines", "models"):
         (data / name).mkdir(parents=True)
         (data / name / "x.toml").write_text(name)
-    for name in ("drift.toml", "noise.toml", "profiles.toml"):
+    for name in ("changes.toml", "drift.toml", "noise.toml", "profiles.toml"):
         (data / name).write_text(name)
     at(package, monkeypatch)
     return tmp_path / "box"
@@ -40,7 +40,7 @@ def test_any_changed_file_changes_the_digest(checkout: Path) -> None:
     seen = {provenance.package_digest()}
     assert provenance.package_digest() in seen
     files = [path for path in checkout.rglob("*") if path.is_file()]
-    assert len(files) == 9
+    assert len(files) == 10
     for number, path in enumerate(files, start=1):
         path.write_text(path.read_text() + " ")
         seen.add(provenance.package_digest())

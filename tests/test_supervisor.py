@@ -11,12 +11,14 @@ from pathlib import Path
 
 import journals
 import pytest
+from msgspec.structs import replace
 
-from acceptance import command, journal, stopping, supervisor
+from acceptance import command, journal, session, stopping, supervisor
 from acceptance.command import CommandError, Completed
 from acceptance.deadline import Deadline
+from acceptance.judge.past import Bounds, Level, Past
 from acceptance.judge.plan import Plan
-from acceptance.judge.record import Entry, Event, Note, RunEnded, Sample, SessionEnded
+from acceptance.judge.record import CheckStarted, Entry, Event, Note, RunEnded, Sample, SessionEnded
 from acceptance.observe.inventory import Inventory, observe
 from acceptance.preparation import Options, Prepared
 from acceptance.sight import View
@@ -54,7 +56,7 @@ import msgspec
 from acceptance import journal, session
 from acceptance.judge.record import CheckEnded, CheckStarted, Measured, SessionStarted
 context = session.read(pathlib.Path(sys.argv[1]))
-share = context.plan.share(context.session)
+share = context.share()
 with journal.Writer(pathlib.Path(context.run_dir) / f"journal-{context.session}.jsonl") as writer:
     writer.write(SessionStarted(context.session, context.plan.digest, tuple(check.id for check in share)))
     for check in share:
@@ -65,6 +67,11 @@ with journal.Writer(pathlib.Path(context.run_dir) / f"journal-{context.session}.
         writer.write(CheckEnded(check.id, "pass", "", 0.1))
         AFTER
 """
+
+
+# On the nights before it was 150: at the first look it is less, at the second as it was.
+STRAYED = HONEST.replace("200.0", "200.0 if context.session == 'load-again' else 140.0")
+PAST = Past(decides=True, off_fails=3, off_of=14, level=Level(150.0, 10, 1.0, 5.0, Bounds(low=145.0)))
 
 
 def honest(before: str = "pass", after: str = "pass") -> str:
@@ -94,6 +101,12 @@ class Runs:
 @pytest.fixture
 def runs(tmp_path: Path, inventory: Inventory) -> Runs:
     return Runs(tmp_path, inventory)
+
+
+def rows(verdict: dict[str, object], name: str) -> list[dict[str, str]]:
+    found = verdict[name]
+    assert isinstance(found, list)
+    return found
 
 
 def texts(verdict: dict[str, object]) -> str:
@@ -279,3 +292,40 @@ def test_a_run_has_a_folder_of_its_own(tmp_path: Path) -> None:
         supervisor.OutputError, match=r"no run can be written there \(.*\): give another folder with --out"
     ):
         supervisor.new_run_dir(Path("/proc/x"))
+
+
+def test_what_lies_outside_is_looked_at_again_within_the_run(runs: Runs) -> None:
+    strays = journals.check("a.one", replace(journals.due(), past=PAST))
+    verdict = runs.run(
+        STRAYED.replace("BEFORE", "pass").replace("AFTER", "pass"), journals.plan(strays, journals.check("b.two"))
+    )
+    assert verdict["verdict"] == "PASS"
+    assert [(one.session, one.complete) for one in runs.bodies(SessionEnded) if isinstance(one, SessionEnded)] == [
+        ("load", True),
+        ("load-again", True),
+    ]
+    assert [one.check for one in runs.bodies(CheckStarted) if isinstance(one, CheckStarted)] == [
+        "a.one",
+        "b.two",
+        "a.one",
+    ]
+    (warning,) = rows(verdict, "warnings")
+    assert "measured 140 GB/s, 200 GB/s at the second look" in warning["text"]
+    assert "outside what it was before, so a second look was taken: a.one" in str(verdict["notes"])
+    told = session.read(runs.dir / "session-load.json")
+    assert told.plan is not None
+    assert all(due.past is None for check in told.plan.checks for due in check.due)
+
+
+def test_without_a_past_there_is_no_second_look(runs: Runs) -> None:
+    assert runs.run(STRAYED.replace("BEFORE", "pass").replace("AFTER", "pass"))["verdict"] == "PASS"
+    assert len(runs.bodies(SessionEnded)) == 1
+
+
+@pytest.mark.parametrize("died", ["sys.exit(7)", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"])
+def test_a_second_look_that_dies_leaves_the_run_unjudged(runs: Runs, died: str) -> None:
+    strays = journals.check("a.one", replace(journals.due(), past=PAST))
+    program = STRAYED.replace("BEFORE", f"if context.session == 'load-again': {died}").replace("AFTER", "pass")
+    verdict = runs.run(program, journals.plan(strays))
+    assert verdict["verdict"] == "UNJUDGED"
+    assert "a.one: the second look did not finish" in texts(verdict)

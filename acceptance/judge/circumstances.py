@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from acceptance.judge import shown
+from acceptance.judge.measurement import GIB
 
-GIB = 1 << 30
 # Of the provenance, what names the machine or is another at every start and explains nothing.
 _OWN = frozenset({"host", "boot_id", "selftest"})
 _BOARD = ("vendor", "name", "bios_version", "kernel", "os", "nvidia_driver")
@@ -27,11 +27,12 @@ def circumstances(provenance: Mapping[str, str], inventory: Mapping[str, Any], *
     """
     found: Facts = {("", name): text for name, text in more.items() if text}
     found |= {("", name): text for name, text in provenance.items() if name not in _OWN}
-    found |= {(component, name): _text(value) for component, name, value in _all(inventory) if value is not None}
+    found |= {(component, name): text(value) for component, name, value in _all(inventory) if value is not None}
     return found
 
 
-def _text(value: object) -> str:
+def text(value: object) -> str:
+    """A value as a fact: switches are on or off."""
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
 
 

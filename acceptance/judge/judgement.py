@@ -9,7 +9,9 @@ from typing import Literal
 
 import msgspec
 
+from acceptance.judge import drift
 from acceptance.judge.collected import selected
+from acceptance.judge.drift import Drifted
 from acceptance.judge.machine import Waiver
 from acceptance.judge.measurement import number, quantity
 from acceptance.judge.plan import Due
@@ -18,6 +20,7 @@ from acceptance.judge.record import Measured, Skipped
 NOTE_INLINE = 100  # a note of more characters would hide what was measured and its limit
 
 Kind = Literal["fail", "error", "skip", "warn", "waived"]
+DRIFT = "drift"  # an event of this kind, `drift.step` say, is a finding about what a measurement was before
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -42,7 +45,8 @@ class Finding(msgspec.Struct, frozen=True):
 class Judged(msgspec.Struct, frozen=True):
     """A due measurement after judgement. `value` is the worst of what was measured, None when nothing finite was.
 
-    `waived` says that a waiver was needed; `skipped`, that it was needed because nothing was measured.
+    `waived` says that a waiver was needed; `skipped`, that it was needed because nothing was measured. `again` is the worst of a second
+    look, where one was taken, and `drift` what the value is beside those of the nights before, where the plan holds any.
     """
 
     due: Due
@@ -52,6 +56,8 @@ class Judged(msgspec.Struct, frozen=True):
     findings: tuple[Finding, ...]
     skipped: bool = False
     waived: bool = False
+    again: float | None = None
+    drift: Drifted | None = None
 
 
 def _finding(
@@ -61,13 +67,56 @@ def _finding(
 
 
 def judge_due(
-    due: Due, check: str, measured: Sequence[Measured], skips: Sequence[Skipped], waivers: Sequence[Waiver]
+    due: Due,
+    check: str,
+    measured: Sequence[Measured],
+    skips: Sequence[Skipped],
+    waivers: Sequence[Waiver],
+    again: Sequence[Measured] = (),
 ) -> Judged:
-    """Judge one due measurement of a check by all that the check measured and skipped."""
+    """Judge one due measurement of a check by all that the check measured and skipped, at a second look (`again`) too.
+
+    The limit holds for every value. What the measurement was on the nights before is held against the worst of the first look, and of
+    the second.
+    """
     values = [body for body in measured if (body.measurement, body.component) == (due.measurement, due.component)]
     if not values:
         return _unmeasured(due, check, skips, waivers)
     findings: list[Finding] = []
+    first = _finite(due, check, values, findings)
+    second = _finite(
+        due,
+        check,
+        [body for body in again if (body.measurement, body.component) == (due.measurement, due.component)],
+        findings,
+    )
+    for body in (*first, *second):
+        assert body.value is not None
+        finding = _against_limit(due, check, body.value, body.note, waivers)
+        findings += [finding] if finding else []
+    worst, later = _worst_of(due, first), _worst_of(due, second)
+    value, other = (one.value if one else None for one in (worst, later))
+    drifted = None
+    if due.past is not None and value is not None:
+        drifted = drift.judge(due.measurement, due.component, due.unit, due.past, value, other)
+        findings += [
+            Finding(found.kind, check, found.text, due.measurement, due.component, event=f"{DRIFT}.{found.what}")
+            for found in drifted.findings
+        ]
+    return Judged(
+        due,
+        value,
+        worst.serial if worst else None,
+        worst.note if worst else None,
+        tuple(findings),
+        waived=any(finding.kind == "waived" for finding in findings),
+        again=other,
+        drift=drifted,
+    )
+
+
+def _finite(due: Due, check: str, values: Sequence[Measured], findings: list[Finding]) -> list[Measured]:
+    """Those that are finite numbers in the unit that is due; of every other one a finding is added."""
     finite: list[Measured] = []
     for body in values:
         if body.unit != due.unit:
@@ -79,19 +128,7 @@ def judge_due(
             )
         else:
             finite.append(body)
-    for body in finite:
-        assert body.value is not None
-        finding = _against_limit(due, check, body.value, body.note, waivers)
-        findings += [finding] if finding else []
-    worst = _worst_of(due, finite)
-    return Judged(
-        due,
-        worst.value if worst else None,
-        worst.serial if worst else None,
-        worst.note if worst else None,
-        tuple(findings),
-        waived=any(finding.kind == "waived" for finding in findings),
-    )
+    return finite
 
 
 def _worst_of(due: Due, finite: Sequence[Measured]) -> Measured | None:

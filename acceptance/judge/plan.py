@@ -10,7 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
+from acceptance.judge.birth import Birth
 from acceptance.judge.collected import SESSIONS as SESSIONS
 from acceptance.judge.collected import Collected as Collected
 from acceptance.judge.collected import Measures as Measures
@@ -20,6 +22,7 @@ from acceptance.judge.collected import lint, lint_waivers, selected
 from acceptance.judge.limits import LimitBook
 from acceptance.judge.machine import Waiver
 from acceptance.judge.measurement import Limit
+from acceptance.judge.past import Past
 
 Scope = Literal["full", "partial"]
 
@@ -27,7 +30,7 @@ Scope = Literal["full", "partial"]
 class Due(msgspec.Struct, frozen=True):
     """One measurement of one component that this run owes.
 
-    Without a limit, `unlimited` says why none can be.
+    Without a limit, `unlimited` says why none can be. `past` is what it was on the nights before, where anything is remembered.
     """
 
     measurement: str
@@ -37,6 +40,7 @@ class Due(msgspec.Struct, frozen=True):
     origin: str
     unlimited: str | None = None
     waivable: bool = True
+    past: Past | None = None
 
 
 class PlannedCheck(msgspec.Struct, frozen=True):
@@ -55,7 +59,7 @@ class Plan(msgspec.Struct, frozen=True):
     """All that is due.
 
     `gpus` names the GPUs that this run tests. `memory_gib` is how much RAM the memory test fills. `gaps` name what no check of this plan
-    covers though the machine has it: they keep the run from passing.
+    covers though the machine has it: they keep the run from passing. `birth` is the machine as it was when it was accepted, where it was.
     """
 
     profile: str
@@ -70,6 +74,7 @@ class Plan(msgspec.Struct, frozen=True):
     inventory_declared: bool
     digest: str
     gpus: tuple[str, ...] = ()
+    birth: Birth | None = None
 
     def eta_s(self) -> float:
         """Expected seconds, all checks in sequence."""
@@ -78,6 +83,16 @@ class Plan(msgspec.Struct, frozen=True):
     def share(self, session: Session) -> tuple[PlannedCheck, ...]:
         """The checks of one session, in the order in which they run."""
         return tuple(check for check in self.checks if check.session == session)
+
+    def forgetful(self) -> Plan:
+        """The plan without what was before: a session measures, and holds its values against limits alone."""
+        return replace(
+            self,
+            birth=None,
+            checks=tuple(
+                replace(check, due=tuple(replace(due, past=None) for due in check.due)) for check in self.checks
+            ),
+        )
 
 
 def dues(check: Collected, components: Mapping[str, Sequence[str]], book: LimitBook) -> tuple[Due, ...]:

@@ -6,7 +6,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from acceptance.judge.plan import Plan, Session
+from acceptance.judge.collected import SessionName
+from acceptance.judge.plan import Plan
 
 Outcome = Literal["pass", "fail", "error", "skip"]
 Severity = Literal["fatal", "error", "warning", "info"]
@@ -39,7 +40,7 @@ class Observed(_Record, frozen=True, tag="observed"):
 class SessionStarted(_Record, frozen=True, tag="session-started"):
     """A session has begun; `digest` is of the package it runs, `collection` lists the checks it found."""
 
-    session: Session
+    session: SessionName
     digest: str
     collection: tuple[str, ...]
 
@@ -50,7 +51,7 @@ class SessionEnded(_Record, frozen=True, tag="session-ended"):
     `container` is the engine's id of the container that it was in; None for one in place.
     """
 
-    session: Session
+    session: SessionName
     complete: bool
     detail: str
     seconds: float
@@ -157,6 +158,14 @@ class Note(_Record, frozen=True, tag="note"):
     progress: bool = False
 
 
+class Postponed(_Record, frozen=True, tag="postponed"):
+    """Nothing was run, because the machine is in use: by whom, and how many nights in a row that makes, of `most` that may be."""
+
+    reasons: tuple[str, ...]
+    in_a_row: int
+    most: int
+
+
 class RunEnded(_Record, frozen=True, tag="run-ended"):
     """The supervisor came to the end of the run; `complete` is false when it stopped before the plan was done, and `detail` says why."""
 
@@ -187,6 +196,7 @@ Body = (
     | Event
     | Sample
     | Note
+    | Postponed
     | RunEnded
     | RunClosed
 )

@@ -6,29 +6,26 @@ the journal does not hold is not a pass.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import msgspec
 
+from acceptance.judge import inventory_drift, second_look, whole_run
 from acceptance.judge.incidents import findings_of, told_once
 from acceptance.judge.judgement import Finding, Judged, covers, judge_due
 from acceptance.judge.machine import Waiver
-from acceptance.judge.plan import SESSIONS, Plan, PlannedCheck, Scope, Session
+from acceptance.judge.plan import Plan, PlannedCheck, Scope, Session
 from acceptance.judge.record import (
-    Body,
     CheckEnded,
     CheckStarted,
     Entry,
     Event,
     Measured,
-    Note,
     Outcome,
-    RunClosed,
+    Postponed,
     RunEnded,
     RunStarted,
-    SessionEnded,
-    SessionStarted,
     Skipped,
 )
 from acceptance.judge.spans import Spans, notes, proved
@@ -73,6 +70,7 @@ class Verdict(msgspec.Struct, frozen=True):
     stale_waivers: tuple[str, ...]
     notes: tuple[str, ...]
     provenance: dict[str, str]
+    postponed: Postponed | None = None  # nothing was run, because the machine is in use
 
     def of_kind(self, *kinds: str) -> tuple[Finding, ...]:
         """Every finding of these kinds, the run's own first, then check by check."""
@@ -101,6 +99,9 @@ def fold(entries: Sequence[Entry]) -> Verdict:
         )
     start = starts[0]
     plan = start.plan
+    bodies = [entry.body for entry in entries]
+    if night := whole_run.postponed(bodies):
+        return _skipped(start, night)
     entries = told_once(entries)
     spans = Spans(entries)
     until_then = proved(entries, spans)
@@ -112,13 +113,16 @@ def fold(entries: Sequence[Entry]) -> Verdict:
     stopped = next(
         (entry.body.detail for entry in entries if isinstance(entry.body, RunEnded) and not entry.body.complete), None
     )
+    first, second = second_look.divide(entries)
     ids = {check.id for check in plan.checks}
     checks = tuple(
-        _check(check, plan, entries, events.get(check.id, []), _why(stopped, until_then.get(check.id)))
+        _check(check, plan, first, second, events.get(check.id, []), _why(stopped, until_then.get(check.id)))
         for check in plan.checks
     )
     homeless = [event for name, found in events.items() if name not in ids for event in found]
-    findings = (*_run_findings(start, entries, stopped), *findings_of(homeless, "run"))
+    findings = [*whole_run.findings(plan, bodies, stopped is not None), *findings_of(homeless, "run")]
+    changed = inventory_drift.held(plan.birth, entries) if plan.birth else inventory_drift.Held((), ())
+    findings += changed.findings
     kinds = {finding.kind for finding in findings} | {finding.kind for check in checks for finding in check.findings}
     word: Word = "FAIL" if "fail" in kinds else "UNJUDGED" if kinds & {"error", "skip"} else "PASS"
     return Verdict(
@@ -128,9 +132,9 @@ def fold(entries: Sequence[Entry]) -> Verdict:
         profile=plan.profile,
         inventory_declared=plan.inventory_declared,
         checks=checks,
-        findings=findings,
+        findings=tuple(findings),
         stale_waivers=tuple(f"{waiver}: {waiver.reason}" for waiver in plan.waivers if _is_stale(waiver, checks)),
-        notes=notes(entries, spans),
+        notes=(*notes(entries, spans), *changed.notes),
         provenance=start.provenance,
     )
 
@@ -147,18 +151,45 @@ def _is_stale(waiver: Waiver, checks: Sequence[CheckResult]) -> bool:
     return bool(spoken_of) and all(passed)
 
 
+def _skipped(start: RunStarted, night: Postponed) -> Verdict:
+    """The verdict of a night on which nothing was run: every check was skipped, and the reason is the whole run's."""
+    finding = whole_run.skipped(night)
+    checks = tuple(
+        CheckResult(check.id, check.title, check.session, "skip", 0.0, (), (), ()) for check in start.plan.checks
+    )
+    return Verdict(
+        verdict="FAIL" if finding.kind == "fail" else "UNJUDGED",
+        scope=start.plan.scope,
+        run_id=start.run_id,
+        profile=start.plan.profile,
+        inventory_declared=start.plan.inventory_declared,
+        checks=checks,
+        findings=(finding,),
+        stale_waivers=(),
+        notes=(),
+        provenance=start.provenance,
+        postponed=night,
+    )
+
+
 def _check(
-    check: PlannedCheck, plan: Plan, entries: Sequence[Entry], events: list[Event], why: str | None
+    check: PlannedCheck,
+    plan: Plan,
+    entries: Sequence[Entry],
+    second: Sequence[Entry],
+    events: list[Event],
+    why: str | None,
 ) -> CheckResult:
     own = [entry.body for entry in entries if getattr(entry.body, "check", None) == check.id]
     began = [body for body in own if isinstance(body, CheckStarted)]
     ended = [body for body in own if isinstance(body, CheckEnded)]
     measured = [body for body in own if isinstance(body, Measured)]
     skips = [body for body in own if isinstance(body, Skipped)]
-    judged = tuple(judge_due(due, check.id, measured, skips, plan.waivers) for due in check.due)
+    again = [entry.body for entry in second if isinstance(entry.body, Measured) and entry.body.check == check.id]
+    judged = tuple(judge_due(due, check.id, measured, skips, plan.waivers, again) for due in check.due)
     findings = [finding for one in judged for finding in one.findings]
     due = {(one.measurement, one.component) for one in check.due}
-    for extra in measured:
+    for extra in (*measured, *again):
         if (extra.measurement, extra.component) not in due:
             text = f"measured {extra.measurement} on {extra.component}, which the plan does not hold"
             findings.append(Finding("error", check.id, text))
@@ -180,43 +211,10 @@ def _check(
         if body.outcome != "pass" and not waived and not told:
             text = body.message or f"ended as {body.outcome} without saying why"
             findings.append(Finding(body.outcome, check.id, text))
+    findings += second_look.troubles(check.id, second, findings)
     findings += findings_of(events, check.id, findings)
     outcome = worst([finding.kind for finding in findings if finding.kind in _RANK])
     if outcome == "pass" and judged and all(one.skipped for one in judged):
         outcome = "skip"  # waived, so the run may pass; the check itself did not
     seconds = sum(body.seconds for body in ended)
     return CheckResult(check.id, check.title, check.session, outcome, seconds, judged, tuple(findings), tuple(events))
-
-
-def _run_findings(start: RunStarted, entries: Sequence[Entry], stopped: str | None) -> list[Finding]:
-    """What keeps the whole run from passing, whatever its checks say."""
-    plan, bodies = start.plan, [entry.body for entry in entries]
-    told = list(plan.gaps)
-    if not any(check.due for check in plan.checks):
-        told.append("the plan holds no measurement, so nothing can pass")
-    for session in SESSIONS:
-        told += _session_troubles(plan, session, bodies, stopped is not None)
-    told += [body.text for body in bodies if isinstance(body, Note) and body.trouble]
-    named = {name: None for body in bodies if (name := getattr(body, "check", None)) is not None}
-    ids = {check.id for check in plan.checks}
-    told += [f"{name} was run but is not in the plan" for name in named if name not in ids]
-    ends = [body for body in bodies if isinstance(body, RunEnded)]
-    if len(ends) != 1 or not ends[0].complete:
-        why = "; ".join(end.detail for end in ends if not end.complete)
-        told.append(f"the run did not come to its end{f': {why}' if why else ''}")
-    told += [body.detail for body in bodies if isinstance(body, RunClosed)]
-    return [Finding("error", "run", text) for text in told]
-
-
-def _session_troubles(plan: Plan, session: Session, bodies: Sequence[Body], stopped: bool) -> Iterator[str]:
-    """What is wrong with one session: it is due once where the plan has checks for it, else not at all."""
-    share = {check.id for check in plan.share(session)}
-    begun = [body for body in bodies if isinstance(body, SessionStarted) and body.session == session]
-    done = [body for body in bodies if isinstance(body, SessionEnded) and body.session == session]
-    if any(body.digest != plan.digest or not share.issubset(body.collection) for body in begun):
-        yield f"session {session} ran another version of rigproof than the one that made the plan"
-    yield from (f"session {session} {body.detail}" for body in done if not body.complete)
-    due = 1 if share else 0
-    said = stopped and not begun and not done  # once, for the whole run
-    if (len(begun) != due or len(done) != due) and not said:
-        yield f"session {session} began {len(begun)} and ended {len(done)} times, not {'once' if due else 'never'}"

@@ -43,6 +43,7 @@ class GpuTraits:
     is enforced. `compute_mode` is "default", "exclusive-thread", "prohibited" or "exclusive-process". `cpu_affinity` lists logical CPUs.
     `fabric_state` is "not-supported", "not-started", "in-progress" or "completed", and `fabric_status` NVML's return code in that
     record. `virtualised`: a hypervisor is between, passthrough counted. `memory_thermometer`: whether its memory's temperature is told.
+    `utilisation` is the share of the last moment (a sixth of a second to one second, nvml.h) in which a kernel ran on it.
     """
 
     compute_capability: str | None
@@ -72,11 +73,13 @@ class GpuTraits:
     compute_processes: tuple[GpuProcess, ...] | None
     graphics_processes: tuple[GpuProcess, ...] | None
     memory_thermometer: bool | None = None
+    utilisation: float | None = None
 
 
 def read(nvml: Any, handle: Any, proc: Path = Path("/proc")) -> GpuTraits:
     """The traits of one GPU. Raises the binding's NVMLError when it is lost."""
     capability = told(nvml, "nvmlDeviceGetCudaComputeCapability", handle)
+    use = told(nvml, "nvmlDeviceGetUtilizationRates", handle)
     mig, ecc = told(nvml, "nvmlDeviceGetMigMode", handle), told(nvml, "nvmlDeviceGetEccMode", handle)
     state, status = _fabric(nvml, handle)
     return GpuTraits(
@@ -106,6 +109,7 @@ def read(nvml: Any, handle: Any, proc: Path = Path("/proc")) -> GpuTraits:
         virtualised=_flag(told(nvml, "nvmlDeviceGetVirtualizationMode", handle)),
         compute_processes=_processes(nvml, "nvmlDeviceGetComputeRunningProcesses", handle, proc),
         graphics_processes=_processes(nvml, "nvmlDeviceGetGraphicsRunningProcesses", handle, proc),
+        utilisation=use.gpu / 100.0 if use is not None else None,
         memory_thermometer=spared(nvml, lambda: bool(fields(nvml, handle, field(nvml, "MEMORY_TEMP")))),
     )
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from acceptance.observe import sysfs
+from acceptance.observe import pci, sysfs
 from acceptance.observe.sysfs import ODD, SysfsError
 
 _ADDRESS = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
@@ -21,7 +21,9 @@ class Link:
     """One link. What the kernel does not give is None.
 
     `kind` is "ethernet", "wireless" or "infiniband"; an InfiniBand port is named "mlx5_0/1". `speed_mbps` is given while the link is
-    up. `virtual` means that a hypervisor, not a card, is behind it.
+    up. `virtual` means that a hypervisor, not a card, is behind it. `bus` is that of the device itself ("pci", "usb", "virtio", ...);
+    `is_virtual_function` marks one that SR-IOV cut out of a card. `pcie_speed_gts` (of one lane) and `pcie_width` (lanes) are those of a
+    card's own link.
     """
 
     name: str
@@ -32,6 +34,10 @@ class Link:
     up: bool
     virtual: bool
     pci_address: str | None
+    bus: str | None = None
+    is_virtual_function: bool = False
+    pcie_speed_gts: float | None = None
+    pcie_width: int | None = None
 
 
 def read(root: Path = Path("/")) -> tuple[Link, ...]:
@@ -51,7 +57,7 @@ def _interface(entry: Path) -> Link:
     state = sysfs.text(entry / "operstate")
     up = state == "up" or (state in (None, "unknown") and sysfs.text(entry / "carrier") == "1")
     speed = sysfs.number(entry / "speed")
-    return Link(
+    link = Link(
         name=entry.name,
         kind=_kind(entry),
         driver=driver,
@@ -60,6 +66,20 @@ def _interface(entry: Path) -> Link:
         up=up,
         virtual=driver in _VIRTUAL_DRIVERS,
         pci_address=_pci_address(entry / "device"),
+    )
+    return _connected(link, entry / "device")
+
+
+def _connected(link: Link, device: Path) -> Link:
+    """The link with how its device is connected. Only one on the PCI bus itself has a PCIe link: above the others is a controller's."""
+    bus = sysfs.target(device / "subsystem")
+    own = bus == "pci"
+    return replace(
+        link,
+        bus=bus,
+        is_virtual_function=(device / "physfn").exists(),
+        pcie_speed_gts=pci.speed(device / "current_link_speed") if own else None,
+        pcie_width=pci.width(device / "current_link_width") if own else None,
     )
 
 
@@ -76,7 +96,7 @@ def _port(port: Path) -> Link:
     match = _RATE.fullmatch(rate or "")
     if rate is not None and match is None:
         raise SysfsError(f"{port / 'rate'} holds {rate[:80]!r}, which is not a rate: {ODD}")
-    return Link(
+    link = Link(
         name=f"{device.name}/{port.name}",
         kind="infiniband",
         driver=sysfs.target(device / "device/driver"),
@@ -86,6 +106,7 @@ def _port(port: Path) -> Link:
         virtual=False,
         pci_address=_pci_address(device / "device"),
     )
+    return _connected(link, device / "device")
 
 
 def _pci_address(device: Path) -> str | None:

@@ -76,12 +76,12 @@ def _function(device: Path, slots: dict[str, str]) -> PciFunction:
         driver=sysfs.target(device / "driver"),
         answers=_answers(sysfs.content(device / "config"), revision),
         revision=None if revision is None else f"{revision:02x}",
-        link_speed_gts=_speed(device / "current_link_speed"),
-        link_width=_width(device / "current_link_width"),
-        max_link_speed_gts=_speed(device / "max_link_speed"),
-        max_link_width=_width(device / "max_link_width"),
-        slot_max_link_speed_gts=_speed(slot / "max_link_speed"),
-        slot_max_link_width=_width(slot / "max_link_width"),
+        link_speed_gts=speed(device / "current_link_speed"),
+        link_width=width(device / "current_link_width"),
+        max_link_speed_gts=speed(device / "max_link_speed"),
+        max_link_width=width(device / "max_link_width"),
+        slot_max_link_speed_gts=speed(slot / "max_link_speed"),
+        slot_max_link_width=width(slot / "max_link_width"),
         numa_node=None if node == -1 else node,
         slot=slot_name.of(device.name, slot.name, slots),
     )
@@ -101,7 +101,8 @@ def _answers(config: bytes | None, revision: int | None) -> bool | None:
     return None if config is None else True
 
 
-def _speed(path: Path) -> float | None:
+def speed(path: Path) -> float | None:
+    """A link's speed in GT/s of one lane; None where it is not told. Raises SysfsError for what is no speed."""
     value = sysfs.text(path)
     if value is None or value.startswith("Unknown"):
         return None
@@ -111,13 +112,14 @@ def _speed(path: Path) -> float | None:
     return float(match[1])
 
 
-def _width(path: Path) -> int | None:
+def width(path: Path) -> int | None:
+    """A link's lanes; None where they are not told. Raises SysfsError for what is no width."""
     value = sysfs.text(path)
     if value is None or value == "Unknown":
         return None
-    width = int(value.removeprefix("x")) if re.fullmatch(r"x?\d+", value) else None
-    if width in _NO_WIDTH:
+    lanes = int(value.removeprefix("x")) if re.fullmatch(r"x?\d+", value) else None
+    if lanes in _NO_WIDTH:
         return None
-    if width not in _WIDTHS:
+    if lanes not in _WIDTHS:
         raise SysfsError(f"{path} holds {value[:80]!r}, which is not a link width: {ODD}")
-    return width
+    return lanes

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from acceptance.judge.measurement import GIB
 from acceptance.observe.gpu_traits import GpuProcess, GpuTraits
 from acceptance.observe.inventory import Gpu, Inventory
-from acceptance.observe.nvml import NvmlDevice
+from acceptance.observe.nvml import NvmlAnswer, NvmlDevice
 
 # NVIDIA, "CUDA Compatibility": programs made with any CUDA 12 run on drivers from 525.60.13 on (minor version compatibility).
 OLDEST_DRIVER = (525, 60, 13)
 # The first branch of the driver that knows Blackwell (compute capability 10.0 and above) for Linux: 570.
 OLDEST_FOR_BLACKWELL = (570,)
 BLACKWELL = 10
-GIB = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ def obstacles(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[Obstacle, ...
     """
     return tuple(
         obstacle
-        for gpu, traits in _known(inventory, due)
+        for gpu, traits in known(inventory.nvml, due)
         for obstacle in (*_mode(gpu, traits), *_driver(inventory, gpu, traits), *_processes(gpu, traits))
     )
 
@@ -44,9 +44,9 @@ def obstacles(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[Obstacle, ...
 def remarks(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[str, ...]:
     """What the reader of the report should know of a GPU that is ready all the same."""
     found = []
-    for gpu, traits in _known(inventory, due):
+    for gpu, traits in known(inventory.nvml, due):
         if traits.display_active:
-            drawing = ", ".join(_named(one) for one in traits.graphics_processes or ())
+            drawing = ", ".join(named(one) for one in traits.graphics_processes or ())
             told = f" ({drawing})" if drawing else ""
             found.append(
                 f"{gpu.name} drives the display{told}: a part of its memory and some of its rate go there; for the last per cent test it "
@@ -67,8 +67,9 @@ def remarks(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _known(inventory: Inventory, due: tuple[Gpu, ...]) -> Iterator[tuple[Gpu, GpuTraits]]:
-    devices: dict[str | None, NvmlDevice] = {device.pci_address: device for device in inventory.nvml.devices}
+def known(answer: NvmlAnswer, due: tuple[Gpu, ...]) -> Iterator[tuple[Gpu, GpuTraits]]:
+    """Each of these GPUs that NVML knows and told the traits of."""
+    devices: dict[str | None, NvmlDevice] = {device.pci_address: device for device in answer.devices}
     for gpu in due:
         device = devices.get(gpu.pci_address)
         if device is not None and device.traits is not None:
@@ -111,13 +112,15 @@ def _driver(inventory: Inventory, gpu: Gpu, traits: GpuTraits) -> Iterator[Obsta
         yield Obstacle(gpu.name, what, "install a newer driver (`apt install nvidia-driver`, or NVIDIA's), and reboot")
 
 
-def _processes(gpu: Gpu, traits: GpuTraits) -> Iterator[Obstacle]:
-    # A compositor both computes and draws ("C+G"): it is there as long as the display is.
+def computing(traits: GpuTraits) -> tuple[GpuProcess, ...]:
+    """The processes that compute on a GPU; a compositor both computes and draws ("C+G"): it is there as long as the display is."""
     drawing = {one.pid for one in traits.graphics_processes or ()} if traits.display_active else set()
-    for one in traits.compute_processes or ():
-        if one.pid in drawing:
-            continue
-        what = f"{_named(one)} computes on it, which would disturb every figure and be disturbed"
+    return tuple(one for one in traits.compute_processes or () if one.pid not in drawing)
+
+
+def _processes(gpu: Gpu, traits: GpuTraits) -> Iterator[Obstacle]:
+    for one in computing(traits):
+        what = f"{named(one)} computes on it, which would disturb every figure and be disturbed"
         yield Obstacle(gpu.name, what, f"end it (`ps -p {one.pid}` says whose it is), or come back when it is done")
 
 
@@ -126,6 +129,7 @@ def _target(gpu: Gpu) -> str:
     return gpu.uuid or gpu.pci_address
 
 
-def _named(process: GpuProcess) -> str:
+def named(process: GpuProcess) -> str:
+    """A process as people are told of it: its name, number, and what it holds of the GPU's memory."""
     held = f", {process.memory_bytes / GIB:.1f} GiB" if process.memory_bytes is not None else ""
     return f"{process.name or 'a process'} (process {process.pid}{held})"

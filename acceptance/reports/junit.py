@@ -69,8 +69,9 @@ def render(verdict: Verdict, found: Journal) -> bytes:
         suite.hostname = _name(host)
     for name, value in _provenance(verdict):
         suite.add_property(_name(name), _line(value))
+    put_off = [finding for finding in verdict.findings if verdict.postponed]
     for name, check in zip(_names([check.id for check in verdict.checks]), verdict.checks, strict=True):
-        suite.add_testcase(_case(name, check, found, where))
+        suite.add_testcase(_case(name, check, found, where, put_off))
     troubles = [finding for finding in verdict.findings if finding.kind in ("fail", "error")]
     if troubles:
         case = TestCase(RUN, classname="rigproof.run", time=0.0)
@@ -101,7 +102,8 @@ def _provenance(verdict: Verdict) -> Iterator[tuple[str, str]]:
         yield f"stale_waiver_{index}", waiver
 
 
-def _case(name: str, check: CheckResult, found: Journal, where: Places) -> TestCase:
+def _case(name: str, check: CheckResult, found: Journal, where: Places, put_off: Sequence[Finding]) -> TestCase:
+    """One planned check; `put_off` says why nothing of the plan was run."""
     subject = check.id.partition(".")[0]
     case = TestCase(name, classname=f"rigproof.{_name(subject)}", time=_seconds(check.seconds))
     for judged in check.judged:
@@ -109,7 +111,7 @@ def _case(name: str, check: CheckResult, found: Journal, where: Places) -> TestC
             case.add_property(_name(key), _line(value))
     told = [finding for finding in check.findings if finding.kind == check.outcome]
     waived = [finding for finding in check.findings if finding.kind == "waived"] if check.outcome == "skip" else []
-    text = _told(told or waived, where)
+    text = _told(told or waived or put_off, where)
     if check.outcome == "fail":
         case.result = [_result(Failure, text, "limit")]
     elif check.outcome == "error":

@@ -15,7 +15,7 @@ from acceptance.judge.plan import Session
 from acceptance.judge.record import Outcome
 from acceptance.judge.verdict import Word
 
-SCHEMA: Literal[2] = 2  # goes up with every change of the shape: docs/verdict.md
+SCHEMA: Literal[3] = 3  # goes up with every change of the shape: docs/verdict.md
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 ID = f"urn:rigproof:verdict:{SCHEMA}"
 
@@ -62,6 +62,18 @@ class Bounds(Struct, frozen=True, forbid_unknown_fields=True):
     warn_high: Annotated[float, Meta(description="a value above it is a warning")] | UnsetType = UNSET
 
 
+class Before(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a measurement was before this run, in its unit: on the nights before, and when the machine was accepted."""
+
+    outside: Annotated[bool, Meta(description="whether this run's value lies outside what it was before")]
+    unsteady: Annotated[bool, Meta(description="whether it did at the first look, and not at the second")]
+    nights: Annotated[int, Meta(ge=1, description="how many nights `median` is of")] | UnsetType = UNSET
+    median: float | UnsetType = UNSET
+    low: Annotated[float, Meta(description="a value below it lies outside those nights")] | UnsetType = UNSET
+    high: Annotated[float, Meta(description="a value above it lies outside those nights")] | UnsetType = UNSET
+    baseline: Annotated[float, Meta(description="the value of the run that accepted the machine")] | UnsetType = UNSET
+
+
 class Figure(Struct, frozen=True, forbid_unknown_fields=True):
     """One measurement of one component that was due, with what it was held against."""
 
@@ -74,6 +86,8 @@ class Figure(Struct, frozen=True, forbid_unknown_fields=True):
     value: Annotated[float, Meta(description="the worst of what was measured; absent when nothing was")] | UnsetType = (
         UNSET
     )
+    again: Annotated[float, Meta(description="the worst of the second look")] | UnsetType = UNSET
+    before: Before | UnsetType = UNSET
     limit: Bounds | UnsetType = UNSET
     unlimited: Annotated[str, Meta(description="why there is no limit, where there is none")] | UnsetType = UNSET
 
@@ -89,10 +103,18 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True):
     measurements: tuple[Figure, ...]
 
 
+class Skipped(Struct, frozen=True, forbid_unknown_fields=True):
+    """Nothing was run, because the machine was in use."""
+
+    reasons: Annotated[tuple[str, ...], Meta(description="who or what was using it")]
+    in_a_row: Annotated[int, Meta(ge=1, description="how many runs in a row that makes")]
+    most: Annotated[int, Meta(ge=1, description="how many in a row are a failure")]
+
+
 class File(Struct, frozen=True, forbid_unknown_fields=True):
     """The verdict of a run of rigproof and every reason for it. The lists are always there; an empty one says that there is none."""
 
-    schema: Annotated[Literal[2], Meta(description="the number of this shape; another is another shape")]
+    schema: Annotated[Literal[3], Meta(description="the number of this shape; another is another shape")]
     verdict: Annotated[Word, Meta(description="PASS, FAIL, or UNJUDGED: nothing failed and something is not known")]
     exit_code: Annotated[Literal[0, 1, 3], Meta(description="0 PASS, 1 FAIL, 3 UNJUDGED")]
     run_id: str
@@ -104,6 +126,7 @@ class File(Struct, frozen=True, forbid_unknown_fields=True):
     notes: Annotated[tuple[str, ...], Meta(description="worth knowing; decides nothing")]
     checks: Annotated[tuple[Check, ...], Meta(description="every planned check; empty where no plan was written")]
     provenance: Annotated[dict[str, str], Meta(description="where the run came from: versions, host, image, commands")]
+    skipped: Skipped | UnsetType = UNSET
     scope: (
         Annotated[Literal["full", "partial"], Meta(description="a partial run is no acceptance of the machine")]
         | UnsetType

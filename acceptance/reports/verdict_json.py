@@ -10,12 +10,13 @@ from msgspec import UNSET, UnsetType
 from acceptance.journal import Journal
 from acceptance.judge.judgement import Finding, Judged
 from acceptance.judge.measurement import Limit
+from acceptance.judge.record import Postponed
 from acceptance.judge.verdict import CheckResult, Verdict
 from acceptance.reports import plain_json
 from acceptance.reports.places import Places, places
 from acceptance.reports.teaching import Teaching, teaching
 from acceptance.reports.verdict_file import SCHEMA as SCHEMA
-from acceptance.reports.verdict_file import Bounds, Cause, Check, Figure, File, Row
+from acceptance.reports.verdict_file import Before, Bounds, Cause, Check, Figure, File, Row, Skipped
 
 T = TypeVar("T")
 _NOTHING = Teaching(None, (), None, None)
@@ -48,6 +49,26 @@ def _bounds(limit: Limit) -> Bounds:
     return Bounds(**{key: value for key, value in dataclasses.asdict(limit).items() if value is not None})
 
 
+def _before(judged: Judged) -> Before | UnsetType:
+    past, drifted = judged.due.past, judged.drift
+    if past is None or drifted is None:
+        return UNSET
+    level, first = past.level, past.first
+    return Before(
+        nights=level.nights if level else UNSET,
+        median=level.middle if level else UNSET,
+        low=_known(level.bounds.low if level else None),
+        high=_known(level.bounds.high if level else None),
+        baseline=first.middle if first and first.baseline else UNSET,
+        outside=drifted.outside,
+        unsteady=drifted.unsteady,
+    )
+
+
+def _skipped(night: Postponed | None) -> Skipped | UnsetType:
+    return Skipped(night.reasons, night.in_a_row, night.most) if night else UNSET
+
+
 def _figure(judged: Judged) -> Figure:
     due = judged.due
     return Figure(
@@ -58,6 +79,8 @@ def _figure(judged: Judged) -> Figure:
         waived=judged.waived,
         serial=_known(judged.serial),
         value=_known(judged.value),
+        again=_known(judged.again),
+        before=_before(judged),
         limit=_bounds(due.limit) if due.limit else UNSET,
         unlimited=_known(due.unlimited),
     )
@@ -88,6 +111,7 @@ def render(verdict: Verdict, found: Journal) -> bytes:
         notes=(*verdict.notes, *found.torn),
         checks=tuple(map(_check, verdict.checks)),
         provenance=verdict.provenance,
+        skipped=_skipped(verdict.postponed),
         scope=verdict.scope,
         profile=verdict.profile,
         inventory_declared=verdict.inventory_declared,

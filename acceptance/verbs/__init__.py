@@ -12,6 +12,12 @@ def _accept(given: argparse.Namespace) -> int:
     return accept.run(given)
 
 
+def _nightly(given: argparse.Namespace) -> int:
+    from acceptance.verbs import nightly
+
+    return nightly.run(given)
+
+
 def _plan(given: argparse.Namespace) -> int:
     from acceptance.verbs import plan
 
@@ -42,6 +48,24 @@ def _compare(given: argparse.Namespace) -> int:
     return compare.run(given)
 
 
+def _schedule(given: argparse.Namespace) -> int:
+    from acceptance.verbs import schedule
+
+    return schedule.run(given)
+
+
+def _baseline(given: argparse.Namespace) -> int:
+    from acceptance.verbs import baseline
+
+    return baseline.run(given)
+
+
+def _history(given: argparse.Namespace) -> int:
+    from acceptance.verbs import history
+
+    return history.run(given)
+
+
 def _read(given: argparse.Namespace) -> int:
     from acceptance.verbs import read
 
@@ -50,10 +74,14 @@ def _read(given: argparse.Namespace) -> int:
 
 VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "accept": _accept,
+    "nightly": _nightly,
     "plan": _plan,
     "inventory": _inventory,
     "judge": _judge,
     "report": _report,
     "compare": _compare,
+    "baseline": _baseline,
+    "history": _history,
+    "schedule": _schedule,
     "read": _read,
 }

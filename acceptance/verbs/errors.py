@@ -7,6 +7,7 @@ from acceptance import (
     comparing,
     fixtures,
     gpu_grant,
+    histories,
     journal,
     lock,
     place,
@@ -15,11 +16,15 @@ from acceptance import (
     selection,
     stopping,
     supervisor,
+    telling,
 )
+from acceptance.history.baseline_errors import BaselineRefused, BaselineUnsound
+from acceptance.history.trouble import HistoryError
 from acceptance.image.errors import ImageError
-from acceptance.judge import advice, drift_rules, limits, machine, noise, plan, sheet, verdict
+from acceptance.judge import advice, change_rules, drift_rules, limits, machine, noise, plan, sheet, verdict
 from acceptance.observe import draft, sysfs
 from acceptance.reports import languages
+from acceptance.schedule import installing
 from acceptance.verbs.read import NoRecording
 
 # A mistake in what the user gave: exit code 2.
@@ -37,6 +42,10 @@ USER_ERRORS: tuple[type[BaseException], ...] = (
     journal.NoRun,
     NoRecording,
     comparing.NoComparison,
+    histories.NoHistory,
+    BaselineRefused,
+    telling.TellingError,
+    installing.ScheduleError,
 )
 # rigproof or the machine got in the way: exit code 3, and the machine stays unjudged.
 TROUBLE: tuple[type[BaseException], ...] = (
@@ -50,8 +59,11 @@ TROUBLE: tuple[type[BaseException], ...] = (
     limits.LimitFileError,
     sheet.SheetError,
     noise.NoiseFileError,
+    change_rules.ChangeFileError,
     drift_rules.DriftFileError,
     fixtures.FixtureMissing,
     advice.AdviceFileError,
     sysfs.SysfsError,
+    BaselineUnsound,
+    HistoryError,
 )

@@ -23,23 +23,14 @@ class Subject:
         return self.path.removesuffix(".py").replace("/", ".")
 
 
-# The modules that have been mutated whole and are held at every mutation noticed, or on the reviewed list: all of the judge
-# but `advice`. That, the tools and observe are mutated by `--all`, and what that finds is still to be mended.
-HELD = frozenset(
-    f"acceptance/judge/{name}.py"
-    for name in (
-        "agreement", "architecture", "collected", "compute_expectation", "declared", "diagnosis", "dtype", "expectation", "fact",
-        "gpu_expectation", "gpu_history", "incidents", "judgement", "language", "laps", "limits", "looks", "machine", "measurement",
-        "miscompare", "pair_expectation", "pcie", "plan", "readings", "record", "ring_pattern", "shares", "sheet", "siblings", "spans",
-        "steady", "toml_place", "verdict", "vram_pattern", "words",
-    )
-)  # fmt: skip
-
 # Test files by module, stages apart by `|`. A bare name is tests/<folder of the module>/test_<name>.py.
 _JUDGE = {
     "advice": "advice",
     "agreement": "agreement | suites/compute_suite",
     "architecture": "architecture | compute_expectation gpu_expectation sheet_limits",
+    "birth": "machine_seen | inventory_drift",
+    "certificate": "certificate",
+    "change_rules": "change_rules | inventory_drift",
     "circumstances": "circumstances | comparison",
     "collected": "plan plan_lint | ../plugin ../selection | shipped_machines",
     "comparison": "comparison | circumstances clean_pairs",
@@ -53,17 +44,20 @@ _JUDGE = {
     "gpu_expectation": "gpu_expectation | shipped_machines sheet_limits",
     "gpu_history": "gpu_history | suites/watch_suite steady laps",
     "incidents": "incidents | verdict_excused live_evidence | fold_properties",
+    "inventory_drift": "inventory_drift",
     "judgement": "judgement | verdict_excused verdict verdict_strays | fold_properties every_limit",
     "language": "language",
     "laps": "laps | recorded_burns suites/together_suite",
     "limits": "limits | plan_lint expectation gpu_expectation",
     "looks": "looks | diagnosis | ../gpu_telemetry suites/gpu_looks",
     "machine": "machine machine_errors | expectation plan plan_lint | shipped_machines",
+    "machine_seen": "machine_seen | inventory_drift",
     "matching": "matching | comparison",
     "measurement": "measurement | judgement limits",
     "miscompare": "miscompare | diagnosis recorded_burns | suites/together_suite",
     "noise": "noise | comparison clean_pairs",
     "pair_expectation": "gpu_expectation | shipped_machines synthetic_machines",
+    "parts": "inventory_drift",
     "pcie": "pcie | gpu_expectation",
     "plan": "plan plan_lint | shipped_machines ../preparation",
     "readings": "readings",
@@ -121,12 +115,12 @@ _TOOLS = {
 }
 # The tables and rules that give what a machine tells of itself its weight.
 _OBSERVE = {
-    "event": "kernel_events | kernel_log",
+    "event": "kernel_log | kernel_events",
     "gpu_sample": "gpu_sample",
-    "nvidia_events": "kernel_events | kernel_log",
-    "driver_events": "kernel_events | kernel_log",
-    "memory_events": "kernel_events | kernel_log",
-    "aer_events": "kernel_events | kernel_log",
+    "nvidia_events": "kernel_records | kernel_events | kernel_log",
+    "driver_events": "kernel_records | kernel_events | kernel_log",
+    "memory_events": "kernel_records | kernel_events | kernel_log",
+    "aer_events": "kernel_records | kernel_events | kernel_log",
     "gpu_events": "gpu_events",
 }
 # What decides pass, fail or error in a parser: what it refuses and what it compares. How it cuts a line apart is tested by recordings.

@@ -93,6 +93,7 @@ def _traits(gpu: Gpu) -> GpuTraits:
         compute_processes=_processes(gpu.compute_processes),
         graphics_processes=_processes(gpu.graphics_processes),
         memory_thermometer="memory_temperature_c" in said,
+        utilisation=said["utilisation_percent"] / 100 if "utilisation_percent" in said else None,
     )
 
 

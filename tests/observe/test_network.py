@@ -84,3 +84,24 @@ def test_a_rate_that_is_none_is_refused(tree: Tree) -> None:
     infiniband(tree, 1, link_layer="InfiniBand", state="4: ACTIVE", rate="quick")
     with pytest.raises(SysfsError, match="not a rate"):
         network.read(tree.root)
+
+
+def test_how_a_card_is_connected(tree: Tree) -> None:
+    tree.nic("enp5s0")
+    device = tree.root / "sys/class/net/enp5s0/device"
+    tree.link("sys/class/net/enp5s0/device/subsystem", "sys/bus/pci")
+    (device / "current_link_speed").write_text("8.0 GT/s PCIe\n")
+    (device / "current_link_width").write_text("8\n")
+    (link,) = network.read(tree.root)
+    assert (link.bus, link.is_virtual_function, link.pcie_speed_gts, link.pcie_width) == ("pci", False, 8.0, 8)
+    tree.link("sys/class/net/enp5s0/device/physfn", "sys/devices/pci0000:00/0000:00:01.0")
+    assert network.read(tree.root)[0].is_virtual_function
+
+
+def test_a_card_behind_a_controller_has_no_pcie_link_of_its_own(tree: Tree) -> None:
+    tree.nic("enx0")
+    device = tree.root / "sys/class/net/enx0/device"
+    tree.link("sys/class/net/enx0/device/subsystem", "sys/bus/usb")
+    (device / "current_link_speed").write_text("8.0 GT/s PCIe\n")
+    (link,) = network.read(tree.root)
+    assert (link.bus, link.pcie_speed_gts, link.pcie_width) == ("usb", None, None)

@@ -77,7 +77,7 @@ def test_the_schema_is_one_and_tells_its_number() -> None:
 
 def test_every_shape_is_closed_and_said() -> None:
     shapes = [SCHEMA, *SCHEMA["$defs"].values()]
-    assert len(shapes) == 6
+    assert len(shapes) == 8
     for shape in shapes:
         assert shape["additionalProperties"] is False
         assert shape["description"]
@@ -90,7 +90,7 @@ def test_every_shape_is_closed_and_said() -> None:
 def test_its_shape() -> None:
     content = read(verdict_json.render(*samples.mixed()))
     assert list(content) == KEYS
-    assert content["schema"] == verdict_file.SCHEMA == 2
+    assert content["schema"] == verdict_file.SCHEMA == 3
     assert (content["verdict"], content["exit_code"]) == ("FAIL", 1)
     assert all(list(check) == CHECK for check in content["checks"])
     first, lost = content["violations"]

@@ -16,18 +16,13 @@ from acceptance.judge.record import RunStarted, Table
 from acceptance.judge.sheet import Sheet
 from acceptance.judge.spans import Spans
 from acceptance.judge.verdict import Verdict
-from acceptance.reports import summary, tables
+from acceptance.reports import summary, tables, templating
 from acceptance.reports.page import bars, cards, curves, heat, machine, peaks, story, timeline, topology
 from acceptance.reports.places import places
 from acceptance.reports.text import duration, one_line
 from acceptance.sampled import Look
 
 MOST_ROWS = 60  # of one table; all of them are in the journal
-
-
-def harmless(value: object) -> object:
-    """What the page may show of any value: untrusted text on one line, without control characters. Jinja escapes it after that."""
-    return value if isinstance(value, Markup | int | float) else one_line(f"{value}")
 
 
 def coded(text: str) -> Markup:
@@ -37,15 +32,9 @@ def coded(text: str) -> Markup:
 
 
 @functools.cache  # reading the templates takes longer than filling them in
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("acceptance.reports.page"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        finalize=harmless,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+def environment() -> jinja2.Environment:
+    """The pages' templates, in which everything that comes from outside is made harmless."""
+    environment = templating.environment("acceptance.reports.page")
     environment.filters.update(duration=duration, coded=coded)
     environment.globals.update(quantity=quantity, WIDTH=topology.WIDTH, MOST_ROWS=MOST_ROWS)
     return environment
@@ -97,7 +86,7 @@ def render(
         return list(cards.cards(verdict.of_kind(*kinds), judged, where, language))
 
     return (
-        _environment()
+        environment()
         .get_template("page.html.j2")
         .render(
             _=language,

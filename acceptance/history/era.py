@@ -1,0 +1,68 @@
+"""The era of a night: what it was measured with. Values of two eras are not held against each other. Pure.
+
+Another image, driver, profile or time of load may give another value on a sound machine; what the machine itself is does not belong here:
+a replaced part, another VBIOS or BIOS is a change of the machine, and must be seen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from acceptance.judge import shown
+from acceptance.judge.measurement import number
+from acceptance.judge.plan import Plan
+
+_LOAD = "load "  # before the name of a load whose seconds are a fact
+
+
+class Era(msgspec.Struct, frozen=True):
+    """What nights of one era have in common: facts by name, in order of their names; what is not known is absent."""
+
+    facts: tuple[tuple[str, str], ...]
+
+    @property
+    def key(self) -> str:
+        """The same for two eras if and only if their facts are: 32 hexadecimal digits."""
+        return hashlib.sha256(msgspec.json.encode(self.facts)).hexdigest()[:32]
+
+
+def of(plan: Plan, provenance: Mapping[str, str], inventory: Mapping[str, Any]) -> Era:
+    """The era of a run, from what is known before it begins: of the provenance the station's own part is enough.
+
+    An image of ours is known by what went into it, so that one built anew from the same is the same; any other by its id.
+    """
+    driver = shown.table(inventory, "board").get("nvidia_driver")
+    facts: dict[str, str | None] = {
+        "driver": driver if isinstance(driver, str) else None,
+        "image": provenance.get("image_inputs") or provenance.get("image_id"),
+        "image_versions": provenance.get("image_versions"),
+        "profile": plan.profile,
+        "station": provenance.get("station"),
+        **{f"{_LOAD}{name}": f"{number(seconds)} s" for name, seconds in plan.loads_s.items()},
+    }
+    return Era(tuple(sorted((name, text) for name, text in facts.items() if text)))
+
+
+def changes(before: Era, after: Era) -> tuple[tuple[str, str | None, str | None], ...]:
+    """The facts in which two eras differ: name, text before and after; None where an era has none of that name."""
+    was, now = dict(before.facts), dict(after.facts)
+    names = sorted({*was, *now})
+    return tuple((name, was.get(name), now.get(name)) for name in names if was.get(name) != now.get(name))
+
+
+def told(before: Era, after: Era) -> str:
+    """What changed between two eras, in words; empty where nothing did."""
+    return "; ".join(_told(*change) for change in changes(before, after))
+
+
+def _told(name: str, before: str | None, after: str | None) -> str:
+    what = f"the time of {name.removeprefix(_LOAD)}" if name.startswith(_LOAD) else f"the {name.replace('_', ' ')}"
+    if before is None:
+        return f"{what} is {after}, and was not told before"
+    if after is None:
+        return f"{what} is not told any more, and was {before}"
+    return f"{what} changed from {before} to {after}"

@@ -1,0 +1,155 @@
+"""One recorded run as the history holds it: who, when, with what, and every measurement as one row. Pure: from a journal's records."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal, NamedTuple
+
+from acceptance.history import era
+from acceptance.history.era import Era
+from acceptance.judge import run_facts, shown
+from acceptance.judge.judgement import Judged
+from acceptance.judge.plan import Due, Scope
+from acceptance.judge.record import Entry, RunClosed, RunEnded, RunStarted
+from acceptance.judge.verdict import UnreadableRun, Word
+
+# Why a night is no measure for others: it tested a part of the machine, it did not come to its end, or its loads ran in an image that
+# the user named, which may hold anything. Or nothing is left of it but what could be read of a damaged history.
+Apart = Literal["partial", "interrupted", "own-image", "salvaged"]
+_WAY = "->"  # between the two ends of a path
+_TOGETHER = "gpus"  # all GPUs of the test, as one component
+_DAY_S = 86400.0
+
+
+class Line(NamedTuple):
+    """What one series of values belongs to. `serial` is the part's own identity, of a path those of both ends; None where it has none."""
+
+    check: str
+    measurement: str
+    component: str
+    unit: str
+    serial: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One due measurement of one night; `value` and `again` (the second look) are in the line's unit, None where there is none.
+
+    `outside` and `unsteady` are that night's word on drift; `failed` says that the value broke its absolute limit without a waiver.
+    """
+
+    line: Line
+    value: float | None
+    again: float | None = None
+    outside: bool = False
+    unsteady: bool = False
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Night:
+    """One recorded run. `day` is when it began, in days since 1970-01-01 in UTC; `seconds` how long it took, where the clock tells.
+    `virtual` says that the machine is one.
+
+    `apart` says why its values are not among those that later nights are held against; None where they are. A run that was `postponed`
+    found the machine in use and measured nothing.
+    """
+
+    run_id: str
+    machine_id: str
+    utc: str
+    day: float
+    seconds: float | None
+    profile: str
+    scope: Scope
+    verdict: Word
+    virtual: bool
+    postponed: bool
+    apart: Apart | None
+    era: Era
+    identities: Mapping[str, str]
+    figures: tuple[Figure, ...]
+
+
+def of(entries: Sequence[Entry]) -> Night:
+    """A run's journal as a night. Raises UnreadableRun where nothing can be judged, or nobody can tell when it was."""
+    run = run_facts.of(entries, "")
+    first = next(entry for entry in entries if isinstance(entry.body, RunStarted))
+    start = first.body
+    assert isinstance(start, RunStarted)
+    verdict = run.verdict
+    inventory = shown.observed(entries).inventory
+    identities = shown.identities(inventory)
+    figures = [_figure(check.id, one, identities, start.plan.gpus) for check in verdict.checks for one in check.judged]
+    return Night(
+        run_id=start.run_id,
+        machine_id=start.machine_id,
+        utc=first.utc,
+        day=day_of(first.utc),
+        seconds=run.seconds,
+        profile=verdict.profile,
+        scope=verdict.scope,
+        verdict=verdict.verdict,
+        virtual=run.virtual,
+        postponed=verdict.postponed is not None,
+        apart=_apart(entries, start) if verdict.postponed is None else None,
+        era=era.of(start.plan, start.provenance, inventory),
+        identities=identities,
+        figures=tuple({figure.line: figure for figure in figures}.values()),
+    )
+
+
+def day_of(utc: str) -> float:
+    """A moment of a journal in days since 1970-01-01 in UTC. Raises UnreadableRun for a text that is no moment."""
+    try:
+        moment = datetime.fromisoformat(utc)
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return moment.timestamp() / _DAY_S
+    except (ValueError, OverflowError) as error:
+        raise UnreadableRun(f"its first record is of no moment ({error}): restore the journal from a copy") from error
+
+
+def _apart(entries: Sequence[Entry], start: RunStarted) -> Apart | None:
+    ends = [entry.body for entry in entries if isinstance(entry.body, RunEnded)]
+    if any(isinstance(entry.body, RunClosed) for entry in entries) or not ends or not all(end.complete for end in ends):
+        return "interrupted"
+    if start.plan.scope == "partial":
+        return "partial"
+    # An image that was built here tells what went into it; one that was named with --image has an id and no more.
+    named = "image_id" in start.provenance and "image_inputs" not in start.provenance
+    return "own-image" if named else None
+
+
+def _figure(check: str, judged: Judged, identities: Mapping[str, str], gpus: Sequence[str]) -> Figure:
+    due, drift = judged.due, judged.drift
+    value, again = _finite(judged.value), _finite(judged.again)
+    broke = due.limit is not None and any(due.limit.grade(one) == "fail" for one in (value, again) if one is not None)
+    return Figure(
+        line(check, due, identities, gpus),
+        value,
+        again,
+        outside=drift is not None and drift.outside,
+        unsteady=drift is not None and drift.unsteady,
+        failed=broke and not judged.waived,
+    )
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def line(check: str, due: Due, identities: Mapping[str, str], gpus: Sequence[str]) -> Line:
+    """The line of what a check owes; `identities` are the inventory's (`shown.identities`), known before anything is measured."""
+    return Line(check, due.measurement, due.component, due.unit, part(due.component, identities, gpus))
+
+
+def part(component: str, identities: Mapping[str, str], gpus: Sequence[str]) -> str | None:
+    """The identity of what a value belongs to: of a path both ends, of all GPUs together each of them. None where one is not known."""
+    ends = sorted(gpus) if component == _TOGETHER else component.split(_WAY)
+    found = [identities.get(end) for end in ends]
+    known = [identity for identity in found if identity]
+    join = "+" if component == _TOGETHER else _WAY
+    return join.join(known) if known and len(known) == len(found) else None

@@ -1,0 +1,116 @@
+"""What is asked of a machine's nights: the looks that tonight is held against, the courses that a person looks at, nights skipped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from acceptance.history import trouble
+from acceptance.history.era import Era
+from acceptance.history.night import Line
+from acceptance.history.store import FAILED, OUTSIDE, UNSTEADY, Store
+from acceptance.judge.course import Course, Point
+from acceptance.judge.nights import Look
+
+NIGHTS = 120  # a slope of weeks shows in four months; older nights say less of tonight than of another season
+
+_ERA = "era = (SELECT id FROM era WHERE key = ?)"
+_NAMED = "(? IN ('*', measurement) OR measurement GLOB ?) AND (? IN ('*', component) OR component GLOB ?)"
+_HELD = "apart IS NULL AND NOT postponed"
+
+
+def looks(store: Store, era: str, last: int = NIGHTS) -> dict[Line, tuple[Look, ...]]:
+    """Of the last nights of this era, by line, oldest first, what tonight's values may be held against.
+
+    Not those of a run that was partial or interrupted, or that ran in an image of the user's own; and no value that broke its absolute
+    limit: what a fault gave is no measure. What was outside its past is there, marked: it tells two nights in a row, and whoever takes
+    a level from looks leaves it out. Values within their limits count whatever the night's verdict was: another part's fault is not theirs.
+    """
+    query = (
+        f"SELECT min(seq) FROM (SELECT seq FROM night WHERE {_ERA} AND {_HELD} ORDER BY seq DESC LIMIT ?)",
+        "SELECT line, day, value, again, flags FROM line CROSS JOIN figure ON line = line.id AND night >= ?"
+        f" CROSS JOIN night ON seq = night WHERE value IS NOT NULL AND flags & {FAILED} = 0 AND {_ERA} AND {_HELD}"
+        " ORDER BY line.id, night",
+    )
+    first = next(_rows(store, query[0], era, last))[0]
+    found: dict[int, list[Look]] = {}
+    for line, day, value, again, flags in _rows(store, query[1], first, era):
+        look = Look(day, value, again, flags & OUTSIDE != 0, flags & UNSTEADY != 0)
+        found.setdefault(line, []).append(look)
+    lines = _lines(store)
+    return {lines[number]: tuple(told) for number, told in found.items()}
+
+
+def courses(
+    store: Store, measurement: str | None = None, component: str | None = None, last: int | None = None
+) -> tuple[Course, ...]:
+    """Every measurement's course over the last recorded nights, or all; of those that match shell patterns, where they are given.
+
+    A measurement whose part was replaced has a course for each part.
+    """
+    query = (
+        f"SELECT line, run_id, day, value, again, flags & {OUTSIDE} <> 0, flags & {UNSTEADY} <> 0,"
+        f" {_HELD} AND flags & {FAILED} = 0, era FROM line CROSS JOIN figure ON line = line.id AND night >= ?"
+        f" CROSS JOIN night ON seq = night WHERE value IS NOT NULL AND {_NAMED} ORDER BY line.id, night"
+    )
+    what, where = measurement or "*", component or "*"
+    lines, found = (
+        _lines(store),
+        groupby(_rows(store, query, _first(store, last), what, what, where, where), itemgetter(0)),
+    )
+    return tuple(Course(*lines[number], tuple(Point._make(row[1:]) for row in rows)) for number, rows in found)
+
+
+def rows(
+    store: Store, measurement: str | None = None, component: str | None = None, last: int | None = None
+) -> Iterator[tuple[object, ...]]:
+    """Every figure with its night and its line, course by course, oldest night first; also those without a value.
+
+    Run, moment (UTC), verdict, profile, why it is no measure (None where it is), era, check, measurement, component, serial, unit,
+    value, second look, outside, unsteady, failed.
+    """
+    query = (
+        "SELECT run_id, utc, verdict, profile, apart, era.key, check_id, measurement, component, serial, unit, value, again, flags"
+        " FROM line CROSS JOIN figure ON line = line.id AND night >= ? CROSS JOIN night ON seq = night"
+        f" CROSS JOIN era ON era.id = night.era WHERE {_NAMED} ORDER BY line.id, night"
+    )
+    what, where = measurement or "*", component or "*"
+    for *told, serial, unit, value, again, flags in _rows(store, query, _first(store, last), what, what, where, where):
+        marks = (bool(flags & bit) for bit in (OUTSIDE, UNSTEADY, FAILED))
+        yield (*told, serial or None, unit, value, again, *marks)
+
+
+def eras(store: Store) -> dict[int, Era]:
+    """Every era by the number that points have."""
+    rows = _rows(store, "SELECT id, facts FROM era")
+    return {number: Era(tuple((name, text) for name, text in json.loads(facts))) for number, facts in rows}
+
+
+def _first(store: Store, last: int | None) -> int:
+    """The number of the first of the last so many nights."""
+    rows = (
+        [] if last is None else list(_rows(store, "SELECT seq FROM night ORDER BY seq DESC LIMIT 1 OFFSET ?", last - 1))
+    )
+    return int(rows[0][0]) if rows else 0
+
+
+def _lines(store: Store) -> dict[int, Line]:
+    rows = _rows(store, "SELECT id, check_id, measurement, component, unit, serial FROM line")
+    return {
+        number: Line(check, measurement, component, unit, serial or None)
+        for number, check, measurement, component, unit, serial in rows
+    }
+
+
+def skipped_in_a_row(store: Store) -> int:
+    """How many runs in a row, the last one among them, found the machine in use and were postponed."""
+    query = "SELECT count(*) FROM night WHERE seq > (SELECT coalesce(max(seq), 0) FROM night WHERE NOT postponed)"
+    return int(next(_rows(store, query))[0])
+
+
+def _rows(store: Store, query: str, *values: object) -> Iterator[Any]:
+    with trouble.told(store.path):
+        yield from store.connection.execute(query, values)

@@ -1,0 +1,162 @@
+"""Bringing a history up to what the run folders tell: after a kill, or from nothing. The journals are the record; the store is a view."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from acceptance import clock, journal, outputs
+from acceptance.history import night, trouble, where
+from acceptance.history.alone import alone
+from acceptance.history.night import Night
+from acceptance.history.old import Old
+from acceptance.history.store import Store
+from acceptance.history.trouble import Damaged
+from acceptance.judge.record import RunStarted
+from acceptance.judge.verdict import UnreadableRun
+
+_TOLD = 3  # names of a list; who wants them all looks into the folder
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A run's folder with what its first record tells: when it began by two clocks, and during which boot."""
+
+    folder: str
+    run_id: str
+    boot_id: str
+    boot_s: float
+    day: float
+
+
+def opened(out: Path, machine_id: str) -> tuple[Store, tuple[str, ...]]:
+    """The history of a machine, sound and up to date with the runs in `out`, and what there is to tell of that.
+
+    One that is damaged is set aside and made anew. Raises HistoryError where there can be none.
+    """
+    path = where.database(out, machine_id)
+    try:
+        store = Store.open(path)
+        try:
+            store.check()
+        except BaseException:
+            store.close()
+            raise
+    except Damaged as error:
+        return anew(out, machine_id, str(error).partition(f": {trouble.REBUILD}")[0])
+    try:
+        return store, catch_up(store, out, machine_id)[1]
+    except BaseException:
+        store.close()
+        raise
+
+
+def anew(out: Path, machine_id: str, why: str | None = None) -> tuple[Store, tuple[str, ...]]:
+    """Set the file aside, and make another from the runs that are there, and from what can still be read of nights whose run is gone.
+
+    `why` says what is wrong with it; None where it is only to be made anew. Raises HistoryError.
+    """
+    path = where.database(out, machine_id)
+    aside = _set_aside(path, "replaced" if why is None else "damaged")
+    store = Store.open(path)
+    try:
+        if aside is None and why is not None:
+            return store, catch_up(store, out, machine_id)[1]  # another process was quicker
+        with Old.open(aside, machine_id) as old:
+            count, told = catch_up(store, out, machine_id, old)
+    except BaseException:
+        store.close()
+        raise
+    nights = f"{count} night{'' if count == 1 else 's'}"
+    kept = f"; the old file is kept as {aside.name}" if aside else ""
+    return store, (f"{why or path}: the history was made anew, with {nights}{kept}", *told)
+
+
+def _set_aside(path: Path, word: str) -> Path | None:
+    """Move the file with its log; returns where it is now. The log first: SQLite would take it for the next file's."""
+    name = f"{path.name}.{word}-{clock.utc().replace(':', '-')}"
+    with alone(path.parent), trouble.told(path):
+        if not path.exists() or (word == "damaged" and _sound(path)):
+            return None
+        for ending in ("-wal", "-shm", ""):
+            source = path.with_name(f"{path.name}{ending}")
+            if source.exists():
+                source.replace(path.with_name(f"{name}{ending}"))
+    return path.with_name(name)
+
+
+def _sound(path: Path) -> bool:
+    try:
+        with Store.view(path) as store:
+            store.check()
+    except Damaged:
+        return False
+    return True
+
+
+def catch_up(store: Store, out: Path, machine_id: str, old: Old | None = None) -> tuple[int, tuple[str, ...]]:
+    """Add every closed run of this machine that the store does not hold, oldest first; how many, and what there is to tell.
+
+    Nights that only an `old` history holds come along. Raises HistoryError; a run that cannot be read is told of, and left out.
+    """
+    kept = {one.run_id: one for one in store.nights()}
+    folders = {one.folder for one in kept.values()}
+    told: list[str] = []
+    unread: list[str] = []
+    found: dict[str, _Found] = {}
+    for run in _runs(out, machine_id, folders, unread):
+        before = kept.get(run.run_id)
+        if before is None:
+            found.setdefault(run.run_id, run)
+        elif before.folder is None or not (out / before.folder).is_dir():
+            store.link(run.run_id, run.folder)
+    ranks = old.ranks if old else {}
+    count = 0
+    for run_id in _order(found.values(), ranks):
+        try:
+            made = _night(out, found[run_id]) if run_id in found else old.night(run_id) if old else None
+        except (journal.JournalError, UnreadableRun) as error:
+            unread.append(f"{found[run_id].folder} ({error})")
+            continue
+        if made is not None:
+            count += store.add(made, found[run_id].folder if run_id in found else None)
+    if unread:
+        more = f" and {len(unread) - _TOLD} more" if len(unread) > _TOLD else ""
+        told.append(f"not in the history, because they cannot be read: {'; '.join(unread[:_TOLD])}{more}")
+    return count, tuple(told + list(old.told if old else ()))
+
+
+def _night(out: Path, run: _Found) -> Night:
+    return night.of(journal.read(out / run.folder).entries)
+
+
+def _runs(out: Path, machine_id: str, known: Iterable[str | None], unread: list[str]) -> Iterator[_Found]:
+    """The closed runs of this machine in folders that are not known yet. One whose plan was never written proves nothing of any night."""
+    with trouble.told(out):
+        names = sorted(path.parent.name for path in out.glob(f"*/{journal.SUPERVISOR}") if not path.parent.is_symlink())
+    for name in sorted(set(names) - set(known)):
+        if not (out / name / outputs.VERDICT).is_file():
+            continue  # it is being written, or will be closed by the next start
+        try:
+            head, first = journal.beginning(out / name)
+            if first is None or not isinstance(first.body, RunStarted) or first.body.machine_id != machine_id:
+                continue
+            yield _Found(name, first.body.run_id, head.boot_id, first.boot_s, night.day_of(first.utc))
+        except (journal.JournalError, UnreadableRun) as error:
+            unread.append(f"{name} ({error})")
+
+
+def _order(runs: Iterable[_Found], ranks: Mapping[str, int]) -> list[str]:
+    """Run ids in the order in which they were made: as an earlier history had them, then by the clock.
+
+    A clock that was set back has no say within a boot, whose own clock cannot be set; boots stand in the order of their median day.
+    """
+    boots: dict[str, list[_Found]] = {}
+    for run in runs:
+        boots.setdefault(run.boot_id, []).append(run)
+    whole = sorted(boots.values(), key=lambda found: (statistics.median(run.day for run in found), found[0].run_id))
+    dated = [run.run_id for found in whole for run in sorted(found, key=lambda run: (run.boot_s, run.run_id))]
+    first = sorted(ranks, key=lambda run_id: ranks[run_id])
+    return [*first, *(run_id for run_id in dated if run_id not in ranks)]

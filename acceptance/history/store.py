@@ -1,0 +1,212 @@
+"""A machine's nights in one SQLite file: each is added whole or not at all, once, by whoever comes first.
+
+The file is a view of the journals like every other: what it lost can be added again from them (`rebuild`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from acceptance.history import schema, trouble
+from acceptance.history.alone import alone
+from acceptance.history.era import Era
+from acceptance.history.night import Figure, Night
+from acceptance.history.trouble import HistoryError
+
+BUSY_S = 20.0  # how long another writer is waited for; a night is written in a hundredth of a second
+OUTSIDE, UNSTEADY, FAILED = 1, 2, 4  # bits of a figure's flags
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What the store knows of a night besides its figures. `folder` is the run's folder in `out`, None once that was removed.
+
+    `pruned` says that its figures were removed. `era` is the era's key.
+    """
+
+    seq: int
+    run_id: str
+    folder: str | None
+    utc: str
+    day: float
+    seconds: float | None
+    profile: str
+    verdict: str
+    apart: str | None
+    era: str
+    virtual: bool
+    postponed: bool
+    pruned: bool
+
+
+class Store:
+    """An open history. Every method raises HistoryError, and Damaged where the file is no sound database of ours."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self.connection = connection
+
+    @classmethod
+    def open(cls, path: Path, steps: Sequence[Sequence[str]] = schema.STEPS) -> Self:
+        """Open a machine's history to write; it is made where there is none, and brought to this version.
+
+        Raises HistoryError, also where the file system does not let two processes share memory, which the write-ahead log needs.
+        """
+        with trouble.told(path), alone(path.parent):
+            connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
+            try:
+                if schema.version(connection, path, steps) == 0:
+                    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # what is pruned is given back to the disk
+                mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+                if mode != "wal":
+                    told = f"this file system takes no write-ahead log (SQLite stays in mode {mode})"
+                    raise HistoryError(f"{path}: {told}: give a folder on a local disk with --out")
+                # A night is on the disk before its folder may be pruned, or the next one is held against it; it is one fsync a night.
+                connection.execute("PRAGMA synchronous = FULL")
+                schema.migrate(connection, path, steps)
+            except BaseException:
+                connection.close()
+                raise
+        return cls(path, connection)
+
+    @classmethod
+    def view(cls, path: Path, steps: Sequence[Sequence[str]] = schema.STEPS) -> Self:
+        """Open a history to read alone, in a folder that may be read-only. Raises HistoryError, also where there is none."""
+        if not path.is_file():
+            raise HistoryError(f"{path}: there is no history yet: `rigproof history --rebuild` makes one from the runs")
+        # What nobody can write may be read without the shared memory of the log, if nothing is left in that.
+        log = path.with_name(f"{path.name}-wal")
+        still = not os.access(path.parent, os.W_OK) and not (log.is_file() and log.stat().st_size)
+        with trouble.told(path):
+            name = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if still else ''}"
+            connection = sqlite3.connect(name, uri=True, timeout=BUSY_S, isolation_level=None)
+            try:
+                found = schema.version(connection, path, steps)
+                if found != len(steps):
+                    older = f"is of version {found}, older than this rigproof reads ({len(steps)})"
+                    raise HistoryError(f"{path}: {older}: run this once as a user who may write there")
+            except BaseException:
+                connection.close()
+                raise
+        return cls(path, connection)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; what was added is on the disk since it was added."""
+        with trouble.told(self.path):
+            self.connection.close()
+
+    def check(self) -> None:
+        """Look at the whole file. Raises Damaged where SQLite finds anything wrong in its structure."""
+        with trouble.told(self.path):
+            found = self.connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if found != "ok":
+            raise trouble.Damaged(f"{self.path}: is damaged ({found}): {trouble.REBUILD}")
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """All that is done within, or nothing of it."""
+        with trouble.told(self.path):
+            self.connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self.connection
+                self.connection.execute("COMMIT")
+            finally:
+                if self.connection.in_transaction:
+                    self.connection.execute("ROLLBACK")
+
+    def add(self, night: Night, folder: str | None = None) -> bool:
+        """Add a night with all its figures, unless its run is there already; true if it was added.
+
+        `folder` is the run's folder in `out`.
+        """
+        with self.transaction() as connection:
+            era = _id(connection, "era", "key", night.era.key, facts=json.dumps(night.era.facts))
+            parts = _id(connection, "parts", "identities", json.dumps(dict(sorted(night.identities.items()))))
+            row = (night.run_id, folder, night.utc, night.day, night.seconds, night.profile, night.scope, night.verdict)
+            more = (night.virtual, night.postponed, night.apart, era, parts)
+            done = connection.execute(
+                "INSERT INTO night (run_id, folder, utc, day, seconds, profile, scope, verdict, virtual, postponed, apart, era, parts)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run_id) DO NOTHING",
+                (*row, *more),
+            )
+            if done.rowcount != 1:
+                return False
+            seq = done.lastrowid
+            rows = [(_line(connection, one), seq, one.value, one.again, _flags(one)) for one in night.figures]
+            connection.executemany("INSERT INTO figure VALUES (?, ?, ?, ?, ?)", rows)
+        return True
+
+    def link(self, run_id: str, folder: str | None) -> None:
+        """Say where a run's folder is now, or that it is gone."""
+        with self.transaction() as connection:
+            connection.execute("UPDATE night SET folder = ? WHERE run_id = ?", (folder, run_id))
+
+    def nights(self, last: int | None = None) -> tuple[Kept, ...]:
+        """The last nights that were recorded, or all, in the order in which they were."""
+        query = (
+            "SELECT seq, run_id, folder, utc, day, seconds, profile, verdict, apart, era.key, virtual, postponed, pruned"
+            " FROM night JOIN era ON era.id = night.era ORDER BY seq DESC LIMIT ?"
+        )
+        with trouble.told(self.path):
+            rows = self.connection.execute(query, (-1 if last is None else last,)).fetchall()
+        return tuple(map(_kept, reversed(rows)))
+
+    def count(self) -> int:
+        """How many nights are recorded."""
+        with trouble.told(self.path):
+            return int(self.connection.execute("SELECT count(*) FROM night").fetchone()[0])
+
+    def eras(self) -> dict[str, Era]:
+        """Every era by its key."""
+        with trouble.told(self.path):
+            rows = self.connection.execute("SELECT key, facts FROM era ORDER BY id").fetchall()
+        return {key: Era(tuple((name, text) for name, text in json.loads(facts))) for key, facts in rows}
+
+
+def _id(connection: sqlite3.Connection, table: str, column: str, value: str, **more: str) -> int:
+    """The number of the row with this value; it is added where there is none."""
+    found = connection.execute(f"SELECT id FROM {table} WHERE {column} = ?", (value,)).fetchone()
+    if found:
+        return int(found[0])
+    names = ", ".join((column, *more))
+    marks = ", ".join("?" * (1 + len(more)))
+    return int(
+        connection.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", (value, *more.values())).lastrowid or 0
+    )
+
+
+def _kept(row: Sequence[Any]) -> Kept:
+    seq, run_id, folder, utc, day, seconds, profile, verdict, apart, era, *words = row
+    virtual, postponed, pruned = map(bool, words)
+    return Kept(seq, run_id, folder, utc, day, seconds, profile, verdict, apart, era, virtual, postponed, pruned)
+
+
+def _flags(one: Figure) -> int:
+    return OUTSIDE * one.outside | UNSTEADY * one.unsteady | FAILED * one.failed
+
+
+def _line(connection: sqlite3.Connection, figure: Figure) -> int:
+    one = figure.line
+    names = (one.check, one.measurement, one.component, one.unit, one.serial or "")
+    where = "check_id = ? AND measurement = ? AND component = ? AND unit = ? AND serial = ?"
+    found = connection.execute(f"SELECT id FROM line WHERE {where}", names).fetchone()
+    if found:
+        return int(found[0])
+    columns = "check_id, measurement, component, unit, serial"
+    return int(connection.execute(f"INSERT INTO line ({columns}) VALUES (?, ?, ?, ?, ?)", names).lastrowid or 0)

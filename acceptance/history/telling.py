@@ -1,0 +1,77 @@
+"""A machine's history as a chronicle to look at, or row by row for other programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from acceptance.history import reading, where
+from acceptance.history.store import Store
+from acceptance.judge import chronicle
+from acceptance.judge.chronicle import Chronicle, Night
+from acceptance.judge.course import Course
+from acceptance.judge.noise import NoiseBook
+
+COLUMNS = (
+    "run_id", "utc", "verdict", "profile", "apart", "era", "check", "measurement", "component", "serial", "unit", "value", "again",
+    "outside", "unsteady", "failed",
+)  # fmt: skip
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with one of these a spreadsheet takes a text for something to reckon
+
+
+def others(out: Path, machine_id: str) -> tuple[str, ...]:
+    """Machines that have a history in the same folder, without this one."""
+    own = where.folder(out, machine_id)
+    found = (place.parent for place in (out / where.FOLDER).glob(f"*/{where.DATABASE}"))
+    return tuple(sorted(place.name for place in found if place != own))
+
+
+def told(
+    store: Store,
+    out: Path,
+    machine_id: str,
+    book: NoiseBook,
+    *,
+    measurement: str | None = None,
+    component: str | None = None,
+    last: int | None = reading.NIGHTS,
+    born: Callable[[Course], float | None] = lambda _: None,
+    baseline: str | None = None,
+) -> Chronicle:
+    """The last nights with the courses that match. `born` tells the baseline's value of one. Raises HistoryError."""
+    nights = store.nights(last)
+    facts = {number: dict(era.facts) for number, era in reading.eras(store).items()}
+    virtual = any(one.virtual for one in nights)
+    found = reading.courses(store, measurement, component, last)
+    rows = tuple(chronicle.row(one, book, virtual=virtual, facts=facts, born=born(one)) for one in found)
+    shown = tuple(Night(one.run_id, one.utc, one.verdict, one.apart, one.postponed) for one in nights)
+    return Chronicle(machine_id, store.count(), shown, rows, others(out, machine_id), baseline)
+
+
+def exported(
+    store: Store, form: str, measurement: str | None = None, component: str | None = None, last: int | None = None
+) -> Iterator[bytes]:
+    """Every figure as a line of CSV (RFC 4180, with a head) or JSON, course by course. Raises HistoryError."""
+    rows = reading.rows(store, measurement, component, last)
+    if form == "jsonl":
+        yield from (msgspec.json.encode(dict(zip(COLUMNS, row, strict=True))) + b"\n" for row in rows)
+        return
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(COLUMNS)
+    for row in rows:
+        writer.writerow(_cell(value) for value in row)
+        yield text.getvalue().encode("utf-8")
+        text.seek(0)
+        text.truncate()
+    yield text.getvalue().encode("utf-8")
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, bool):
+        return int(value)
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

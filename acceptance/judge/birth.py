@@ -1,0 +1,28 @@
+"""What a machine was in one run; of the run that accepted it, that is its birth, and goes into the plan of every later run."""
+
+from __future__ import annotations
+
+import msgspec
+
+from acceptance.judge.change_rules import ChangeBook
+
+
+class Birth(msgspec.Struct, frozen=True):
+    """A machine as one run found it: `utc` is when that run began.
+
+    `parts` are its GPUs, disks, DIMMs and network links, those without a serial number too; `identities` are UUIDs and serial numbers by
+    component. `looked` names the kinds of parts that could be looked for. `facts` are (component, name, text), the component "" for the
+    machine. `book` has the rules by which another run is held against it; a certificate has none, a plan has.
+    """
+
+    run_id: str
+    utc: str
+    parts: tuple[str, ...]
+    identities: dict[str, str]
+    facts: tuple[tuple[str, str, str], ...]
+    looked: tuple[str, ...]
+    book: ChangeBook | None = None
+
+    def told(self) -> dict[tuple[str, str], str]:
+        """The facts by component and name."""
+        return {(component, name): text for component, name, text in self.facts}

@@ -1,0 +1,195 @@
+"""What of a machine is not as it was when its baseline was recorded: parts missing, replaced, moved, added; facts about them that changed.
+
+A pure function of both runs and of the rules in the plan. What one of the two did not tell is no change; what tonight's did not is said.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Literal
+
+from acceptance.judge import machine_seen
+from acceptance.judge.birth import Birth
+from acceptance.judge.change_rules import ChangeBook, FactChange, PartChange, Rule
+from acceptance.judge.judgement import Finding
+from acceptance.judge.matching import match
+from acceptance.judge.parts import NETWORK, Parts, kind_of
+from acceptance.judge.record import Entry
+
+Kind = Literal["fail", "warn", "note"]
+_ORDER: tuple[Kind, ...] = ("fail", "warn", "note")
+_SWITCH = {"off": 0.0, "on": 1.0}
+_NAMED_BY_SLOT = "dimm"
+NO_INVENTORY = (
+    "this run holds no inventory, so the machine's parts could not be held against the baseline: run it again"
+)
+_MOST = 5  # names in a line: the journal has them all
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that is not as it was. `event` is by which its causes are found; `component` as tonight's run names it, None where no
+    part of tonight's is meant."""
+
+    kind: Kind
+    event: str
+    component: str | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A run held against the birth of its machine: findings of the run as a whole (fail, warn, error), and notes that decide nothing."""
+
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...]
+
+
+def held(birth: Birth, entries: Sequence[Entry]) -> Held:
+    """Hold a run against the birth in its plan."""
+    now = machine_seen.of(entries)
+    if now is None:
+        return Held((Finding("error", "run", NO_INVENTORY),), ())
+    found = changes(birth, now)
+    findings = tuple(
+        Finding(change.kind, "run", change.text, component=change.component, event=change.event)
+        for change in found
+        if change.kind != "note"
+    )
+    return Held(findings, tuple(change.text for change in found if change.kind == "note"))
+
+
+def changes(birth: Birth, now: Birth) -> tuple[Change, ...]:
+    """Everything that changed since, failures first. The rules are those of `birth`; without any nothing is compared."""
+    if birth.book is None:
+        return ()
+    pair = _Pair(birth, now, birth.book)
+    found = chain(pair.parts(), pair.facts(), pair.untold())
+    return tuple(sorted(found, key=lambda change: _ORDER.index(change.kind)))
+
+
+def _size(told: str) -> float | None:
+    """A fact as a number, for the question which of two is lower; None for what is none."""
+    try:
+        size = _SWITCH[told] if told in _SWITCH else float(told)
+    except ValueError:
+        return None
+    return size if math.isfinite(size) else None
+
+
+class _Pair:
+    """A birth and tonight's run, with the parts of one matched to those of the other."""
+
+    def __init__(self, birth: Birth, now: Birth, book: ChangeBook) -> None:
+        self._book = book
+        self._when = f"when the baseline was recorded ({birth.utc[:10]})"
+        self._then, self._now = Parts(birth, book.counted), Parts(now, book.counted)
+        shared = self._then.macs() & self._now.macs()
+        first = self._then.identities | self._then.links(shared)
+        later = self._now.identities | self._now.links(shared)
+        matching = match(first, later, self._now.names)
+        self._names = {matching.name(part): part for part in self._now.names}  # tonight's by the names that they had
+        # Another network card in the same place is told by its address, which an administrator may give as well.
+        self._replaced = {one.component: one for one in matching.replaced if kind_of(one.component) != NETWORK}
+
+    def parts(self) -> Iterator[Change]:
+        """Parts that are missing, replaced, moved, or were added."""
+        for part in self._then.names:
+            now = self._names.get(part)
+            if now is None:
+                free = part if part not in self._now.names else None  # or else it is the name of another part by now
+                yield from self._part(
+                    "missing", part, free, f"{self._then.called(part)} is missing: it was there {self._when}"
+                )
+            elif one := self._replaced.get(part):
+                text = f"{now} is another part: {one.before} {self._when}, {one.after} now"
+                yield from self._part("replaced", part, now, text)
+            elif moved := self._moved(part, now):
+                yield from self._part("moved", part, now, moved)
+        for name, part in self._names.items():
+            if name not in self._then.names:
+                yield from self._part("added", part, part, f"{self._now.called(part)} was not there {self._when}")
+
+    def _part(self, change: PartChange, part: str, component: str | None, text: str) -> Iterator[Change]:
+        kind = kind_of(part)
+        rule = self._book.of_part(kind, change)
+        both = kind in self._then.looked & self._now.looked
+        if rule is not None and (both or change == "unread"):
+            yield from _told(rule, component, text)
+
+    def _moved(self, part: str, now: str) -> str | None:
+        """Where a part was and is, where that is another slot. Bus numbers change when a card is added: a slot's own name goes first."""
+        if kind_of(part) == _NAMED_BY_SLOT:
+            return f"{self._then.called(part)} {self._when} is {now} now" if part != now else None
+        slots = self._then.fact(part, "slot"), self._now.fact(now, "slot")
+        addresses = self._then.fact(part, "pci_address"), self._now.fact(now, "pci_address")
+        if None in addresses or addresses[0] == addresses[1] or (slots[0] is not None and slots[0] == slots[1]):
+            return None
+        return f"{now} ({self._now.identities.get(now)}): at {self._then.place(part)} {self._when}, at {self._now.place(now)} now"
+
+    def _compared(self) -> Iterator[tuple[str, str, str]]:
+        """The facts that can be held against tonight's: (part as it was named, fact, what was told of it). Of another part nothing can."""
+        for (part, name), before in self._then.facts.items():
+            if part not in self._replaced and (part in self._names or part not in self._then.names):
+                yield part, name, before
+
+    def facts(self) -> Iterator[Change]:
+        """Facts that changed."""
+        for part, name, before in self._compared():
+            now = self._names.get(part, part)
+            after = self._now.fact(now, name)
+            if after is not None and after != before:
+                yield from self._fact(now, name, before, after)
+
+    def _fact(self, part: str, name: str, before: str, after: str) -> Iterator[Change]:
+        directions, share = _direction(before, after)
+        rule = self._book.of_fact(kind_of(part), name, *directions)
+        if rule is not None and not share <= rule.within:
+            about = _about(rule, part, name)
+            yield from _told(
+                rule, part or None, f"{about}: {_shown(rule, before)} {self._when}, {_shown(rule, after)} now"
+            )
+
+    def untold(self) -> Iterator[Change]:
+        """What was told then and is not now: nobody knows whether it changed."""
+        for kind in sorted(self._then.looked - self._now.looked):
+            text = f"the parts of kind {kind} could not be read in this run, and could {self._when}"
+            yield from self._part("unread", kind, None, text)
+        missing = []
+        for part, name, _ in self._compared():
+            now = self._names.get(part, part)
+            rule = self._book.of_fact(kind_of(part), name, "differs", "lower")
+            if rule is not None and rule.means in ("fail", "warn") and self._now.fact(now, name) is None:
+                missing.append(_about(rule, now, name))
+        if missing:
+            rest = f" and {len(missing) - _MOST} more" if len(missing) > _MOST else ""
+            named = ", ".join(missing[:_MOST])
+            text = f"not told in this run, so not held against what it was {self._when}: {named}{rest}"
+            yield Change("note", "inventory.untold", None, text)
+
+
+def _about(rule: Rule, part: str, name: str) -> str:
+    return f"{rule.facts[name]} of {part}" if part else rule.facts[name]
+
+
+def _told(rule: Rule, component: str | None, text: str) -> Iterator[Change]:
+    if rule.means != "nothing":
+        yield Change(rule.means, rule.event, component, f"{text}; basis: {rule.basis}")
+
+
+def _direction(before: str, after: str) -> tuple[tuple[FactChange, ...], float]:
+    """Which changes this is, and by what share of the earlier value. What is no number is never taken for a better one."""
+    a, b = _size(before), _size(after)
+    if a is None or b is None:
+        return ("differs", "lower"), math.inf
+    if a == b:  # two ways to write one number; as a version they are two
+        return ("differs",), math.inf
+    return ("differs", "lower" if b < a else "higher"), abs(b - a) / abs(a) if a else math.inf
+
+
+def _shown(rule: Rule, text: str) -> str:
+    """A fact for people: `700.0` of something that is counted is 700, while `1.0` of a version is just that."""
+    return text if rule.change == "differs" else text.removesuffix(".0")

@@ -1,0 +1,69 @@
+"""What keeps a whole run from passing, whatever its checks say: gaps of the plan, sessions, strays, an end that is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from acceptance.judge.collected import AGAIN, SessionName
+from acceptance.judge.judgement import Finding
+from acceptance.judge.plan import SESSIONS, Plan
+from acceptance.judge.record import Body, Note, Postponed, RunClosed, RunEnded, SessionEnded, SessionStarted
+
+
+def findings(plan: Plan, bodies: Sequence[Body], stopped: bool) -> list[Finding]:
+    """An error for each; `stopped` says that somebody or a gate ended the run before its plan was done."""
+    told = list(plan.gaps)
+    if not any(check.due for check in plan.checks):
+        told.append("the plan holds no measurement, so nothing can pass")
+    for session in (*SESSIONS, AGAIN):
+        told += _session_troubles(plan, session, bodies, stopped)
+    told += [body.text for body in bodies if isinstance(body, Note) and body.trouble]
+    if any(isinstance(body, Postponed) for body in bodies):
+        told.append("it was put off because the machine was in use, and yet something was run")
+    named = {name: None for body in bodies if (name := getattr(body, "check", None)) is not None}
+    ids = {check.id for check in plan.checks}
+    told += [f"{name} was run but is not in the plan" for name in named if name not in ids]
+    ends = [body for body in bodies if isinstance(body, RunEnded)]
+    if len(ends) != 1 or not ends[0].complete:
+        why = "; ".join(end.detail for end in ends if not end.complete)
+        told.append(f"the run did not come to its end{f': {why}' if why else ''}")
+    told += [body.detail for body in bodies if isinstance(body, RunClosed)]
+    return [Finding("error", "run", text) for text in told]
+
+
+def _session_troubles(plan: Plan, session: SessionName, bodies: Sequence[Body], stopped: bool) -> Iterator[str]:
+    """What is wrong with one session: it is due once where the plan has checks for it, else not at all; a second look may be there."""
+    share = {check.id for check in plan.checks if check.session == session}
+    begun = [body for body in bodies if isinstance(body, SessionStarted) and body.session == session]
+    done = [body for body in bodies if isinstance(body, SessionEnded) and body.session == session]
+    if any(body.digest != plan.digest or not share.issubset(body.collection) for body in begun):
+        yield f"session {session} ran another version of rigproof than the one that made the plan"
+    yield from (f"session {session} {body.detail}" for body in done if not body.complete)
+    if session == AGAIN:
+        due = 1 if begun or done else 0
+    else:
+        due = 1 if share else 0
+    said = stopped and not begun and not done  # once, for the whole run
+    if (len(begun) != due or len(done) != due) and not said:
+        yield f"session {session} began {len(begun)} and ended {len(done)} times, not {'once' if due else 'never'}"
+
+
+def postponed(bodies: Sequence[Body]) -> Postponed | None:
+    """Why nothing was run, where somebody else was using the machine; None where anything was run all the same, which is then judged."""
+    told = [body for body in bodies if isinstance(body, Postponed)]
+    ran = any(isinstance(body, SessionStarted | SessionEnded) or hasattr(body, "check") for body in bodies)
+    return told[0] if len(told) == 1 and not ran else None
+
+
+def skipped(night: Postponed) -> Finding:
+    """What a night says on which nothing was run: a skip, and a failure where that has gone on for too long."""
+    reasons = "; ".join(night.reasons) or "without a reason"
+    if night.in_a_row < night.most:
+        count = f"{night.in_a_row} in a row, {night.most} are a failure"
+        return Finding(
+            "skip", "run", f"the machine is in use, so nothing was run ({count}): {reasons}", event="postponed"
+        )
+    told = (
+        f"skipped {night.in_a_row} times in a row, because the machine was in use each time (limit: {night.most - 1})"
+    )
+    return Finding("fail", "run", f"{told}; now: {reasons}", event="postponed")

@@ -1,0 +1,170 @@
+"""What is remembered of this machine: brought into a plan before a run, and the run brought into it afterwards.
+
+The plan carries all of it, so that a run can be judged again from its journal alone. A history or a baseline that cannot be read does not
+end a run: where the machine has a baseline it keeps the run from passing, because nobody could say what has changed since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from acceptance import clock, fixtures
+from acceptance.history import certificate, era, night, reading, rebuild
+from acceptance.history.baseline_errors import BaselineUnsound
+from acceptance.history.era import Era
+from acceptance.history.night import Line
+from acceptance.history.store import Kept, Store
+from acceptance.history.trouble import HistoryError
+from acceptance.judge import change_rules, drift_rules, noise, shown
+from acceptance.judge.certificate import Certificate
+from acceptance.judge.drift_rules import DriftBook
+from acceptance.judge.nights import Look
+from acceptance.judge.plan import Due, Plan
+from acceptance.judge.record import Note
+from acceptance.judge.remember import remember
+from acceptance.place import Station
+from acceptance.preparation import Prepared
+
+SECONDS_PER_DAY = 86400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """A plan with what is remembered in it, what the reader must know of that, and how many runs in a row were put off."""
+
+    plan: Plan
+    notes: tuple[Note, ...]
+    put_off: int = 0
+
+
+class Memory:
+    """What is remembered in one output folder of one machine. Nothing here raises into a run but what names a fault of rigproof's own."""
+
+    def __init__(self, out: Path, root: Path = Path("/")) -> None:
+        self._out = out
+        self._machine_id = clock.machine_id(root)
+
+    def recall(self, prepared: Prepared, station: Station, today: float) -> Recalled:
+        """The plan of a run with its past; `today` is in days since 1970-01-01 in UTC.
+
+        Raises NoiseFileError, DriftFileError or ChangeFileError where a file of rigproof's own is wrong.
+        """
+        plan, notes, gaps = prepared.plan, [], []
+        accepted: Certificate | None = None
+        try:
+            baseline = certificate.read(self._out, self._machine_id)
+            accepted = baseline.certificate if baseline else None
+        except BaselineUnsound as error:
+            gaps.append(f"what changed since the machine was accepted cannot be told: {error}")
+        looks: Mapping[Line, tuple[Look, ...]] = {}
+        now = _era(prepared, station)
+        put_off = 0
+        try:
+            store, said = rebuild.opened(self._out, self._machine_id)
+            with store:
+                notes += [Note(sentence) for sentence in said]
+                looks, put_off = reading.looks(store, now.key), _put_off(store.nights())
+                notes += _another_era(store, now, bool(looks))
+        except HistoryError as error:
+            if accepted is not None:
+                gaps.append(f"what changed from night to night cannot be told: {error}")
+            else:
+                notes.append(Note(f"this run is not remembered: {error}"))
+        book = drift_rules.read(fixtures.locate("drift.toml"), noise.read(fixtures.locate("noise.toml")))
+        made = _with_past(plan, prepared, looks, accepted, now, book, today)
+        if accepted is not None:
+            rules = change_rules.read(fixtures.locate("changes.toml"))
+            made = replace(made, birth=replace(accepted.birth, book=rules))
+        if plan.scope == "full":  # a part of the machine is no acceptance of it anyway
+            made = replace(made, gaps=(*made.gaps, *gaps))
+        return Recalled(made, (*notes, *([] if plan.scope == "full" else map(Note, gaps))), put_off)
+
+    def keep(self) -> tuple[str, ...]:
+        """Add every closed run that is not remembered yet, this one among them; returns what there is to tell of that."""
+        try:
+            store, said = rebuild.opened(self._out, self._machine_id)
+            store.close()
+        except HistoryError as error:
+            return (f"the run is not in the history yet: {error}: the next run adds it",)
+        return said
+
+
+def _era(prepared: Prepared, station: Station) -> Era:
+    provenance = {"station": station.name, **station.provenance}
+    return era.of(prepared.plan, provenance, msgspec.to_builtins(prepared.inventory))
+
+
+def _another_era(store: Store, now: Era, known: bool) -> list[Note]:
+    """What has changed since the last night that others are held against, where nights of this era are not there yet."""
+    before = next((one for one in reversed(store.nights()) if one.apart is None and not one.postponed), None)
+    if known or before is None or before.era == now.key:
+        return []
+    told = era.told(store.eras()[before.era], now)
+    return [Note(f"figures are not held against the nights before, because {told}: they begin anew with this run")]
+
+
+def _put_off(nights: tuple[Kept, ...]) -> int:
+    """How many of the last runs in a row found the machine in use."""
+    count = 0
+    for one in reversed(nights):
+        if not one.postponed:
+            break
+        count += 1
+    return count
+
+
+class _Born:
+    """The values of the run that accepted the machine, by the part that they are of: one that moved to another slot keeps its own."""
+
+    def __init__(self, accepted: Certificate | None) -> None:
+        self.day = night.day_of(accepted.birth.utc) if accepted else None
+        self.era = Era(accepted.era) if accepted else None
+        self._values: dict[tuple[str, str, str], float] = {}
+        if accepted is not None:
+            birth = accepted.birth
+            gpus = [part for part in birth.parts if part.startswith("gpu")]
+            for figure in accepted.figures:
+                part = night.part(figure.component, birth.identities, gpus) or figure.component
+                self._values[figure.check, figure.measurement, part] = figure.value
+
+    def value(self, line: Line) -> float | None:
+        """The value of a line; None where the part was not there, or not measured."""
+        return self._values.get((line.check, line.measurement, line.serial or line.component))
+
+
+def _with_past(
+    plan: Plan,
+    prepared: Prepared,
+    looks: Mapping[Line, tuple[Look, ...]],
+    accepted: Certificate | None,
+    now: Era,
+    book: DriftBook,
+    today: float,
+) -> Plan:
+    identities = shown.identities(msgspec.to_builtins(prepared.inventory))
+    virtual, born = bool(prepared.inventory.cpu.virtualised), _Born(accepted)
+
+    def past(check: str, due: Due) -> Due:
+        rule = book.rule(due.measurement, due.unit, due.limit, virtual=virtual)
+        if rule is None:
+            return due
+        line = night.line(check, due, identities, plan.gpus)
+        found = remember(
+            looks.get(line, ()),
+            born.value(line),
+            rule=rule,
+            today=today,
+            born_day=born.day,
+            rebased=born.era is not None and born.era.key != now.key,
+        )
+        return replace(due, past=found)
+
+    return replace(
+        plan,
+        checks=tuple(replace(check, due=tuple(past(check.id, due) for due in check.due)) for check in plan.checks),
+    )

@@ -1,0 +1,59 @@
+"""`rigproof nightly`: the same test every night, held against the nights before, where nobody is using the machine."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+
+from msgspec import structs
+
+from acceptance import fixtures, lock, nightly, profile, telling
+from acceptance.judge.language import Language
+from acceptance.profile import Nights
+from acceptance.reports.terminal import Terminal
+from acceptance.verbs import asked, spoken, testing
+from acceptance.verbs.errors import TROUBLE, USER_ERRORS
+
+
+def run(given: argparse.Namespace) -> int:
+    """Test the machine if nobody uses it; returns the verdict's exit code, and 4 where it is in use and nothing was run."""
+    language = spoken.language_of(given)
+    settings = telling.read(given.textfile, given.on_fail, given.webhook, given.webhook_secret_file)
+    screen = Terminal.on_stdout(language)
+    try:
+        code, told = _night(given, screen, language, settings)
+    except lock.Busy as error:  # nobody need be told: the run that has the machine tells of itself
+        screen.say(language("skipped: {reason}", reason=str(error)), "yellow")
+        return nightly.SKIPPED
+    except (*USER_ERRORS, *TROUBLE) as error:
+        told = telling.trouble(str(error), settings)
+        for sentence in told:
+            screen.say(sentence, "yellow")
+        raise
+    for sentence in told:
+        screen.say(sentence, "yellow")
+    return code
+
+
+def _night(
+    given: argparse.Namespace, screen: Terminal, language: Language, settings: telling.Settings
+) -> tuple[int, tuple[str, ...]]:
+    nights = _nights(given)
+    options = replace(asked.options(given), niceness=nights.niceness)
+    found, run_dir = testing.machine(options, screen, language, nights)
+    code = spoken.close(screen, found, run_dir)
+    if found.postponed is not None and found.verdict != "FAIL":
+        return nightly.SKIPPED, telling.skipped(run_dir, settings)
+    return code, telling.tell(run_dir, settings)
+
+
+def _nights(given: argparse.Namespace) -> Nights:
+    """How this run gives way to others: as its profile says, else as the nightly one does, and as the command line wants it."""
+    known = profile.read(fixtures.locate("profiles.toml"))
+    nights = profile.choose(known, given.profile).nights or profile.choose(known, "nightly").nights
+    if nights is None:
+        raise profile.ProfileError(
+            "profiles.toml: the profile nightly does not say how it gives way: install rigproof again"
+        )
+    most = given.most_skipped
+    return nights if most is None else structs.replace(nights, most_skipped=most)

@@ -1,0 +1,89 @@
+"""`rigproof schedule`: nightly runs by systemd; units installed, shown or removed, and what is told of a night that failed."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+from acceptance import telling
+from acceptance.reports.terminal import Terminal
+from acceptance.schedule import clocks, failure, installing, saying, units
+from acceptance.schedule.installing import Place, ScheduleError
+from acceptance.schedule.units import Schedule
+from acceptance.verbs import spoken
+
+
+def run(given: argparse.Namespace, root: Path = Path("/")) -> int:
+    """Do what was asked for. Raises ScheduleError or TellingError."""
+    language = spoken.language_of(given)
+    screen = Terminal.on_stdout(language)
+    if given.what == "failed":
+        return _failed(given, screen)
+    place = Place.of_user(os.environ, root) if given.user else Place.system(root)
+    if given.what == "uninstall":
+        saying.uninstalled(screen, language, installing.uninstall(place))
+        return 0
+    schedule = _schedule(given)
+    if given.what == "install":
+        saying.installed(screen, language, installing.install(schedule, place), place, schedule)
+    else:
+        saying.shown(screen, language, schedule, place)
+    return 0
+
+
+def _failed(given: argparse.Namespace, screen: Terminal) -> int:
+    """Say how the night ended, and tell whom the run itself did not tell: 3 where that did not work."""
+    settings = telling.read(given.textfile, given.on_fail, given.webhook, given.webhook_secret_file)
+    ended = failure.ending(os.environ, user=given.user)
+    screen.say(ended.text)
+    troubles = () if ended.told else telling.trouble(ended.text, settings)
+    for sentence in troubles:
+        screen.say(sentence)
+    return 3 if troubles else 0
+
+
+def _schedule(given: argparse.Namespace) -> Schedule:
+    """The schedule that was asked for; what its nightly run is given is looked at now, so that a mistake is found by day."""
+    if given.user and given.run_as is not None:
+        raise ScheduleError("--run-as is for the units of the machine, --user for those of one user: give one of them")
+    if lost := clocks.skipped_on(given.at, date.today()):
+        raise ScheduleError(
+            f"--at {given.at:%H:%M}: on {lost} the clocks here are put on over it, and systemd would skip that night: give another time, "
+            f"such as {units.AT:%H:%M}"
+        )
+    nightly = given.nightly
+    if nightly.machine is not None and not nightly.machine.is_file():
+        raise ScheduleError(f"--machine {nightly.machine}: there is no such file: give the machine file's path")
+    if nightly.webhook is not None and not nightly.webhook.startswith("@"):
+        raise ScheduleError(
+            "--webhook: everybody may read a unit, and an address may be its own key: write it into a file that only its owner may read, "
+            "and give --webhook @FILE"
+        )
+    telling.read(nightly.textfile, nightly.on_fail, nightly.webhook, nightly.webhook_secret_file)
+    return Schedule(
+        program=_program(),
+        arguments=given.words,
+        telling=tuple(_told(nightly)),
+        folder=Path.cwd(),
+        at=given.at,
+        user=given.user,
+        run_as=installing.known_user(given.run_as) if given.run_as is not None else None,
+    )
+
+
+def _told(nightly: argparse.Namespace) -> Iterator[str]:
+    """Those of its arguments that say whom to tell."""
+    for name in ("textfile", "on_fail", "webhook", "webhook_secret_file"):
+        value = getattr(nightly, name)
+        if value is not None:
+            yield from (f"--{name.replace('_', '-')}", str(value))
+
+
+def _program() -> tuple[str, ...]:
+    """This very rigproof, by its whole path."""
+    script = Path(sys.executable).with_name("rigproof")
+    return (str(script),) if script.is_file() else (sys.executable, "-m", "acceptance")

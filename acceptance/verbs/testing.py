@@ -1,0 +1,70 @@
+"""A test of the machine, from the lock to the verdict: what `accept` and `nightly` do alike."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from acceptance import lock, nightly, outputs, preflight, preparation, selection, stopping, supervisor, unfinished
+from acceptance.judge.language import Language
+from acceptance.judge.record import Postponed
+from acceptance.judge.verdict import Verdict
+from acceptance.memory import SECONDS_PER_DAY, Memory
+from acceptance.observe import draft
+from acceptance.observe import inventory as observed
+from acceptance.place import Host, Station
+from acceptance.preparation import Options, Prepared
+from acceptance.profile import Nights
+from acceptance.reports.terminal import Terminal
+from acceptance.verbs import asked
+
+
+def machine(
+    options: Options, screen: Terminal, language: Language, nights: Nights | None = None
+) -> tuple[Verdict, Path]:
+    """Test the machine; returns the verdict and the run's folder. With `nights`, a machine that is in use is left alone."""
+    hidden = selection.refuse_outside(options.gpus, os.environ)
+    with stopping.interruptible(), lock.MachineLock(options.root) as held:
+        supervisor.usable(options.out)
+        # What an earlier run left behind goes first: it would hold memory, or an old verdict under the name of the newest.
+        for sentence in unfinished.close_all(options.out, held.last_run(), options.root):
+            screen.say(sentence, "yellow")
+        outputs.unlink_latest(options.out)
+        memory = Memory(options.out, options.root)
+        prepared = preparation.prepare(options)
+        users = nightly.users(prepared, nights) if nights else ()
+        where, remark = _station(options, prepared, screen) if not users else (Host(), None)
+        recalled = memory.recall(prepared, where, time.time() / SECONDS_PER_DAY)
+        prepared = replace(prepared, plan=recalled.plan, notes=recalled.notes)
+        run_dir = supervisor.new_run_dir(options.out)
+        held.claim(run_dir)
+        outputs.link_latest(run_dir)
+        if nights and users:
+            put_off = Postponed(users, recalled.put_off + 1, nights.most_skipped)
+            found = nightly.postpone(prepared, run_dir, put_off, language)
+        else:
+            asked.show(screen, prepared, remark, hidden, *(note.text for note in recalled.notes), details=False)
+            _draft(prepared, run_dir, screen, language)
+            try:
+                screen.start(prepared.plan, {gpu.pci_address: gpu.name for gpu in observed.gpus(prepared.inventory)})
+                found = supervisor.Supervisor(prepared, where, run_dir, screen.entry, language).run()
+            finally:
+                screen.stop()
+        for sentence in memory.keep():
+            screen.say(sentence, "yellow")
+        return found, run_dir
+
+
+def _station(options: Options, prepared: Prepared, screen: Terminal) -> tuple[Station, str | None]:
+    return preflight.choose(options, prepared.plan, prepared.inventory, screen.say)
+
+
+def _draft(prepared: Prepared, run_dir: Path, screen: Terminal, language: Language) -> None:
+    """Draft a machine file where none was given."""
+    if prepared.machine is None:
+        drafted = run_dir / "machine.toml"
+        outputs.put(drafted, draft.render(prepared.inventory).encode("utf-8"), then="start again")
+        screen.say(language("no machine file was given: one was drafted from what was found, to be corrected by hand:"))
+        screen.path(str(drafted))

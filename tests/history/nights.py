@@ -1,0 +1,69 @@
+"""Nights for tests: made up in memory, and runs in folders from which they can be made again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import journals
+from runs import machine_root
+
+from acceptance import clock, journal, outputs
+from acceptance.history.era import Era
+from acceptance.history.night import Figure, Line, Night
+from acceptance.judge.plan import Plan
+from acceptance.judge.record import Body, RunStarted
+
+MACHINE = "machine-1"
+ERA = Era((("driver", "580.1"), ("profile", "nightly"), ("station", "host")))
+COPY = Line("link.copy", "copy_h2d", "gpu0", "GB/s", "GPU-a")
+FIRST_DAY = 20_000.0
+
+
+def night(number: int = 0, value: float | None = 50.0, **changed: object) -> Night:
+    """The night of this number, a day after the one before it; with one figure, if not told otherwise."""
+    made = Night(
+        run_id=f"run-{number:05}",
+        machine_id=MACHINE,
+        utc="2026-01-01T00:00:00.000Z",
+        day=FIRST_DAY + number,
+        seconds=90.0,
+        profile="nightly",
+        scope="full",
+        verdict="PASS",
+        virtual=False,
+        postponed=False,
+        apart=None,
+        era=ERA,
+        identities={"gpu0": "GPU-a"},
+        figures=(Figure(COPY, value),),
+    )
+    return replace(made, **changed)  # type: ignore[arg-type]
+
+
+def write_run(
+    out: Path,
+    run_id: str,
+    values: Mapping[tuple[str, str], float] | None = None,
+    *,
+    plan: Plan | None = None,
+    machine: str = MACHINE,
+    closed: bool = True,
+    boot: str = "boot-1",
+) -> Path:
+    """A run in its folder, written by the real writer; with a verdict if it is `closed`. Its times are those of the moment."""
+    root = machine_root(out.parent / f"root-{machine}-{boot}", boot=boot, machine=machine)
+    records: list[Body] = journals.bodies(plan or journals.plan(profile="nightly"), values)
+    start = records[0]
+    assert isinstance(start, RunStarted)
+    records[0] = RunStarted(run_id, start.plan, {"host": "box", "station": "host"}, machine)
+    folder = out / run_id
+    folder.mkdir(parents=True)
+    with journal.Writer(folder / journal.SUPERVISOR, root) as writer:
+        for record in records:
+            writer.write(record)
+    if closed:
+        (folder / outputs.VERDICT).write_text("{}")
+    assert clock.machine_id(root) == machine
+    return folder

@@ -1,0 +1,285 @@
+"""Two writers at once, a kill at any point, a full disk, a folder that cannot be written: nothing lost, nothing doubled, and said."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import random
+import resource
+import signal
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from nights import COPY, ERA, MACHINE, night, write_run
+
+from acceptance.history import alone, reading, rebuild, schema, where
+from acceptance.history import store as stores
+from acceptance.history.night import Figure
+from acceptance.history.store import Store
+from acceptance.history.trouble import HistoryError
+
+KILLS = 24
+FIGURES = tuple(Figure(COPY._replace(measurement=f"m{number}"), float(number)) for number in range(40))
+STEP = ("CREATE TABLE later (x INTEGER)", "INSERT INTO later SELECT seq FROM night", "DROP TABLE later")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return where.database(tmp_path / "reports", MACHINE)
+
+
+def started(work: Callable[[], object]) -> int:
+    """A process of its own that does something; it ends with 0 where it came to its end."""
+    pid = os.fork()
+    if pid == 0:
+        code = 9
+        with contextlib.suppress(BaseException):
+            work()
+            code = 0
+        os._exit(code)
+    return pid
+
+
+def at_once(*works: Callable[[], object]) -> list[int]:
+    """Do several things at once, each in a process of its own; how each ended."""
+    return [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in [started(work) for work in works]]
+
+
+def whole(store: Store) -> list[str]:
+    """The runs that are there; each must be there once and with everything."""
+    store.check()
+    runs = [kept.run_id for kept in store.nights()]
+    assert len(set(runs)) == len(runs)
+    courses = reading.courses(store)
+    assert all([point.run_id for point in course.points] == runs for course in courses)
+    assert len(courses) == (len(FIGURES) if runs else 0)
+    return runs
+
+
+def test_two_writers_lose_and_double_nothing(path: Path) -> None:
+    Store.open(path).close()
+
+    def write(numbers: range) -> None:
+        with Store.open(path) as store:
+            for number in numbers:
+                store.add(night(number, figures=FIGURES))
+
+    assert at_once(lambda: write(range(25)), lambda: write(range(15, 40))) == [0, 0]
+    with Store.open(path) as store:
+        assert sorted(whole(store)) == [f"run-{number:05}" for number in range(40)]
+
+
+def test_two_who_begin_it_at_once(path: Path) -> None:
+    def add(number: int) -> None:
+        with Store.open(path) as store:
+            store.add(night(number, figures=FIGURES))
+
+    assert at_once(*(functools.partial(add, number) for number in range(4))) == [0] * 4
+    with Store.open(path) as store:
+        assert len(whole(store)) == 4
+
+
+def test_two_who_find_it_damaged_at_once(path: Path) -> None:
+    out = path.parents[2]
+    for number in range(3):
+        write_run(out, f"run-{number}")
+    path.parent.mkdir(parents=True)
+    path.write_text("nothing of ours\n" * 1000)
+    assert at_once(*[lambda: rebuild.opened(out, MACHINE)] * 3) == [0] * 3
+    assert len([one for one in path.parent.iterdir() if ".damaged-" in one.name]) == 1
+    with Store.open(path) as store:
+        assert [kept.run_id for kept in store.nights()] == ["run-0", "run-1", "run-2"]
+
+
+class Killer:
+    """Kills its own process at the so-and-so-many-eth thing that SQLite does, or counts them."""
+
+    def __init__(self, at: int | None) -> None:
+        self.done = 0
+        self._at = at
+        self._connect = sqlite3.connect
+
+    def connect(self, *given: object, **more: object) -> sqlite3.Connection:
+        made: sqlite3.Connection = self._connect(*given, **more)  # type: ignore[call-overload]
+        made.set_progress_handler(self._step, 1)
+        return made
+
+    def _step(self) -> int:
+        self.done += 1
+        if self.done == self._at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return 0
+
+
+def points(seed: int, last: int) -> list[int]:
+    """Where to kill: at the beginning, at the end, and drawn."""
+    return sorted({1, last, *random.Random(seed).sample(range(1, last), KILLS - 2)})
+
+
+def counted(work: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> int:
+    killer = Killer(None)
+    with monkeypatch.context() as patched:
+        patched.setattr(sqlite3, "connect", killer.connect)
+        work()
+    return killer.done
+
+
+def killed(work: Callable[[], object], at: int) -> None:
+    def child() -> None:
+        sqlite3.connect = Killer(at).connect  # type: ignore[assignment]
+        work()
+
+    assert at_once(child) == [-signal.SIGKILL]
+
+
+def test_a_kill_while_nights_are_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def add(path: Path) -> None:
+        with Store.open(path) as store:
+            for number in range(4):
+                store.add(night(number, figures=FIGURES))
+
+    last = counted(lambda: add(tmp_path / "counted" / "history.sqlite3"), monkeypatch)
+    seen = set()
+    for at in points(1, last):
+        path = tmp_path / f"at-{at}" / "history.sqlite3"
+        killed(lambda path=path: add(path), at)
+        with Store.open(path) as store:
+            runs = whole(store)
+            assert runs == [f"run-{number:05}" for number in range(len(runs))]
+            seen.add(len(runs))
+        add(path)
+        with Store.open(path) as store:
+            assert whole(store) == [f"run-{number:05}" for number in range(4)]
+    assert len(seen) > 2  # kills came before, between and after
+
+
+def test_a_kill_while_a_file_is_brought_to_the_next_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = (*schema.STEPS, STEP)
+
+    def made(path: Path) -> Path:
+        with Store.open(path) as store:
+            for number in range(30):
+                store.add(night(number, figures=FIGURES))
+        return path
+
+    counted_in = made(tmp_path / "counted" / "history.sqlite3")
+    last = counted(lambda: Store.open(counted_in, steps).close(), monkeypatch)
+    for at in points(2, last):
+        path = made(tmp_path / f"at-{at}" / "history.sqlite3")
+        killed(lambda path=path: Store.open(path, steps), at)
+        with Store.open(path, steps) as store:
+            assert len(whole(store)) == 30
+
+
+def test_a_kill_while_a_history_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "reports"
+    for number in range(3):
+        write_run(out, f"run-{number}")
+    path = where.database(out, MACHINE)
+
+    def damaged() -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for one in path.parent.glob("history.sqlite3*"):
+            one.unlink()
+        path.write_text("nothing of ours\n" * 1000)
+
+    damaged()
+    last = counted(lambda: rebuild.opened(out, MACHINE), monkeypatch)
+    for at in points(3, last):
+        damaged()
+        killed(lambda: rebuild.opened(out, MACHINE), at)
+        store, _ = rebuild.opened(out, MACHINE)
+        with store:
+            store.check()
+            assert [kept.run_id for kept in store.nights()] == ["run-0", "run-1", "run-2"]
+            assert [len(course.points) for course in reading.courses(store)] == [3]
+
+
+@pytest.mark.parametrize("size", [0, 1000, 5000, 20_000, 40_000, 60_000, 100_000])
+def test_a_full_disk_is_said_and_takes_no_night_that_was_there(path: Path, size: int) -> None:
+    """No file may grow beyond a size: the kernel then takes a part of a write, as on a full disk."""
+    with Store.open(path) as store:
+        store.add(night(0, figures=FIGURES))
+    reader, pen = os.pipe()
+
+    def add() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+        try:
+            with Store.open(path) as store:
+                for number in range(1, 400):
+                    store.add(night(number, figures=FIGURES))
+        except HistoryError as error:
+            os.write(pen, f"{error}".encode())
+
+    assert at_once(add) == [0]
+    os.close(pen)
+    told = os.read(reader, 4096).decode()
+    os.close(reader)
+    assert "history.sqlite3: cannot be" in told
+    assert "make room" in told
+    with Store.open(path) as store:
+        runs = whole(store)
+        assert runs == [f"run-{number:05}" for number in range(len(runs))]
+        assert runs
+
+
+def test_a_history_that_stays_in_use_is_said(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stores, "BUSY_S", 0.05)
+    with Store.open(path) as one, Store.open(path) as other:
+        with one.transaction(), pytest.raises(HistoryError, match=r"is in use by another process .*: wait until"):
+            other.add(night(1))
+        assert other.add(night(1))
+
+
+def test_a_history_whose_lock_stays_taken_is_said(path: Path) -> None:
+    told = pytest.raises(HistoryError, match="another process is at this history: wait until it has ended")
+    with alone.alone(path.parent), told, alone.alone(path.parent, 0.05):
+        raise AssertionError
+    with alone.alone(path.parent, 0.05):
+        pass
+
+
+def test_a_file_system_without_shared_memory_is_said(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As network file systems are: SQLite then stays with another journal, or cannot lock."""
+    connect = sqlite3.connect
+
+    def over_the_network(given: Path, **more: object) -> sqlite3.Connection:
+        return connect(f"{given.as_uri()}?vfs=unix-dotfile", uri=True, **more)  # type: ignore[call-overload, no-any-return]
+
+    monkeypatch.setattr(sqlite3, "connect", over_the_network)
+    with pytest.raises(HistoryError, match=r"takes no write-ahead log .*: give a folder on a local disk with --out"):
+        Store.open(path)
+
+
+def test_a_folder_that_is_none(tmp_path: Path) -> None:
+    (tmp_path / "reports").write_text("a file")
+    with pytest.raises(HistoryError, match=r"cannot be read or written \(Not a directory\)"):
+        rebuild.opened(tmp_path / "reports", MACHINE)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_read_only_folder_can_be_looked_at_and_not_written(path: Path) -> None:
+    with Store.open(path) as store:
+        store.add(night(1))
+    path.parent.chmod(0o555)
+    path.chmod(0o444)
+    told = os.memfd_create("told")
+
+    def look() -> None:
+        os.setuid(65534)
+        with Store.view(path) as store:
+            assert len(reading.looks(store, ERA.key)[COPY]) == 1
+        try:
+            Store.open(path)
+        except HistoryError as error:
+            os.write(told, str(error).encode())
+
+    for folder in (*path.parents,)[:6]:
+        if folder.stat().st_mode & 0o777 == 0o700:
+            folder.chmod(0o755)
+    assert at_once(look) == [0]
+    assert "mend" in os.pread(told, 4096, 0).decode()

@@ -1,0 +1,224 @@
+"""A run's journal as one night: what is a measure for others, what each value belongs to, and what it was measured with."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import journals
+import msgspec
+import pytest
+
+from acceptance import journal
+from acceptance.history import era, night
+from acceptance.history.era import Era
+from acceptance.history.night import Line
+from acceptance.judge import second_look
+from acceptance.judge.collected import AGAIN
+from acceptance.judge.machine import Waiver
+from acceptance.judge.measurement import Limit
+from acceptance.judge.past import Bounds, Level, Past
+from acceptance.judge.plan import Plan
+from acceptance.judge.record import (
+    Body,
+    Entry,
+    Observed,
+    Postponed,
+    RunClosed,
+    RunEnded,
+    RunStarted,
+    SessionEnded,
+    SessionStarted,
+)
+from acceptance.judge.verdict import UnreadableRun
+
+RUNS = Path(__file__).resolve().parents[2] / "fixtures" / "recordings" / "h200" / "runs"
+PAIR = journals.check("link.p2p", journals.due("p2p_write", "gpu0->gpu1"), journals.due("all", "gpus"))
+GPU = {"is_display": True, "address": "0000:01:00.0"}
+INVENTORY: dict[str, Any] = {
+    "board": {"nvidia_driver": "580.1"},
+    "pci": [GPU, {**GPU, "address": "0000:02:00.0"}],
+    "nvml": {
+        "devices": [
+            {"pci_address": "0000:01:00.0", "uuid": "GPU-a"},
+            {"pci_address": "0000:02:00.0", "uuid": "GPU-b"},
+        ]
+    },
+}
+
+
+def entries(plan: Plan | None = None, *more: Body, values: Any = None, **told: str) -> list[Entry]:
+    """A passing run with an inventory, and more records before its end."""
+    first, *rest, last = journals.bodies(plan or journals.plan(), values)
+    assert isinstance(first, RunStarted)
+    start = RunStarted(first.run_id, first.plan, {"station": "host", **told}, first.machine_id)
+    return journals.entries([start, Observed(INVENTORY), *rest, *more, last])
+
+
+def test_a_run_is_a_night() -> None:
+    made = night.of(entries())
+    assert (made.run_id, made.machine_id, made.verdict, made.scope, made.profile) == (
+        "run-1",
+        "machine-1",
+        "PASS",
+        "full",
+        "smoke",
+    )
+    assert (made.apart, made.postponed, made.virtual) == (None, False, False)
+    assert made.utc == "2026-01-01T00:00:00.000Z"
+    assert made.day == 20454.0
+    (one,) = made.figures
+    assert one == night.Figure(Line("link.copy", "copy", "gpu0", "GB/s", "GPU-a"), 110.0)
+    assert made.identities == {"gpu0": "GPU-a", "gpu1": "GPU-b"}
+
+
+def test_a_path_is_of_both_its_ends_and_all_gpus_are_each() -> None:
+    plan = msgspec.structs.replace(journals.plan(PAIR), gpus=("gpu1", "gpu0"))
+    assert [one.line.serial for one in night.of(entries(plan)).figures] == ["GPU-a->GPU-b", "GPU-a+GPU-b"]
+    assert night.part("gpu0->gpu7", {"gpu0": "GPU-a"}, ()) is None
+    assert night.part("gpus", {}, ()) is None
+    assert night.part("cpu", {"gpu0": "GPU-a"}, ("gpu0",)) is None
+
+
+def test_the_line_is_known_before_anything_is_measured() -> None:
+    plan = msgspec.structs.replace(journals.plan(PAIR), gpus=("gpu0", "gpu1"))
+    made = night.of(entries(plan))
+    before = [night.line(check.id, due, made.identities, plan.gpus) for check in plan.checks for due in check.due]
+    assert [one.line for one in made.figures] == before
+
+
+def test_what_broke_its_limit_without_a_waiver_failed() -> None:
+    made = night.of(entries(values={("copy", "gpu0"): 50.0}))
+    assert (made.verdict, made.figures[0].value, made.figures[0].failed) == ("FAIL", 50.0, True)
+    waived = journals.plan(waivers=[Waiver("known", measurement="copy", component="gpu0", worst=40.0)])
+    assert not night.of(entries(waived, values={("copy", "gpu0"): 50.0})).figures[0].failed
+    assert not night.of(entries(values={("copy", "gpu0"): 105.0})).figures[0].failed  # a warning
+
+
+def test_what_was_not_measured_is_there_without_a_value() -> None:
+    plan = journals.plan(journals.check("link.copy", journals.due(), journals.due("other", limit=None)))
+    told = [entry for entry in entries(plan) if getattr(entry.body, "measurement", None) != "other"]
+    made = night.of(told)
+    assert [(one.line.measurement, one.value, one.failed) for one in made.figures] == [
+        ("copy", 110.0, False),
+        ("other", None, False),
+    ]
+
+
+def test_a_night_apart() -> None:
+    whole = entries()
+    assert night.of(whole[:-1]).apart == "interrupted"
+    assert night.of([*whole[:-1], *journals.entries([RunEnded(False, "stopped")])]).apart == "interrupted"
+    assert night.of([*whole, *journals.entries([RunClosed(None, True, {}, "restarted")])]).apart == "interrupted"
+    partial = msgspec.structs.replace(journals.plan(), scope="partial")
+    assert night.of(entries(partial)).apart == "partial"
+    assert night.of(entries(image_id="sha256:1", image="my:own (named by --image)")).apart == "own-image"
+    assert night.of(entries(image_id="sha256:1", image_inputs="abc")).apart is None
+
+
+def test_a_journal_without_a_beginning_or_a_time_is_no_night() -> None:
+    with pytest.raises(UnreadableRun):
+        night.of(entries()[1:])
+    told = entries()
+    told[0] = msgspec.structs.replace(told[0], utc="yesterday")
+    with pytest.raises(UnreadableRun, match="is of no moment"):
+        night.of(told)
+
+
+@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "America/New_York", "Europe/Berlin", "UTC"])
+def test_the_time_zone_has_no_say(zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that moves, or whose clock is put forward in the night, has its nights where they were."""
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        # The hours around both changes of clocks in Europe and in New York.
+        moments = [
+            f"2026-{month}T{hour:02}:30:00.000Z" for month in ("03-08", "03-29", "10-25", "11-01") for hour in range(10)
+        ]
+        days = [night.day_of(moment) for moment in moments]
+        assert days == [
+            20520 + [0, 21, 231, 238][number // 10] + (number % 10 + 0.5) / 24 for number in range(len(moments))
+        ]
+        assert night.day_of("2026-01-01T00:00:00") == 20454.0
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in RUNS.iterdir() if path.is_dir()))
+def test_recorded_runs_are_nights(name: str) -> None:
+    made = night.of(journal.read(RUNS / name).entries)
+    assert made.figures
+    assert len({one.line for one in made.figures}) == len(made.figures)
+    assert {one.line.serial for one in made.figures if one.line.component == "gpu0"} == {made.identities["gpu0"]}
+    facts = dict(made.era.facts)
+    assert facts["driver"] == "580.159.04"
+    assert facts["load stress_ng"] == ("45 s" if "accept" in name else "8 s")
+    assert made.virtual
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "told"),
+    [(149.0, (), "--"), (140.0, (), "o-"), (140.0, (139.0,), "o-"), (140.0, (150.0,), "-u"), (140.0, (99.0,), "of")],
+)
+def test_what_the_past_said_of_a_value_is_kept(first: float, again: tuple[float, ...], told: str) -> None:
+    """The limit is 100; on the nights before it was 150, and is within from 145 on."""
+    past = Past(decides=True, off_fails=3, off_of=7, level=Level(150.0, 10, 1.0, 5.0, Bounds(low=145.0)))
+    check = journals.check("a.one", msgspec.structs.replace(journals.due(), past=past))
+    *own, last = journals.bodies(journals.plan(check), {("copy", "gpu0"): first})
+    made = journals.entries(own)
+    for value in again:
+        begun = SessionStarted(AGAIN, journals.DIGEST, ("a.one",))
+        taken = [begun, *journals.check_bodies(check, {("copy", "gpu0"): value})]
+        made += [
+            msgspec.structs.replace(one, segment=second_look.SEGMENT) for one in journals.entries(taken, start_s=500.0)
+        ]
+        made += journals.entries([SessionEnded(AGAIN, True, "exited 0", 2.0)], start_s=600.0)
+    (one,) = night.of([*made, *journals.entries([last], start_s=900.0)]).figures
+    assert (one.value, one.again) == (first, again[0] if again else None)
+    assert (one.outside, one.unsteady, one.failed) == ("o" in told, "u" in told, "f" in told)
+
+
+def test_a_night_in_use_is_postponed() -> None:
+    start = journals.bodies(journals.plan())[0]
+    told = [start, Postponed(("gpu0: somebody",), 1, 3), RunEnded(False, "the machine is in use")]
+    made = night.of(journals.entries(told))
+    assert (made.postponed, made.apart, made.verdict, made.figures) == (True, None, "UNJUDGED", ())
+
+
+# --- eras ---
+
+
+def test_an_era_is_another_when_a_fact_is() -> None:
+    plan = journals.plan()
+    first = era.of(plan, {"station": "host", "host": "a"}, INVENTORY)
+    assert first == era.of(plan, {"station": "host", "host": "b", "commit": "x"}, INVENTORY)
+    newer = {**INVENTORY, "board": {"nvidia_driver": "590.2"}}
+    others = [
+        era.of(plan, {"station": "host"}, newer),
+        era.of(plan, {"station": "docker", "image_id": "1"}, INVENTORY),
+        era.of(plan, {"station": "docker", "image_id": "2", "image_inputs": "x"}, INVENTORY),
+        era.of(msgspec.structs.replace(plan, profile="nightly"), {"station": "host"}, INVENTORY),
+        era.of(msgspec.structs.replace(plan, loads_s={"burn": 20.0}), {"station": "host"}, INVENTORY),
+        era.of(plan, {"station": "host"}, {}),
+        era.of(plan, {"station": "host"}, {"board": {"nvidia_driver": None}, "pci": "?"}),
+    ]
+    assert len({one.key for one in [first, *others]}) == len(others)  # the last two are the same
+    rebuilt = era.of(plan, {"station": "docker", "image_id": "3", "image_inputs": "x"}, INVENTORY)
+    assert rebuilt == others[2]
+
+
+def test_what_changed_between_two_eras_is_told() -> None:
+    before = Era((("driver", "580.1"), ("load burn", "20 s"), ("station", "host")))
+    after = Era((("driver", "590.2"), ("image_versions", "x 1"), ("station", "docker")))
+    assert era.told(before, after) == (
+        "the driver changed from 580.1 to 590.2; the image versions is x 1, and was not told before;"
+        " the time of burn is not told any more, and was 20 s; the station changed from host to docker"
+    )
+    assert era.told(before, before) == ""
+
+
+def test_a_limit_of_its_own_is_no_fact_of_an_era() -> None:
+    plan = journals.plan(journals.check("c", journals.due(limit=Limit("GB/s", "own", low=1.0))))
+    assert era.of(plan, {}, {}) == era.of(journals.plan(), {}, {})

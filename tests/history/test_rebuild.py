@@ -1,0 +1,247 @@
+"""Catching up with the run folders, and making a damaged history anew: no night lost, none doubled."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from nights import COPY, ERA, MACHINE, night, write_run
+
+from acceptance import clock, journal
+from acceptance.history import reading, rebuild, where
+from acceptance.history.night import Figure
+from acceptance.history.store import Store
+from acceptance.history.trouble import HistoryError
+
+COPIED = ("copy", "gpu0")
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "reports"
+
+
+def rows(store: Store) -> list[tuple[object, ...]]:
+    """Everything that a history holds of its nights, in order."""
+    found = [
+        (kept.run_id, kept.folder, kept.utc, kept.seconds, kept.verdict, kept.apart, kept.era)
+        for kept in store.nights()
+    ]
+    lines = [(course.measurement, course.component, course.serial, course.points) for course in reading.courses(store)]
+    return [*found, *lines]
+
+
+def opened(out: Path) -> tuple[list[tuple[object, ...]], tuple[str, ...]]:
+    store, told = rebuild.opened(out, MACHINE)
+    with store:
+        return rows(store), told
+
+
+def values(out: Path) -> list[float]:
+    store, _ = rebuild.opened(out, MACHINE)
+    with store:
+        return [point.value for course in reading.courses(store) for point in course.points]
+
+
+def test_runs_that_the_history_lacks_are_added_once(out: Path) -> None:
+    write_run(out, "run-1", {COPIED: 110.0})
+    write_run(out, "run-2", {COPIED: 111.0})
+    assert values(out) == [110.0, 111.0]
+    write_run(out, "run-3", {COPIED: 112.0})
+    assert values(out) == values(out) == [110.0, 111.0, 112.0]
+    assert opened(out)[1] == ()
+
+
+def test_only_closed_runs_of_this_machine(out: Path) -> None:
+    write_run(out, "run-1", {COPIED: 110.0})
+    write_run(out, "run-2", closed=False)
+    write_run(out, "run-3", machine="machine-2")
+    (out / "latest").symlink_to("run-1")
+    (out / "image").mkdir()
+    assert values(out) == [110.0]
+    (out / "run-2" / "verdict.json").write_text("{}")
+    assert len(values(out)) == 2
+
+
+def test_a_run_without_a_plan_is_no_night_and_a_damaged_one_is_told(out: Path) -> None:
+    write_run(out, "run-1", {COPIED: 110.0})
+    bare, broken, cut = (write_run(out, name) for name in ("run-2", "run-3", "run-4"))
+    head = (bare / journal.SUPERVISOR).read_text().splitlines(keepends=True)
+    (bare / journal.SUPERVISOR).write_text(head[0])
+    (broken / journal.SUPERVISOR).write_text("nothing\n")
+    (cut / journal.SUPERVISOR).write_text("".join([*head[:2], "nothing\n", *head[3:]]))
+    found, told = opened(out)
+    assert [row[0] for row in found if row[1] == row[0]] == ["run-1"]
+    (sentence,) = told
+    assert sentence.startswith("not in the history, because they cannot be read: run-3 (")
+    assert "; run-4 (" in sentence
+
+
+def test_only_some_of_many_unreadable_runs_are_named(out: Path) -> None:
+    for number in range(6):
+        (write_run(out, f"run-{number}") / journal.SUPERVISOR).write_text("nothing\n")
+    (sentence,) = opened(out)[1]
+    assert "run-2" in sentence
+    assert sentence.endswith(") and 3 more")
+
+
+def test_a_folder_that_was_renamed_is_the_same_night(out: Path) -> None:
+    folder = write_run(out, "run-1", {COPIED: 110.0})
+    assert values(out) == [110.0]
+    folder.rename(out / "kept")
+    assert opened(out)[0][0][:2] == ("run-1", "kept")
+    shutil.copytree(out / "kept", out / "copied")
+    assert opened(out)[0][0][:2] == ("run-1", "kept")
+    assert values(out) == [110.0]
+
+
+def test_a_clock_that_was_set_back_orders_nothing(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter(["2026-03-01T02:00:00.000Z", "2019-01-01T00:00:00.000Z", "2026-03-03T02:00:00.000Z"])
+    for number in range(3):
+        moment = next(times)
+        monkeypatch.setattr(clock, "utc", lambda moment=moment: moment)
+        write_run(out, f"run-{'bac'[number]}", {COPIED: 110.0 + number})
+    monkeypatch.undo()
+    assert values(out) == [110.0, 111.0, 112.0]
+
+
+def test_boots_stand_in_the_order_of_their_days(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for boot, day in (("boot-2", 4), ("boot-2", 5), ("boot-1", 1), ("boot-1", 2)):
+        monkeypatch.setattr(clock, "utc", lambda day=day: f"2026-03-0{day}T02:00:00.000Z")
+        write_run(out, f"run-{day}", {COPIED: 110.0 + day}, boot=boot)
+    monkeypatch.undo()
+    assert values(out) == [111.0, 112.0, 114.0, 115.0]
+
+
+# --- damage ---
+
+
+def _header(path: Path) -> None:
+    path.write_bytes(b"garbage" + path.read_bytes()[7:])
+
+
+def _page(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[4096 * 2 : 4096 * 3] = b"\xa5" * 4096
+    path.write_bytes(bytes(data))
+
+
+def _cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: 4096 * 3 + 100])
+
+
+def _text(path: Path) -> None:
+    path.write_text("notes of mine, which do not belong here\n" * 100)
+
+
+def _other(path: Path) -> None:
+    path.unlink()
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE song (name TEXT)")
+    connection.commit()
+    connection.close()
+
+
+@pytest.mark.parametrize("harm", [_header, _page, _cut, _text, _other])
+def test_a_damaged_history_is_set_aside_and_made_anew(out: Path, harm: Callable[[Path], None]) -> None:
+    for number in range(3):
+        write_run(out, f"run-{number}", {COPIED: 110.0 + number})
+    before, _ = opened(out)
+    path = where.database(out, MACHINE)
+    harm(path)
+    damaged = path.read_bytes()
+    after, told = opened(out)
+    assert after == before
+    (aside,) = (
+        one for one in path.parent.iterdir() if ".damaged-" in one.name and not one.name.endswith(("-wal", "-shm"))
+    )
+    assert aside.read_bytes() == damaged
+    assert "the history was made anew, with 3 nights; the old file is kept as history.sqlite3.damaged-20" in told[0]
+    assert opened(out) == (before, ())
+
+
+def test_a_newer_history_is_left_as_it_is(out: Path) -> None:
+    path = where.database(out, MACHINE)
+    with Store.open(path) as store:
+        store.connection.execute("PRAGMA user_version = 99")
+    with pytest.raises(HistoryError, match="newer than this rigproof knows"):
+        rebuild.opened(out, MACHINE)
+    assert [one.name for one in path.parent.iterdir() if "damaged" in one.name] == []
+
+
+def test_nights_whose_run_is_gone_come_along(out: Path) -> None:
+    """Made anew from a sound file, nothing is lost, and the order stays that of recording."""
+    path = where.database(out, MACHINE)
+    with Store.open(path) as store:
+        store.add(
+            night(
+                7,
+                50.0,
+                day=3.0,
+                figures=(Figure(COPY, 50.0, 49.0, outside=True), Figure(COPY._replace(serial=None), None)),
+            )
+        )
+        store.add(night(3, 51.0, apart="partial"))
+    write_run(out, "run-1", {COPIED: 110.0})
+    before, _ = opened(out)
+    assert len(before) == 5
+    store, told = rebuild.anew(out, MACHINE)
+    with store:
+        assert rows(store) == before
+        assert [look.outside for look in reading.looks(store, ERA.key)[COPY]] == [True]
+    assert "the history was made anew, with 3 nights; the old file is kept as history.sqlite3.replaced-" in told[0]
+
+
+def test_what_a_damaged_file_still_tells_is_shown_and_is_no_measure(out: Path) -> None:
+    path = where.database(out, MACHINE)
+    lines = [COPY._replace(measurement=f"m{number:03}") for number in range(60)]
+    with Store.open(path) as store:
+        for number in range(300):
+            store.add(night(number, figures=tuple(Figure(line, float(number)) for line in lines)))
+    data = bytearray(path.read_bytes())
+    begin = len(data) // 4096 // 2 * 4096
+    data[begin : begin + 4096] = b"\xa5" * 4096
+    path.write_bytes(bytes(data))
+    store, told = rebuild.opened(out, MACHINE)
+    with store:
+        assert len(store.nights()) == 300
+        assert {kept.apart for kept in store.nights()} == {"salvaged"}
+        assert reading.looks(store, ERA.key) == {}
+        found = reading.courses(store)
+        assert len(found) > 50
+        assert all(
+            point.value == float(point.run_id.removeprefix("run-")) for course in found for point in course.points
+        )
+    assert told[1].endswith("parts of it could not be read any more")
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.lists(st.tuples(st.floats(100.0, 120.0), st.booleans()), min_size=1, max_size=5))
+def test_added_night_by_night_or_made_anew_is_the_same(
+    tmp_path_factory: pytest.TempPathFactory, told: list[tuple[float, bool]]
+) -> None:
+    out = tmp_path_factory.mktemp("rebuild") / "reports"
+    for number, (value, at_once) in enumerate(told):
+        write_run(out, f"run-{number}", {COPIED: value})
+        if at_once:
+            opened(out)
+    before, _ = opened(out)
+    shutil.rmtree(where.folder(out, MACHINE))
+    assert opened(out)[0] == before
+    store, _ = rebuild.anew(out, MACHINE)
+    with store:
+        assert rows(store) == before
+
+
+def test_a_machines_folder_is_a_plain_name(tmp_path: Path) -> None:
+    assert where.folder(tmp_path, "0123abcd").name == "0123abcd"
+    for odd in ("../evil", ".", "a/b", "", "x" * 200, "\udcff"):
+        found = where.folder(tmp_path, odd)
+        assert found.parent == tmp_path / "history"
+        assert found.name.startswith("id-")
+    assert where.folder(tmp_path, "a/b") != where.folder(tmp_path, "a/c")

@@ -1,0 +1,161 @@
+"""What is pruned, and what never is."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from nights import MACHINE, write_run
+
+from acceptance import clock
+from acceptance.history import reading, rebuild
+from acceptance.history.retention import Pruned, prune
+from acceptance.history.store import Store
+from acceptance.history.trouble import HistoryError
+
+TODAY = 20_484.0  # 2026-01-31
+
+
+@pytest.fixture
+def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Thirty nights of January, each with a file of 100 kB."""
+    out = tmp_path / "reports"
+    for day in range(1, 31):
+        monkeypatch.setattr(clock, "utc", lambda day=day: f"2026-01-{day:02}T02:00:00.000Z")
+        folder = write_run(out, f"run-{day:02}", {("copy", "gpu0"): 100.0 + day})
+        (folder / "logs").mkdir()
+        (folder / "logs" / "telemetry").write_bytes(b"x" * 100_000)
+    (out / "latest").symlink_to("run-30")
+    monkeypatch.undo()
+    return out
+
+
+@pytest.fixture
+def store(out: Path) -> Iterator[Store]:
+    store, _ = rebuild.opened(out, MACHINE)
+    with store:
+        yield store
+
+
+def names(out: Path) -> list[str]:
+    return sorted(path.name for path in out.glob("run-*"))
+
+
+def test_what_is_old_goes_with_its_figures_and_the_night_stays(out: Path, store: Store) -> None:
+    found = prune(store, out, MACHINE, today=TODAY, keep_days=20.0)
+    gone = [f"run-{day:02}" for day in range(1, 10)]
+    assert [name for name, _ in found.folders] == gone
+    assert all(100_000 < size < 200_000 for _, size in found.folders)
+    assert found.nights == 9
+    assert names(out) == [f"run-{day:02}" for day in range(10, 31)]
+    nights = store.nights()
+    assert [one.run_id for one in nights if one.pruned] == [one.run_id for one in nights if one.folder is None] == gone
+    assert len(nights) == 30
+    (course,) = reading.courses(store)
+    assert [point.value for point in course.points] == [100.0 + day for day in range(10, 31)]
+    assert prune(store, out, MACHINE, today=TODAY, keep_days=20.0) == Pruned((), 0, found.left)
+    assert not (store.path.parent / "removed").exists()
+
+
+def test_what_is_pruned_does_not_come_back(out: Path, store: Store) -> None:
+    prune(store, out, MACHINE, today=TODAY, keep_days=20.0)
+    store.close()
+    again, _ = rebuild.opened(out, MACHINE)
+    with again:
+        assert len(reading.courses(again)[0].points) == 21
+        assert len(again.nights()) == 30
+
+
+def test_the_oldest_go_until_the_rest_fits(out: Path, store: Store) -> None:
+    found = prune(store, out, MACHINE, today=TODAY, keep_bytes=1_000_000)
+    assert [name for name, _ in found.folders] == [f"run-{day:02}" for day in range(1, len(found.folders) + 1)]
+    assert 20 < len(found.folders) < 30
+    assert found.left <= 1_000_000
+    assert found.nights == 0
+    assert len(reading.courses(store)[0].points) == 30  # their figures stay
+
+
+def test_the_newest_and_what_is_named_never_go(out: Path, store: Store) -> None:
+    (out / "latest").unlink()
+    (out / "latest").symlink_to("run-05")
+    found = prune(store, out, MACHINE, today=TODAY, keep_days=0.5, keep_bytes=0, never=["run-03"])
+    assert names(out) == ["run-03", "run-05", "run-30"]
+    assert found.left > 300_000
+    assert [one.run_id for one in store.nights() if not one.pruned] == ["run-03", "run-05", "run-30"]
+
+
+def test_a_clock_that_runs_ahead_removes_nothing(out: Path, store: Store) -> None:
+    assert prune(store, out, MACHINE, today=TODAY + 5000.0, keep_days=29.5).folders == ()
+    assert prune(store, out, MACHINE, today=0.0, keep_days=1.0).folders == ()
+
+
+def test_what_is_no_closed_run_of_this_machine_stays(out: Path, store: Store) -> None:
+    (out / "run-01" / "journal.jsonl").write_text("mine\n")
+    (out / "run-02" / "verdict.json").unlink()
+    (out / "run-03").rename(out / "elsewhere")
+    (out / "run-03").symlink_to(out / "elsewhere")
+    (out / "run-04" / "journal.jsonl").unlink()
+    write_run(out, "run-99", machine="machine-2")
+    store.link("run-05", "../root-machine-1-boot-1")
+    (out / "notes").mkdir()
+    (out / "notes" / "a").write_text("mine")
+    found = prune(store, out, MACHINE, today=TODAY, keep_days=0.5)
+    assert [name for name, _ in found.folders] == [f"run-{day:02}" for day in range(6, 30)]
+    left = {path.name for path in out.iterdir()}
+    assert left == {
+        "run-01",
+        "run-02",
+        "run-03",
+        "run-04",
+        "run-05",
+        "run-30",
+        "run-99",
+        "elsewhere",
+        "notes",
+        "latest",
+        "history",
+    }
+    assert (out.parent / "root-machine-1-boot-1").is_dir()
+
+
+def test_who_dies_while_a_folder_goes_leaves_no_half_run(
+    out: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(_: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(shutil, "rmtree", killed)
+    with pytest.raises(KeyboardInterrupt):
+        prune(store, out, MACHINE, today=TODAY, keep_days=20.0)
+    monkeypatch.undo()
+    assert names(out) == [f"run-{day:02}" for day in range(2, 31)]
+    assert (store.path.parent / "removed" / "run-01").is_dir()
+    prune(store, out, MACHINE, today=TODAY, keep_days=25.0)
+    assert not (store.path.parent / "removed").exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may remove anything")
+def test_what_cannot_be_removed_is_told(out: Path, store: Store) -> None:
+    out.chmod(0o555)
+    with pytest.raises(HistoryError, match="mend the folder's permissions"):
+        prune(store, out, MACHINE, today=TODAY, keep_days=20.0)
+    out.chmod(0o755)
+
+
+def test_the_file_gives_its_room_back(out: Path, store: Store) -> None:
+    with store.transaction() as connection:
+        rows = [(number, seq, float(seq), None, 0) for number in range(100, 400) for seq in range(1, 30)]
+        connection.executemany("INSERT INTO figure VALUES (?, ?, ?, ?, ?)", rows)
+    store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    before = store.path.stat().st_size
+    prune(store, out, MACHINE, today=TODAY, keep_days=1.5)
+    assert store.path.stat().st_size < before / 2
+
+
+def test_a_history_without_nights(tmp_path: Path) -> None:
+    store, _ = rebuild.opened(tmp_path / "reports", MACHINE)
+    with store:
+        assert prune(store, tmp_path / "reports", MACHINE, today=TODAY, keep_days=1.0) == Pruned((), 0, 0)

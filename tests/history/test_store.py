@@ -1,0 +1,294 @@
+"""The store: whole nights, once each, in the order in which they came, whatever happens in between."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from nights import COPY, ERA, night
+
+from acceptance.history import reading, schema
+from acceptance.history.era import Era
+from acceptance.history.night import Figure, Line
+from acceptance.history.store import Store
+from acceptance.history.trouble import Damaged, HistoryError
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "history" / "machine-1" / "history.sqlite3"
+
+
+def values(store: Store, line: Line = COPY) -> list[float]:
+    return [look.value for look in reading.looks(store, ERA.key).get(line, ())]
+
+
+def test_what_was_added_is_there_after_it_is_opened_again(path: Path) -> None:
+    with Store.open(path) as store:
+        assert store.add(night(1, 50.5, verdict="FAIL"), "run-00001")
+    with Store.open(path) as store:
+        (kept,) = store.nights()
+        assert (kept.run_id, kept.folder, kept.verdict, kept.apart) == ("run-00001", "run-00001", "FAIL", None)
+        assert (kept.day, kept.seconds, kept.postponed, kept.pruned, kept.era) == (
+            20_001.0,
+            90.0,
+            False,
+            False,
+            ERA.key,
+        )
+        assert store.eras() == {ERA.key: ERA}
+        assert values(store) == [50.5]
+
+
+def test_a_run_is_recorded_once(path: Path) -> None:
+    with Store.open(path) as store, Store.open(path) as other:
+        assert store.add(night(1, 50.0))
+        assert not other.add(night(1, 99.0))
+        assert values(store) == values(other) == [50.0]
+        assert len(store.nights()) == 1
+
+
+def test_the_order_is_that_of_recording_whatever_the_clock_says(path: Path) -> None:
+    with Store.open(path) as store:
+        for number, day in ((1, 20_000.0), (2, 0.0), (3, 19_000.5)):
+            store.add(night(number, float(number), day=day))
+        assert [kept.run_id for kept in store.nights()] == ["run-00001", "run-00002", "run-00003"]
+        assert values(store) == [1.0, 2.0, 3.0]
+        assert [kept.run_id for kept in store.nights(last=2)] == ["run-00002", "run-00003"]
+
+
+def test_a_number_is_never_given_twice(path: Path) -> None:
+    with Store.open(path) as store:
+        store.add(night(1))
+        store.add(night(2))
+        store.connection.execute("DELETE FROM night WHERE run_id = 'run-00002'")
+        store.add(night(3))
+        assert [kept.seq for kept in store.nights()] == [1, 3]
+
+
+def test_a_link_that_is_gone(path: Path) -> None:
+    with Store.open(path) as store:
+        store.add(night(1), "run-00001")
+        store.link("run-00001", None)
+        assert [kept.folder for kept in store.nights()] == [None]
+
+
+@pytest.mark.parametrize("apart", ["partial", "interrupted", "own-image", "salvaged"])
+def test_a_night_apart_is_kept_and_is_no_measure(path: Path, apart: str) -> None:
+    with Store.open(path) as store:
+        store.add(night(1, 50.0))
+        store.add(night(2, 10.0, apart=apart))
+        assert values(store) == [50.0]
+        (course,) = reading.courses(store)
+        assert [(point.value, bool(point.held)) for point in course.points] == [(50.0, True), (10.0, False)]
+
+
+def test_what_broke_its_limit_is_no_measure_and_what_was_outside_is_marked(path: Path) -> None:
+    with Store.open(path) as store:
+        store.add(night(1, 50.0))
+        store.add(night(2, figures=(Figure(COPY, 10.0, failed=True),), verdict="FAIL"))
+        store.add(night(3, figures=(Figure(COPY, 45.0, 44.0, outside=True),)))
+        store.add(
+            night(4, figures=(Figure(COPY, 45.0, 50.0, unsteady=True), Figure(COPY._replace(component="gpu1"), 3.0)))
+        )
+        store.add(night(5, figures=(Figure(COPY, None),)))
+        found = reading.looks(store, ERA.key)[COPY]
+        assert [(one.value, one.again, one.outside, one.unsteady) for one in found] == [
+            (50.0, None, False, False),
+            (45.0, 44.0, True, False),
+            (45.0, 50.0, False, True),
+        ]
+        first, second = reading.courses(store)
+        assert [point.value for point in first.points] == [50.0, 10.0, 45.0, 45.0]
+        assert (second.component, second.points[0].value) == ("gpu1", 3.0)
+
+
+def test_another_era_and_another_part_are_told_apart(path: Path) -> None:
+    newer = Era((("driver", "590.1"), ("profile", "nightly"), ("station", "host")))
+    other = COPY._replace(serial="GPU-b")
+    with Store.open(path) as store:
+        for number, (era, line) in enumerate([(ERA, COPY), (newer, COPY), (ERA, COPY), (ERA, other)]):
+            store.add(night(number, era=era, figures=(Figure(line, float(number)),)))
+        found = reading.looks(store, ERA.key)
+        assert [look.value for look in found[COPY]] == [0.0, 2.0]
+        assert [look.value for look in found[other]] == [3.0]
+        assert list(reading.looks(store, newer.key)) == [COPY]
+        assert reading.looks(store, "another") == {}
+        assert [look.value for look in reading.looks(store, ERA.key, last=2)[COPY]] == [2.0]
+
+
+def test_courses_by_name_pattern_and_number_of_nights(path: Path) -> None:
+    lines = [
+        Line("c", name, where, "count", None)
+        for name in ("copy_h2d", "copy_d2h", "odd[*]")
+        for where in ("gpu0", "cpu")
+    ]
+    with Store.open(path) as store:
+        for number in range(4):
+            store.add(night(number, figures=tuple(Figure(line, float(number)) for line in lines)))
+        assert len(reading.courses(store)) == 6
+        assert [course.measurement for course in reading.courses(store, "copy_*", "gpu0")] == ["copy_h2d", "copy_d2h"]
+        assert [course.component for course in reading.courses(store, "odd[*]")] == ["gpu0", "cpu"]
+        (course,) = reading.courses(store, "copy_h2d", "cpu", last=2)
+        assert [(point.run_id, point.value) for point in course.points] == [("run-00002", 2.0), ("run-00003", 3.0)]
+        assert course.serial is None
+
+
+def test_nights_skipped_in_a_row(path: Path) -> None:
+    with Store.open(path) as store:
+        assert reading.skipped_in_a_row(store) == 0
+        for number, postponed in enumerate([True, True, False, True, True]):
+            store.add(night(number, postponed=postponed, figures=()))
+        assert reading.skipped_in_a_row(store) == 2
+        store.add(night(9))
+        assert reading.skipped_in_a_row(store) == 0
+
+
+figures = st.builds(
+    Figure,
+    st.builds(
+        Line,
+        st.sampled_from(["c.one", "c.two[x]"]),
+        st.sampled_from(["a", "b"]),
+        st.sampled_from(["gpu0", "disk:\N{SNOWMAN}"]),
+        st.sampled_from(["GB/s", "count"]),
+        st.sampled_from([None, "GPU-a"]),
+    ),
+    st.none() | st.floats(allow_nan=False, allow_infinity=False),
+    st.none() | st.floats(allow_nan=False, allow_infinity=False),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.lists(figures, max_size=6, unique_by=lambda one: one.line), max_size=6))
+def test_every_figure_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactory, told: list[list[Figure]]) -> None:
+    path = tmp_path_factory.mktemp("store") / "history.sqlite3"
+    with Store.open(path) as store:
+        for number, row in enumerate(told):
+            store.add(night(number, figures=tuple(row)))
+        found = {
+            (course.check, course.measurement, course.component, course.unit, course.serial, point.run_id): point
+            for course in reading.courses(store)
+            for point in course.points
+        }
+    due = {
+        (*one.line, f"run-{number:05}"): one for number, row in enumerate(told) for one in row if one.value is not None
+    }
+    assert found.keys() == due.keys()
+    for key, one in due.items():
+        point = found[key]
+        assert (point.value, point.again, bool(point.outside), bool(point.unsteady)) == (
+            one.value,
+            one.again,
+            one.outside,
+            one.unsteady,
+        )
+        assert bool(point.held) is not one.failed
+
+
+# --- other files than those of this version ---
+
+
+def test_a_file_of_version_1_is_read(path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    connection = sqlite3.connect(path)
+    connection.executescript(Path(__file__).with_name("version-1.sql").read_text())
+    connection.close()
+    with Store.open(path) as store:
+        assert [(kept.run_id, kept.folder, kept.verdict) for kept in store.nights()] == [
+            ("2026-01-01T02-00-00Z-aaaa", "2026-01-01T02-00-00Z-aaaa", "PASS"),
+            ("2026-01-02T02-00-00Z-bbbb", None, "FAIL"),
+        ]
+        (course,) = reading.courses(store)
+        assert [(point.value, point.again, bool(point.outside)) for point in course.points] == [
+            (55.25, None, False),
+            (50.5, 50.25, True),
+        ]
+        assert store.add(night(7))
+
+
+STEP = ("CREATE TABLE later (x INTEGER)", "INSERT INTO later SELECT seq FROM night")
+
+
+def test_a_step_to_the_next_version_takes_what_there_is_along(path: Path) -> None:
+    with Store.open(path) as store:
+        store.add(night(1))
+    with Store.open(path, (*schema.STEPS, STEP)) as store:
+        assert store.connection.execute("SELECT x FROM later").fetchall() == [(1,)]
+        assert values(store) == [50.0]
+    with pytest.raises(
+        HistoryError, match=r"is of version 2, newer than this rigproof knows \(1\): install that newer"
+    ):
+        Store.open(path)
+    with pytest.raises(HistoryError, match="newer"):
+        Store.view(path)
+
+
+def test_a_step_that_fails_changes_nothing(path: Path) -> None:
+    with Store.open(path) as store:
+        store.add(night(1))
+    with pytest.raises(HistoryError, match="cannot be used"):
+        Store.open(path, (*schema.STEPS, (*STEP, "NO SUCH THING")))
+    with Store.open(path) as store:
+        assert values(store) == [50.0]
+        assert store.connection.execute("SELECT name FROM sqlite_master WHERE name = 'later'").fetchall() == []
+
+
+def test_an_older_file_is_not_read_without_being_brought_up(path: Path) -> None:
+    Store.open(path).close()
+    with pytest.raises(HistoryError, match="older than this rigproof reads"):
+        Store.view(path, (*schema.STEPS, STEP))
+
+
+def test_an_empty_file_is_a_beginning(path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    path.touch()
+    with Store.open(path) as store:
+        assert store.nights() == ()
+
+
+@pytest.mark.parametrize("marked", [False, True])
+def test_another_programs_database_is_not_ours(path: Path, marked: bool) -> None:
+    path.parent.mkdir(parents=True)
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE song (name TEXT)")
+    if marked:
+        connection.execute("PRAGMA application_id = 77")
+    connection.commit()
+    connection.close()
+    with pytest.raises(Damaged, match="is another program's database"):
+        Store.open(path)
+
+
+def test_there_is_none_to_look_at(path: Path) -> None:
+    with pytest.raises(HistoryError, match="there is no history yet"):
+        Store.view(path)
+
+
+def test_who_looks_writes_nothing(path: Path) -> None:
+    with Store.open(path) as store:
+        store.add(night(1))
+    with Store.view(path) as store:
+        assert values(store) == [50.0]
+        with pytest.raises(HistoryError, match="cannot be written"):
+            store.add(night(2))
+
+
+def test_names_are_kept_once(path: Path) -> None:
+    with Store.open(path) as store:
+        for number in range(3):
+            store.add(night(number))
+        assert [
+            store.connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+            for table in ("line", "era", "parts")
+        ] == [
+            1,
+            1,
+            1,
+        ]

@@ -1,0 +1,123 @@
+"""The rules of what a change means: the file is read strictly, and nothing is left undecided."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from births import BOOK
+
+from acceptance.judge import change_rules
+from acceptance.judge.change_rules import ChangeFileError
+
+SHIPPED = Path(__file__).resolve().parents[2] / "fixtures" / "changes.toml"
+PARTS = """
+[counted]
+disks = ["sata"]
+links = ["ethernet"]
+basis = "b"
+[[change]]
+of = ["gpu", "dimm", "disk", "net"]
+change = "missing"
+means = "fail"
+event = "inventory.missing"
+basis = "b"
+[[change]]
+of = ["gpu", "dimm", "disk", "net"]
+change = "added"
+means = "note"
+event = "inventory.added"
+basis = "b"
+[[change]]
+of = ["gpu", "dimm", "disk", "net"]
+change = "unread"
+means = "warn"
+event = "inventory.untold"
+basis = "b"
+"""
+FACT = """
+[[change]]
+of = ["gpu"]
+facts = { vbios = "VBIOS" }
+change = "differs"
+means = "warn"
+event = "inventory.firmware"
+basis = "why"
+"""
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "changes.toml"
+    path.write_text(text)
+    return path
+
+
+def test_the_first_rule_that_fits(tmp_path: Path) -> None:
+    book = change_rules.read(written(tmp_path, PARTS + FACT + FACT.replace("warn", "fail")))
+    rule = book.of_fact("gpu", "vbios", "differs", "lower")
+    assert rule is not None
+    assert rule.means == "warn"
+    assert book.of_fact("gpu", "vbios", "lower") is None
+    assert book.of_fact("disk", "vbios", "differs") is None
+    assert book.of_fact("gpu", "model", "differs") is None
+    part = book.of_part("disk", "missing")
+    assert part is not None
+    assert part.means == "fail"
+    assert book.of_part("disk", "moved") is None
+    assert book.of_part("cpu", "missing") is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('"differs"', '"lower"', ["vbios of gpu needs a rule for `differs`", "one for `higher`"]),
+        ('"differs"', '"higher"', ["vbios of gpu needs a rule"]),
+        ('"differs"', '"missing"', ["a rule for what is missing names facts (why)"]),
+        ('"differs"', '"other"', ["other"]),
+        ('facts = { vbios = "VBIOS" }', "", ["a rule for what is differs names no fact (why)"]),
+        ('basis = "why"', 'basis = "why"\nwithin = 0.1', ["within is for what is lower or higher (why)"]),
+        ('basis = "why"', 'basis = "why"\nwithin = 1.0', ["within"]),
+        ('basis = "why"', 'basis = ""', ["basis"]),
+        ('basis = "why"', 'basis = "why"\nbases = "why"', ["bases"]),
+        ('means = "warn"', 'means = "worry"', ["worry"]),
+        ("inventory.firmware", "firmware", ["event"]),
+        ('of = ["gpu"]', "of = []", ["of"]),
+        ('of = ["gpu"]', 'of = ["fan"]', ["fan"]),
+        ('change = "added"', 'change = "moved"', ["gpu needs a rule", "was added"]),
+        ('change = "missing"', 'change = "moved"', ["gpu needs a rule", "is missing"]),
+        ('change = "unread"', 'change = "moved"', ["gpu needs a rule", "are unread"]),
+        ("[counted]", "[accounted]", ["accounted"]),
+        ("[counted]", "[counted", ["changes.toml"]),
+    ],
+)
+def test_what_is_not_right_is_named(tmp_path: Path, old: str, new: str, words: list[str]) -> None:
+    text = (PARTS + FACT).replace(old, new)
+    assert text != PARTS + FACT
+    with pytest.raises(ChangeFileError) as caught:
+        change_rules.read(written(tmp_path, text))
+    for word in ["changes.toml: ", *words]:
+        assert word in str(caught.value)
+
+
+def test_a_part_of_a_direction_may_stand_in_two_rules(tmp_path: Path) -> None:
+    lower = FACT.replace('"differs"', '"lower"\nwithin = 0.5')
+    higher = FACT.replace('"differs"', '"higher"')
+    assert change_rules.read(written(tmp_path, PARTS + lower + higher)).change[-2].within == 0.5
+
+
+def test_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ChangeFileError, match=r"cannot be read .*: install rigproof again"):
+        change_rules.read(tmp_path / "changes.toml")
+
+
+def test_what_is_lost_or_less_is_never_taken_lightly() -> None:
+    """Of the file that ships: missing parts, other parts, lower links and lost ECC fail."""
+    for kind in ("gpu", "disk", "dimm"):
+        for change in ("missing", "replaced"):
+            rule = BOOK.of_part(kind, change)
+            assert rule is not None
+            assert rule.means == "fail"
+    for fact in ("link_width", "link_gen", "nvlinks", "memory_bytes", "ecc_enabled"):
+        rule = BOOK.of_fact("gpu", fact, "lower")
+        assert rule is not None
+        assert rule.means == "fail"

@@ -1,0 +1,535 @@
+"""A machine held against what it was: each kind of change gives exactly its finding, and what comes and goes gives none."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import births
+import msgspec
+import pytest
+import sample_machines
+import sample_runs
+from births import BOOK, DAY, born, dimm, disk, function, gpu, link, machine
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acceptance import journal
+from acceptance.judge import inventory_drift, machine_seen
+from acceptance.judge.birth import Birth
+from acceptance.judge.inventory_drift import Change, changes
+from acceptance.judge.parts import kind_of
+from acceptance.judge.record import Entry
+from selftest import journals_made
+
+WHEN = f"when the baseline was recorded ({DAY})"
+RUNS = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs"
+Plain = dict[str, Any]
+
+
+def ruled(then: Birth) -> Birth:
+    return msgspec.structs.replace(then, book=BOOK)
+
+
+def found(change: Callable[[Plain], None], gpus: int = 2) -> tuple[Change, ...]:
+    """What is told of a machine on which something was changed."""
+    after = machine(gpus)
+    change(after)
+    return changes(ruled(born(machine(gpus))), born(after))
+
+
+def brief(told: tuple[Change, ...]) -> list[tuple[str, str, str | None]]:
+    return [(one.kind, one.event, one.component) for one in told]
+
+
+# --- nothing changed ---
+
+
+def test_the_same_machine() -> None:
+    assert found(lambda _: None) == ()
+
+
+@functools.cache
+def recorded() -> dict[str, list[Entry]]:
+    """Recorded runs, and runs of the machines that the sample runs are made of."""
+    runs = {path.parent.name: list(journal.read(path.parent).entries) for path in RUNS.glob("*/journal.jsonl")}
+    for name, made in sample_runs.MADE.items():
+        seen = sample_machines.inventory(journals_made.named(made.machine), made.dead_links)
+        runs[name] = births.run(msgspec.to_builtins(seen))
+    return runs
+
+
+def told_by(name: str) -> Birth:
+    told = machine_seen.of(recorded()[name])
+    assert told is not None
+    return told
+
+
+def test_every_recorded_machine_against_itself() -> None:
+    assert len(recorded()) > 6
+    for name in recorded():
+        assert told_by(name).parts, name
+        assert changes(ruled(told_by(name)), told_by(name)) == (), name
+
+
+def test_two_recorded_runs_of_one_machine() -> None:
+    one, two = "1xh200-host-accept", "1xh200-container-accept"
+    assert changes(ruled(told_by(one)), told_by(two)) == ()
+    assert changes(ruled(told_by(two)), told_by(one)) == ()
+
+
+def test_recorded_runs_of_two_machines_differ_in_their_cards_alone() -> None:
+    told = changes(ruled(told_by("1xh200-host-accept")), told_by("1xh200-host-smoke-whole"))
+    assert brief(told) == [("fail", "inventory.replaced", "gpu0")]
+
+
+def test_every_fact_that_is_told_has_a_rule_or_says_what_belongs_to_the_machine() -> None:
+    for name in recorded():
+        for part, fact, _ in told_by(name).facts:
+            assert BOOK.of_fact(kind_of(part), fact, "differs", "lower") is not None, (name, part, fact)
+
+
+def test_nothing_is_compared_without_rules() -> None:
+    assert changes(born(machine()), born(machine(1))) == ()
+
+
+# --- parts ---
+
+
+def gone(plain: Plain) -> None:
+    plain["pci"].pop()
+
+
+def test_the_last_gpu_is_missing() -> None:
+    told = found(gone)
+    assert brief(told) == [("fail", "inventory.missing", "gpu1")]
+    assert told[0].text.startswith(
+        f"gpu1 (NVIDIA H200, GPU-1, 0000:02:00.0) is missing: it was there when the baseline was recorded ({DAY}); basis: "
+    )
+
+
+def test_a_gpu_in_the_middle_is_missing_and_the_others_are_not_taken_for_moved() -> None:
+    told = found(lambda plain: plain["pci"].pop(1), gpus=4)
+    assert brief(told) == [("fail", "inventory.missing", None)]  # gpu1 is the name of another card tonight
+    assert told[0].text.startswith("gpu1 (NVIDIA H200, GPU-1, ")
+
+
+def test_another_gpu_in_its_place_is_one_finding() -> None:
+    def change(plain: Plain) -> None:
+        other = gpu(1, uuid="GPU-9", serial="169", vbios="97.00", memory_bytes=80_000_000_000)
+        plain["nvml"]["devices"][1] = other
+
+    told = found(change)
+    assert brief(told) == [("fail", "inventory.replaced", "gpu1")]
+    assert told[0].text.startswith(
+        f"gpu1 is another part: GPU-1 when the baseline was recorded ({DAY}), GPU-9 now; basis: "
+    )
+
+
+def swapped(plain: Plain) -> None:
+    one, two = plain["nvml"]["devices"]
+    one["pci_address"], two["pci_address"] = two["pci_address"], one["pci_address"]
+
+
+def test_two_gpus_that_changed_places_are_moved() -> None:
+    told = found(swapped)
+    assert brief(told) == [("warn", "inventory.moved", "gpu1"), ("warn", "inventory.moved", "gpu0")]
+    assert told[0].text.startswith(
+        f"gpu1 (GPU-0): at 0000:01:00.0 when the baseline was recorded ({DAY}), at 0000:02:00.0 now; basis: "
+    )
+
+
+def test_the_name_of_a_slot_goes_before_bus_numbers() -> None:
+    before, after = machine(1), machine(1)
+    before["pci"] = [function(0, "PCIE1")]
+    after["pci"] = [{**function(0, "PCIE1"), "address": "0000:61:00.0"}]
+    after["nvml"]["devices"][0]["pci_address"] = "0000:61:00.0"
+    assert changes(ruled(born(before)), born(after)) == ()
+    after["pci"][0]["slot"] = "PCIE3"
+    (told,) = changes(ruled(born(before)), born(after))
+    assert (told.kind, told.event) == ("warn", "inventory.moved")
+    assert "at 0000:01:00.0 in slot PCIE1 when" in told.text
+    assert "at 0000:61:00.0 in slot PCIE3 now" in told.text
+    after["pci"][0]["slot"] = None
+    assert [one.event for one in changes(ruled(born(before)), born(after))] == ["inventory.moved"]
+
+
+def test_a_slot_that_got_another_name_is_no_move() -> None:
+    def change(plain: Plain) -> None:
+        plain["pci"][0]["slot"] = "as root reads it"
+
+    assert found(change) == ()
+
+
+def test_a_gpu_that_tells_no_identity_any_more_is_not_called_another() -> None:
+    def change(plain: Plain) -> None:
+        plain["nvml"]["devices"].pop()
+
+    told = found(change)
+    assert brief(told) == [("note", "inventory.untold", None)]
+    assert "model of gpu1" in told[0].text
+    assert told[0].text.endswith(" more")
+
+
+def test_modules_that_changed_places() -> None:
+    def change(plain: Plain) -> None:
+        plain["memory"]["dimms"] = [dimm("A1", serial="D-B1"), dimm("B1", serial="D-A1")]
+
+    told = found(change)
+    assert brief(told) == [("warn", "inventory.moved", "dimm:B1"), ("warn", "inventory.moved", "dimm:A1")]
+    assert told[0].text.startswith(
+        f"dimm:A1 (HMCG, D-A1) when the baseline was recorded ({DAY}) is dimm:B1 now; basis: "
+    )
+
+
+def test_a_module_is_missing_and_one_in_another_slot_was_added() -> None:
+    def change(plain: Plain) -> None:
+        plain["memory"]["dimms"] = [dimm("A1"), dimm("C1")]
+
+    assert brief(found(change)) == [
+        ("fail", "inventory.missing", "dimm:B1"),
+        ("note", "inventory.added", "dimm:C1"),
+    ]
+
+
+def test_modules_of_one_serial_number_are_told_by_their_slots() -> None:
+    before, after = machine(), machine()
+    for plain in (before, after):
+        plain["memory"]["dimms"] = [dimm("A1", serial="00000000"), dimm("B1", serial="00000000")]
+    assert changes(ruled(born(before)), born(after)) == ()
+    after["memory"]["dimms"].pop()
+    assert brief(changes(ruled(born(before)), born(after))) == [("fail", "inventory.missing", "dimm:B1")]
+
+
+def test_modules_that_cannot_be_read_any_more_are_not_missing() -> None:
+    def change(plain: Plain) -> None:
+        plain["memory"]["dimms"] = None
+
+    told = found(change)
+    assert brief(told) == [("warn", "inventory.untold", None)]
+    assert told[0].text.startswith(f"the parts of kind dimm could not be read in this run, and could {WHEN}; basis: ")
+
+
+def test_disks_are_told_by_their_serial_numbers_not_by_the_kernels_names() -> None:
+    def change(plain: Plain) -> None:
+        plain["disks"] = [disk("nvme0n1", serial="S-nvme1n1"), disk("nvme1n1", serial="S-nvme0n1", model="SSD")]
+
+    assert found(change) == ()
+
+
+def test_a_disk_is_replaced_or_missing() -> None:
+    def other(plain: Plain) -> None:
+        plain["disks"][1] = disk("nvme1n1", serial="S-9", model="other", firmware="2")
+
+    assert brief(found(other)) == [("fail", "inventory.replaced", "disk:nvme1n1")]
+    assert brief(found(lambda plain: plain["disks"].pop(0))) == [("fail", "inventory.missing", "disk:nvme0n1")]
+
+
+def test_a_disk_that_was_added() -> None:
+    told = found(lambda plain: plain["disks"].append(disk("sda", transport="sata")))
+    assert brief(told) == [("note", "inventory.added", "disk:sda")]
+    assert told[0].text.startswith(
+        f"disk:sda (SSD, S-sda) was not there when the baseline was recorded ({DAY}); basis: "
+    )
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        disk("sdb", transport="usb"),
+        disk("mmcblk0", transport="mmc"),
+        disk("nvme2n1", transport="nvme-tcp"),
+        disk("sdc", transport=None),
+        disk("vdb", transport="virtio", kind="virtual"),
+        disk("nvme3n1", kind="virtual"),
+    ],
+    ids=lambda one: str(one["name"]),
+)
+def test_disks_that_come_and_go(other: Plain) -> None:
+    more = machine()
+    more["disks"].append(other)
+    assert changes(ruled(born(machine())), born(more)) == ()
+    assert changes(ruled(born(more)), born(machine())) == ()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        link("docker0", bus=None, pci_address=None),
+        link("enx001122", bus="usb", pci_address="0000:00:14.0"),
+        link("eth7", bus="virtio", pci_address="0000:00:03.0"),
+        link("eth0v1", is_virtual_function=True, pci_address="0000:41:00.2"),
+        link("wlan0", kind="wireless", pci_address="0000:42:00.0"),
+    ],
+    ids=lambda one: str(one["name"]),
+)
+def test_links_that_come_and_go(other: Plain) -> None:
+    other["mac"] = "b8:00:00:00:00:07"
+    more = machine()
+    more["links"].append(other)
+    assert changes(ruled(born(machine())), born(more)) == ()
+    assert changes(ruled(born(more)), born(machine())) == ()
+
+
+# --- network ---
+
+
+def renamed(plain: Plain) -> None:
+    plain["links"] = [link("enp65s0")]
+
+
+def renumbered(plain: Plain) -> None:
+    plain["links"] = [link("enp66s0", pci_address="0000:42:00.0")]
+
+
+def bonded(plain: Plain) -> None:
+    plain["links"] = [link("eth0", mac="ba:00:00:00:00:01")]
+
+
+def called_otherwise(plain: Plain) -> None:
+    plain["board"]["hostname"] = "another"
+
+
+@pytest.mark.parametrize("change", [renamed, renumbered, called_otherwise])
+def test_names_and_bus_numbers_are_no_change(change: Callable[[Plain], None]) -> None:
+    assert found(change) == ()
+
+
+def test_an_address_that_is_not_the_cards_own_is_no_other_card() -> None:
+    told = found(bonded)
+    assert brief(told) == [("note", "inventory.untold", None)]
+    assert "MAC address of net:eth0" in told[0].text
+
+
+def test_another_card_in_the_same_place() -> None:
+    def change(plain: Plain) -> None:
+        plain["links"] = [link("eth5", mac="b8:00:00:00:00:99")]
+
+    assert brief(found(change)) == [("warn", "inventory.replaced", "net:eth5")]
+
+
+def test_a_card_is_missing() -> None:
+    told = found(lambda plain: plain["links"].clear())
+    assert brief(told) == [("fail", "inventory.missing", "net:eth0")]
+    assert told[0].text.startswith("net:eth0 (b8:00:00:00:00:01, 0000:41:00.0) is missing")
+
+
+def test_two_ports_of_one_card_keep_apart() -> None:
+    before, after = machine(), machine()
+    ports = [link(f"mlx5_0/{number}", kind="infiniband", mac=None) for number in (1, 2)]
+    before["links"], after["links"] = ports, [{**ports[0], "speed_mbps": 200}, ports[1]]
+    assert brief(changes(ruled(born(before)), born(after))) == [("fail", "inventory.network", "net:mlx5_0/1")]
+
+
+def test_a_card_of_which_nobody_tells_its_place_is_known_by_name() -> None:
+    before, after = machine(), machine()
+    before["links"] = [link(mac=None, pci_address=None)]
+    after["links"] = [link(mac=None, pci_address=None, pcie_width=8)]
+    assert brief(changes(ruled(born(before)), born(after))) == [("fail", "inventory.link", "net:eth0")]
+
+
+# --- facts ---
+
+
+def of_gpu(**more: Any) -> Callable[[Plain], None]:
+    return lambda plain: plain["nvml"]["devices"][1].update(more)
+
+
+def of_traits(**more: Any) -> Callable[[Plain], None]:
+    return lambda plain: plain["nvml"]["devices"][1]["traits"].update(more)
+
+
+def of(table: str, **more: Any) -> Callable[[Plain], None]:
+    return lambda plain: plain[table].update(more)
+
+
+def of_first(table: str, **more: Any) -> Callable[[Plain], None]:
+    return lambda plain: (plain["memory"]["dimms"] if table == "dimms" else plain[table])[0].update(more)
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "event", "component", "text"),
+    [
+        (of_gpu(vbios="97.00"), "warn", "firmware", "gpu1", f"VBIOS of gpu1: 96.00 {WHEN}, 97.00 now; basis: "),
+        (of_gpu(memory_bytes=140_000_000_000), "fail", "less", "gpu1", "memory (bytes) of gpu1: 150000000000 when"),
+        (of_gpu(links=[{"active": True}, {"active": False}]), "fail", "nvlink", "gpu1", "NVLinks that are up of gpu1: 2 when"),
+        (of_gpu(links=[]), "fail", "nvlink", "gpu1", "NVLinks that are up of gpu1: 2 when the"),
+        (of_gpu(links=[{"active": True}] * 3), "note", "added", "gpu1", "NVLinks"),
+        (of_traits(cuda_cores=10000), "fail", "less", "gpu1", "CUDA cores of gpu1: 16896 when"),
+        (of_traits(max_link_gen_here=4), "fail", "link", "gpu1", "PCIe generation that card and slot allow of gpu1: 5 when"),
+        (of_traits(max_link_width_here=8), "fail", "link", "gpu1", "PCIe lanes that card and slot allow of gpu1: 16 when"),
+        (of_traits(power_limit_w=600.0), "warn", "setting", "gpu1", f"power limit (W) of gpu1: 700 {WHEN}, 600 now"),
+        (of_traits(power_limit_w=750.0), "warn", "setting", "gpu1", "power limit"),
+        (of_traits(ecc_enabled=False), "fail", "setting", "gpu1", f"ECC of gpu1: on {WHEN}, off now"),
+        (of_traits(mig_enabled=True), "warn", "setting", "gpu1", "MIG of gpu1: off when"),
+        (of("board", bios_version="1.10"), "warn", "firmware", None, f"BIOS: 1.1 {WHEN}, 1.10 now"),
+        (of("board", nvidia_driver="590.1"), "warn", "software", None, "NVIDIA driver: 580.1 when"),
+        (of("board", kernel="6.13"), "warn", "software", None, "kernel: 6.12 when"),
+        (of("board", os="Debian 14"), "note", "software", None, "operating system: Debian 13 when"),
+        (of("board", name="H13"), "fail", "replaced", None, "board: X13 when"),
+        (of("board", serial="B-2"), "fail", "replaced", None, "serial number of the board: B-1 when"),
+        (of("cpu", model="Xeon"), "fail", "replaced", "cpu", "model of cpu: EPYC when"),
+        (of("cpu", cores=127), "fail", "less", "cpu", "cores of cpu: 128 when"),
+        (of("cpu", threads=128), "warn", "setting", "cpu", "threads of cpu"),
+        (of("cpu", governor="powersave"), "note", "setting", "cpu", "frequency governor of cpu"),
+        (of("memory", total_bytes=1 << 39), "fail", "less", "memory", "RAM (bytes) of memory: 1099511627776 when"),
+        (of("memory", total_bytes=1 << 41), "note", "added", "memory", "RAM (bytes) of memory"),
+        (of("memory", ecc="None"), "warn", "setting", "memory", "error correction of the RAM of memory"),
+        (of_first("dimms", configured_mts=4400), "fail", "link", "dimm:A1", "speed (MT/s) of dimm:A1: 4800 when"),
+        (of_first("dimms", configured_mts=5200), "warn", "setting", "dimm:A1", "speed (MT/s)"),
+        (of_first("dimms", size_bytes=1 << 34), "fail", "less", "dimm:A1", "size (bytes) of dimm:A1"),
+        (of_first("dimms", part_number="OTHER"), "fail", "replaced", "dimm:A1", "part number of dimm:A1"),
+        (of_first("disks", firmware="2.0"), "warn", "firmware", "disk:nvme0n1", "firmware of disk:nvme0n1: 1.0 when"),
+        (of_first("disks", size_bytes=10**11), "fail", "less", "disk:nvme0n1", "size (bytes)"),
+        (of_first("links", speed_mbps=10_000), "fail", "network", "net:eth0", "speed (Mbit/s) of net:eth0: 100000 when"),
+        (of_first("links", pcie_width=8), "fail", "link", "net:eth0", "PCIe lanes of net:eth0: 16 when"),
+        (of_first("links", pcie_speed_gts=8.0), "fail", "link", "net:eth0", f"PCIe speed (GT/s) of net:eth0: 16 {WHEN}, 8 now"),
+        (of_first("links", pcie_speed_gts=32.0), "note", "added", "net:eth0", "PCIe speed"),
+        (of_first("links", driver="other"), "note", "software", "net:eth0", "driver of net:eth0"),
+    ],
+)  # fmt: skip
+def test_each_fact(change: Callable[[Plain], None], kind: str, event: str, component: str | None, text: str) -> None:
+    told = found(change)
+    assert brief(told) == [(kind, f"inventory.{event}", component)]
+    assert told[0].text.startswith(text)
+    assert "; basis: " in told[0].text
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        of_gpu(memory_bytes=150_000_000_000 - 10**9, serial="other"),
+        of_traits(power_limit_w=700.1, persistence=False, compute_mode="exclusive-process"),
+        of_traits(power_limit_w=700),  # another way to write it
+        of("memory", total_bytes=(1 << 40) - (1 << 32), available_bytes=1),
+    ],
+    ids=["of the driver", "modes", "written otherwise", "of the kernel"],
+)
+def test_within_what_means_nothing(change: Callable[[Plain], None]) -> None:
+    assert found(change) == ()
+
+
+def test_a_link_that_went_down() -> None:
+    told = found(of_first("links", up=False, speed_mbps=None))
+    assert brief(told) == [("warn", "inventory.network", "net:eth0"), ("note", "inventory.untold", None)]
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "kind"),
+    [
+        ({"gpu_link_gen": 5.0}, {"gpu_link_gen": 4.0}, "fail"),
+        ({"gpu_link_width": 16.0}, {"gpu_link_width": 8.0}, "fail"),
+        ({"nvlink_speed": 26.562}, {"nvlink_speed": 25.0}, "fail"),
+        ({"nvlink_active": 2.0}, {"nvlink_active": 1.0}, "fail"),
+        ({"gpu_link_gen": 4.0}, {"gpu_link_gen": 5.0}, "note"),
+        ({"gpu_link_gen": 5.0}, {}, "note"),
+        ({"gpu_link_gen": 5.0}, {"gpu_link_gen": float("nan")}, "note"),
+    ],
+)
+def test_links_under_load(then: dict[str, float], now: dict[str, float], kind: str) -> None:
+    (told,) = changes(ruled(born(machine(), **then)), born(machine(), **now))
+    assert told.kind == kind
+
+
+def test_the_state_of_an_idle_link_is_not_looked_at() -> None:
+    def change(plain: Plain) -> None:
+        plain["pci"][0] |= {"link_speed_gts": 2.5, "link_width": 1}
+
+    assert found(change) == ()
+
+
+def test_what_is_no_number_any_more_is_taken_for_less() -> None:
+    told = found(of("cpu", cores="many"))
+    assert brief(told) == [("fail", "inventory.less", "cpu")]
+    assert brief(found(of("cpu", cores=float("nan")))) == [("fail", "inventory.less", "cpu")]
+
+
+def test_from_nothing_to_something() -> None:
+    before = machine()
+    before["nvml"]["devices"][1]["links"] = []
+    assert brief(changes(ruled(born(before)), born(machine()))) == [("note", "inventory.added", "gpu1")]
+
+
+def test_what_was_not_told_then_is_no_change() -> None:
+    before = machine()
+    before["board"]["serial"] = before["board"]["bios_version"] = None
+    before["memory"]["dimms"] = None
+    assert changes(ruled(born(before)), born(machine())) == ()
+
+
+def test_what_is_not_told_now_is_said() -> None:
+    told = found(of("board", serial=None, os=None))
+    assert [one.text for one in told] == [
+        f"not told in this run, so not held against what it was when the baseline was recorded ({DAY}): "
+        "serial number of the board"
+    ]
+
+
+def test_failures_stand_first() -> None:
+    def change(plain: Plain) -> None:
+        plain["board"]["os"] = "Debian 14"
+        plain["board"]["kernel"] = "6.13"
+        plain["pci"].pop()
+
+    assert [one.kind for one in found(change)] == ["fail", "warn", "note"]
+
+
+# --- as the fold sees it ---
+
+
+def test_findings_and_notes_of_a_run() -> None:
+    after = machine()
+    after["board"]["os"] = "Debian 14"
+    gone(after)
+    held = inventory_drift.held(ruled(born(machine())), births.run(after))
+    (finding,) = held.findings
+    assert (finding.kind, finding.check, finding.component, finding.event) == (
+        "fail",
+        "run",
+        "gpu1",
+        "inventory.missing",
+    )
+    assert [note.split(":")[0] for note in held.notes] == ["operating system"]
+
+
+def test_a_run_without_an_inventory_says_so() -> None:
+    held = inventory_drift.held(ruled(born(machine())), [])
+    (finding,) = held.findings
+    assert (finding.kind, finding.check, finding.text) == ("error", "run", inventory_drift.NO_INVENTORY)
+    assert held.notes == ()
+
+
+# --- whatever an inventory holds ---
+
+
+_scalars = (
+    st.none() | st.booleans() | st.integers(-2, 10**13) | st.floats() | st.sampled_from(["", "on", "nan", "F2", "16"])
+)
+
+
+@st.composite
+def scrambled(draw: st.DrawFn) -> Plain:
+    """A machine in which some values are others."""
+    plain = machine()
+    tables = [plain["cpu"], plain["memory"], plain["board"], *plain["disks"], *plain["links"], *plain["pci"]]
+    tables += [*plain["nvml"]["devices"], *(device["traits"] for device in plain["nvml"]["devices"])]
+    tables += plain["memory"]["dimms"]
+    for table in draw(st.lists(st.sampled_from(tables), max_size=4)):
+        table[draw(st.sampled_from(sorted(table)))] = draw(_scalars)
+    return plain
+
+
+@given(scrambled())
+def test_a_machine_against_itself_is_never_a_finding(plain: Plain) -> None:
+    told = born(plain)
+    assert changes(ruled(told), told) == ()
+
+
+@given(scrambled(), scrambled())
+def test_every_finding_says_what_was_and_why_it_matters(one: Plain, two: Plain) -> None:
+    for change in changes(ruled(born(one)), born(two)):
+        assert change.event.startswith("inventory.")
+        assert DAY in change.text
+        assert change.kind == "note" or "; basis: " in change.text

@@ -1,0 +1,36 @@
+"""Values over nights as one line."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acceptance.reports import sparkline
+
+
+@pytest.mark.parametrize(
+    ("values", "drawn"),
+    [
+        ([], ""),
+        ([5.0], "\u2584"),
+        ([5.0, 5.0], "\u2584\u2584"),
+        ([0.0, 1.0], "\u2581\u2588"),
+        ([0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], "\u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588"),
+        ([-1e308, 1e308], "\u2581\u2588"),
+    ],
+)
+def test_from_the_least_to_the_largest(values: list[float], drawn: str) -> None:
+    assert sparkline.line(values, 20, plain=False) == drawn
+
+
+def test_more_values_than_letters_are_taken_together_by_their_median() -> None:
+    assert sparkline.line([0.0, 9.0, 0.0, 8.0, 8.0, 1.0], 2, plain=True) == "_@"
+    assert sparkline.line([1.0] * 1000 + [2.0] * 1000, 10, plain=True) == "_____@@@@@"
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=60), st.integers(1, 40), st.booleans())
+def test_any_values_fit(values: list[float], width: int, plain: bool) -> None:
+    found = sparkline.line(values, width, plain=plain)
+    assert len(found) == min(len(values), width)
+    assert set(found) <= set("_.-=+*#@" if plain else "\u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588")
