@@ -168,7 +168,12 @@ class DriftBook:
     def exempt(self, measurement: str) -> str | None:
         """Why nights of this measurement say nothing of each other; None where they do."""
         row = _row(self.sheet.exempt, measurement)
-        return row.basis if row is not None else self.noise.incomparable(measurement)
+        if row is not None:
+            return row.basis
+        counted = (
+            _row(self.sheet.counter, measurement) is not None
+        )  # two runs side by side say nothing of it, nights do
+        return None if counted else self.noise.incomparable(measurement)
 
     def rule(self, measurement: str, unit: str, limit: Limit | None, *, virtual: bool) -> Rule | None:
         """How a measurement is judged by its nights; None for one that is exempt. `virtual`: the machine is a VM."""
