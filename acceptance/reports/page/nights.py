@@ -8,7 +8,7 @@ from acceptance.judge.chronicle import Chronicle
 from acceptance.judge.language import ENGLISH, Language
 from acceptance.reports import chronicle_words as words
 from acceptance.reports.page import courses
-from acceptance.reports.page import render as pages
+from acceptance.reports.page.render import environment
 
 
 def render(found: Chronicle, language: Language = ENGLISH) -> str:
@@ -16,7 +16,7 @@ def render(found: Chronicle, language: Language = ENGLISH) -> str:
     places = {night.run_id: place for place, night in enumerate(found.shown)}
     drawn = [(row, courses.draw(row, places)) for row in found.rows]
     return (
-        pages.environment()
+        environment()
         .get_template("nights.html.j2")
         .render(
             _=language,
