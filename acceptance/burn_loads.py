@@ -11,6 +11,7 @@ import pytest
 from acceptance import command, host_tools, selection
 from acceptance.command import Completed
 from acceptance.gpu_loads import GpuLoads, collected
+from acceptance.judge.measurement import GIB
 from acceptance.judge.plan import PlannedCheck
 from acceptance.live import Listener
 from acceptance.observe.inventory import Gpu, Inventory
@@ -145,7 +146,7 @@ def together(
     proving_s = min(PROVING_S, seconds) if due_gpus else 0.0
     whole_s, free = max(1, round(seconds + proving_s)), inventory.memory.available_bytes
     gib = memory_share(
-        memory_gib, seconds=seconds, free_gib=free / (1 << 30) if free is not None else None, gpus=len(due_gpus)
+        memory_gib, seconds=seconds, free_gib=free / GIB if free is not None else None, gpus=len(due_gpus)
     )
     hosts = (
         _host(

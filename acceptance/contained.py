@@ -17,6 +17,7 @@ from typing import IO, Any
 
 from acceptance.command import CAP_BYTES, Completed
 from acceptance.deadline import Deadline
+from acceptance.judge.measurement import GIB
 
 STOP_S = 10  # the reaper inside gives its family 3 s, and as long again for what does not die at once
 POLL_S = 0.2  # an engine that is asked more often takes processor time from the load
@@ -24,7 +25,6 @@ LOST_S = 10.0
 ENDED = ("exited", "dead", "removing", "stopped")
 KILLED = 137  # what a shell answers for SIGKILL, which is what the kernel ends a process with for want of memory
 NO_ANSWER = 255  # what ssh answers for a connection that broke
-GIB = 1 << 30
 
 
 def hang_up(stdin: Any, trouble: tuple[type[Exception], ...]) -> None:

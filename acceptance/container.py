@@ -8,14 +8,14 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from acceptance.gpu_grant import Grant
+from acceptance.judge.measurement import GIB, MIB
 
 # The run directory as the session sees it: the only place that it can write, but for its tmpfs.
 RUN_DIR_INSIDE = PurePosixPath("/rigproof")
 LABEL = "rigproof.run"
 LABEL_HOLDER = "rigproof.holder"  # whose it is: see acceptance.holder
-TMP_BYTES = 1 << 30
+TMP_BYTES = GIB
 PIDS = 16384
-GIB = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ def room(total_bytes: int) -> Room:
     The engine's own default of 64 MB for /dev/shm is too small for torch and NCCL.
     """
     memory = total_bytes - min(max(GIB, total_bytes * 3 // 100), total_bytes // 2)
-    return Room(memory_bytes=memory, shm_bytes=min(8 * GIB, max(64 << 20, memory // 8)))
+    return Room(memory_bytes=memory, shm_bytes=min(8 * GIB, max(64 * MIB, memory // 8)))
 
 
 def environment(run_id: str, grant: Grant, extra: Mapping[str, str]) -> dict[str, str]:

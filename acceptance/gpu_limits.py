@@ -13,7 +13,7 @@ from acceptance.judge.declared import DeclaredGpu
 from acceptance.judge.gpu_expectation import GpuSeen, PairSeen, gpu_limits
 from acceptance.judge.limits import Override
 from acceptance.judge.machine import Machine
-from acceptance.judge.measurement import Limit
+from acceptance.judge.measurement import MIB, Limit
 from acceptance.judge.pcie import generation
 from acceptance.judge.sheet import Sheet
 from acceptance.judge.words import with_article
@@ -22,7 +22,6 @@ from acceptance.observe.nvml import NvmlDevice
 from acceptance.observe.pci import PciFunction
 from acceptance.observe.topology import nvlinks
 
-MIB = 1 << 20
 UNCOUNTED = "see `nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT`, and update the driver (a VM: its host's, too)"
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from acceptance import command, gpu_limits, selection
 from acceptance.command import Completed
+from acceptance.judge.measurement import MIB
 from acceptance.judge.sheet import Sheet, find
 from acceptance.observe.gpu_traits import GpuTraits
 from acceptance.observe.inventory import Gpu, Inventory
@@ -24,7 +25,6 @@ from acceptance.tools.gpu_burn import Mode
 from acceptance.tools.proof import ToolTrouble, proven
 from acceptance.tools.reading import Reading, ToolOutput, UnreadableOutput
 
-MIB = 1 << 20
 # gpu-burn compares when its ring of results is full: a ring of so many seconds, of which the shortest of our runs still holds five.
 COMPARE_S = 3.0
 RINGS = 10  # what a run should hold at the sheet's rate, so that a GPU at a third of it still makes three compares

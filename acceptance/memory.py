@@ -14,13 +14,14 @@ import msgspec
 from msgspec.structs import replace
 
 from acceptance import clock, fixtures
-from acceptance.history import certificate, era, night, reading, rebuild, where
-from acceptance.history.certificate import Certificate, CertificateError
+from acceptance.history import certificate, era, night, reading, rebuild
+from acceptance.history.baseline_errors import BaselineUnsound
 from acceptance.history.era import Era
 from acceptance.history.night import Line
 from acceptance.history.store import Kept, Store
 from acceptance.history.trouble import HistoryError
 from acceptance.judge import change_rules, drift_rules, noise, shown
+from acceptance.judge.certificate import Certificate
 from acceptance.judge.drift_rules import DriftBook
 from acceptance.judge.nights import Look
 from acceptance.judge.plan import Due, Plan
@@ -56,8 +57,9 @@ class Memory:
         plan, notes, gaps = prepared.plan, [], []
         accepted: Certificate | None = None
         try:
-            accepted = certificate.read(where.folder(self._out, self._machine_id), self._machine_id)
-        except CertificateError as error:
+            baseline = certificate.read(self._out, self._machine_id)
+            accepted = baseline.certificate if baseline else None
+        except BaselineUnsound as error:
             gaps.append(f"what changed since the machine was accepted cannot be told: {error}")
         looks: Mapping[Line, tuple[Look, ...]] = {}
         now = _era(prepared, station)
@@ -116,6 +118,25 @@ def _put_off(nights: tuple[Kept, ...]) -> int:
     return count
 
 
+class _Born:
+    """The values of the run that accepted the machine, by the part that they are of: one that moved to another slot keeps its own."""
+
+    def __init__(self, accepted: Certificate | None) -> None:
+        self.day = night.day_of(accepted.birth.utc) if accepted else None
+        self.era = Era(accepted.era) if accepted else None
+        self._values: dict[tuple[str, str, str], float] = {}
+        if accepted is not None:
+            birth = accepted.birth
+            gpus = [part for part in birth.parts if part.startswith("gpu")]
+            for figure in accepted.figures:
+                part = night.part(figure.component, birth.identities, gpus) or figure.component
+                self._values[figure.check, figure.measurement, part] = figure.value
+
+    def value(self, line: Line) -> float | None:
+        """The value of a line; None where the part was not there, or not measured."""
+        return self._values.get((line.check, line.measurement, line.serial or line.component))
+
+
 def _with_past(
     plan: Plan,
     prepared: Prepared,
@@ -126,7 +147,7 @@ def _with_past(
     today: float,
 ) -> Plan:
     identities = shown.identities(msgspec.to_builtins(prepared.inventory))
-    virtual = bool(prepared.inventory.cpu.virtualised)
+    virtual, born = bool(prepared.inventory.cpu.virtualised), _Born(accepted)
 
     def past(check: str, due: Due) -> Due:
         rule = book.rule(due.measurement, due.unit, due.limit, virtual=virtual)
@@ -135,11 +156,11 @@ def _with_past(
         line = night.line(check, due, identities, plan.gpus)
         found = remember(
             looks.get(line, ()),
-            accepted.value(line) if accepted else None,
+            born.value(line),
             rule=rule,
             today=today,
-            born_day=accepted.day if accepted else None,
-            rebased=accepted is not None and accepted.era.key != now.key,
+            born_day=born.day,
+            rebased=born.era is not None and born.era.key != now.key,
         )
         return replace(due, past=found)
 

@@ -15,6 +15,7 @@ from acceptance.deadline import Deadline
 from acceptance.judge import expectation, limits, machine, plan
 from acceptance.judge.limits import LimitBook, Override
 from acceptance.judge.machine import Machine
+from acceptance.judge.measurement import GIB, MIB
 from acceptance.judge.plan import Plan
 from acceptance.judge.record import Note, Observed
 from acceptance.observe import topology
@@ -23,7 +24,7 @@ from acceptance.observe.telemetry import Sensors
 
 # What the memory test fills of the free RAM where the machine file does not say: room stays for the system and for our own logs.
 TEST_SHARE = 0.8
-ROOM = 1 << 20  # bytes: many times what collecting writes
+ROOM = MIB  # bytes: many times what collecting writes
 
 
 # 0.89 to 1.05 was seen on a healthy 16-core VM.
@@ -151,13 +152,13 @@ def memory_gib(declared: Machine | None, chosen: profile.Profile, inventory: Inv
     free = inventory.memory.available_bytes
     if free is None:  # kernels before 3.14 do not say
         free = inventory.memory.total_bytes // 2
-    return min(share * free / (1 << 30), chosen.memory_gib_max or float("inf"))
+    return min(share * free / GIB, chosen.memory_gib_max or float("inf"))
 
 
 def memory_gap(filled_gib: float, declared: Machine | None, chosen: profile.Profile, inventory: Inventory) -> list[str]:
     """A gap where so much RAM is taken that less than half of the share is free to be tested, and the profile asks for more."""
     share = declared.memory.test_share if declared and declared.memory.test_share is not None else TEST_SHARE
-    total = inventory.memory.total_bytes / (1 << 30)
+    total = inventory.memory.total_bytes / GIB
     if filled_gib >= min(0.5 * share * total, chosen.memory_gib_max or float("inf")):
         return []
     return [
@@ -176,7 +177,7 @@ def prepare(options: Options) -> Prepared:
     names = selection.names(options.gpus, gpus(inventory), components.gpu_count(declared, inventory))
     classes = components.resolve(declared, inventory, Sensors.find(options.root).offered(), names)
     filled_gib = memory_gib(declared, chosen, inventory)
-    total_gib = inventory.memory.total_bytes / (1 << 30)
+    total_gib = inventory.memory.total_bytes / GIB
     untested = f"RAM beyond the {filled_gib:.1f} of {total_gib:.1f} GiB that the memory test fills"
     try:
         made = plan.build(

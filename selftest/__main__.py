@@ -7,16 +7,18 @@ on which nothing can be proved.
 from __future__ import annotations
 
 import argparse
+import compileall
 import os
 import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import docker
@@ -29,7 +31,8 @@ from acceptance.deadline import Deadline
 from acceptance.image.errors import ImageError
 from selftest import clean, disk, interruption, paper, sensitivity
 from selftest.alarms import false_alarms
-from selftest.catalogue import TROUBLE, Theatre, sweep
+from selftest.beside import Beside, BesideError
+from selftest.catalogue import TROUBLE, Stopped, Theatre, sweep
 from selftest.fault import FAULTS, CatalogueError, Named, read
 from selftest.images import ImageTrouble, open_images
 from selftest.row import FAMILIES, FalseAlarms, Row, Sensitivity
@@ -42,6 +45,7 @@ WHOLE = (6, 20)
 POINTS = ((20, 5), (200, 50))
 CHANGED = "rigproof's own files were changed while the self-test ran: what it shows is of no one build; run it again"
 RECORDINGS = Path(__file__).resolve().parents[1] / "fixtures/recordings"
+ACCEPTANCE = Path(__file__).resolve().parents[1] / "acceptance"
 
 
 class NotHere(Exception):
@@ -99,7 +103,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise NotHere(f"no family and no fault holds {given.only!r}: see fixtures/faults")
         with _alone(given.out):
             return _run(given, faults)
-    except (lock.Busy, lock.LockError, CatalogueError, NotHere, ImageError, ImageTrouble) as error:
+    except (lock.Busy, lock.LockError, CatalogueError, NotHere, ImageError, ImageTrouble, BesideError) as error:
         sys.stderr.write(f"selftest: {error}\n")
         return 2
     except KeyboardInterrupt:
@@ -122,6 +126,13 @@ def _alone(out: Path) -> Iterator[None]:
 
 def _run(given: argparse.Namespace, faults: Sequence[Named]) -> int:
     began, utc = time.monotonic(), f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    compileall.compile_dir(
+        ACCEPTANCE, quiet=2
+    )  # hundreds of starts would each do it where Python is told to keep nothing
+    drawn = None
+    if not given.only:
+        say("folding clean and faulty journals, beside the faults")
+        drawn = Beside("the folding of clean and faulty journals", lambda: _drawn(given.clean or CLEAN[given.long]))
     folder = (given.out / "selftest" / utc.replace(":", "-")).resolve()
     folder.mkdir(parents=True)
     digest = provenance.package_digest()
@@ -137,11 +148,8 @@ def _run(given: argparse.Namespace, faults: Sequence[Named]) -> int:
         except KeyboardInterrupt:
             theatre.over = True
             raise
-    told: tuple[Sensitivity, ...] = ()
-    if not given.only:
-        say("folding clean and faulty journals")
-        alarms = (*alarms, *false_alarms(given.clean or CLEAN[given.long], SEED))
-        told = sensitivity.sensitivity()
+    folded, told = drawn.result() if drawn is not None else ((), ())
+    alarms = (*alarms, *folded)
     part = given.only or (
         f"of {given.faults}" if given.faults != FAULTS else f"{given.clean} clean" if given.clean else ""
     )
@@ -153,15 +161,21 @@ def _run(given: argparse.Namespace, faults: Sequence[Named]) -> int:
     return close(outcome, folder, given.out, digest)
 
 
+def _drawn(clean_runs: int) -> tuple[tuple[FalseAlarms, ...], tuple[Sensitivity, ...]]:
+    """The false alarms in so many clean journals, and the smallest faults caught."""
+    return false_alarms(clean_runs, SEED), sensitivity.sensitivity()
+
+
 def _prove(
     given: argparse.Namespace, theatre: Theatre, faults: Sequence[Named]
 ) -> tuple[list[Row], tuple[FalseAlarms, ...]]:
-    """The catalogue in threads of its own, and beside it the interruptions; then, unless a part was chosen, the clean runs."""
-    with ThreadPoolExecutor(1) as beside:
-        playing = beside.submit(lambda: list(theatre.play_all(faults, given.jobs, say)))
+    """The catalogue, and beside it each corner of interruptions; then, unless a part was chosen, the clean runs."""
+    corners = _interruptions(given.long, theatre) if given.only in ("", "interruption") else []
+    with ThreadPoolExecutor(1 + len(corners)) as beside:
+        playing = [beside.submit(lambda: list(theatre.play_all(faults, given.jobs, say)))]
+        playing += [beside.submit(one) for one in corners]
         try:
-            rows = list(_interrupted(given, theatre)) if given.only in ("", "interruption") else []
-            rows += playing.result()
+            rows = [row for one in playing for row in one.result()]
         except KeyboardInterrupt:
             theatre.over = True
             raise
@@ -170,15 +184,22 @@ def _prove(
     return rows, (clean.play(theatre, WHOLE[given.long], given.jobs, say),)
 
 
-def _interrupted(given: argparse.Namespace, theatre: Theatre) -> Iterator[Row]:
-    """Kills and full disks at random moments, in corners of their own."""
-    kills, full = POINTS[given.long]
+def _interruptions(long: bool, theatre: Theatre) -> list[Callable[[], list[Row]]]:
+    """Kills and full disks at random moments: what plays them, each in a corner of its own, so that none waits for another."""
+    kills, full = POINTS[long]
     stations: tuple[tuple[StationName, int], ...] = (("host", kills - kills // 3), ("docker", kills // 3))
-    for station, points in stations:
+
+    def killed(station: StationName, points: int) -> list[Row]:
         rig = _rig(theatre.home, f"interruption-{station}")
-        yield from _said(rig, interruption.kills(rig, points, SEED, station=station, say=say, library=theatre.library))
-    rig = _rig(theatre.home, "interruption-disk")
-    yield from _said(rig, disk.full_disks(rig, full, SEED, station="host", say=say, library=theatre.library))
+        rows = interruption.kills(rig, points, SEED, station=station, say=say, library=theatre.library)
+        return list(_said(theatre, rig, rows))
+
+    def filled() -> list[Row]:
+        rig = _rig(theatre.home, "interruption-disk")
+        rows = disk.full_disks(rig, full, SEED, station="host", say=say, library=theatre.library)
+        return list(_said(theatre, rig, rows))
+
+    return [*(partial(killed, station, points) for station, points in stations), filled]
 
 
 def _rig(home: Path, name: str) -> Rig:
@@ -186,10 +207,12 @@ def _rig(home: Path, name: str) -> Rig:
     return Rig(home / name)
 
 
-def _said(rig: Rig, rows: Iterator[Row]) -> Iterator[Row]:
-    """The same rows, with their journals as seen from the self-test's folder."""
+def _said(theatre: Theatre, rig: Rig, rows: Generator[Row, None, None]) -> Iterator[Row]:
+    """The same rows, with their journals as seen from the self-test's folder; none any more once it is over."""
     try:
         for row in rows:
+            if theatre.over:
+                raise Stopped("the self-test was stopped")
             say(f"{row.family}: {row.fault}: {row.message if row.caught else f'MISSED: {row.wrong}'}")
             yield replace(row, journal=f"{rig.home.name}/{row.journal}") if row.journal else row
     except TROUBLE as error:
@@ -201,6 +224,7 @@ def _said(rig: Rig, rows: Iterator[Row]) -> Iterator[Row]:
             wrong=f"it could not be played: {error}"[:400],
         )
     finally:
+        rows.close()
         sweep(rig.home)
 
 

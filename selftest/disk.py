@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from rig import Rig, wait_for
 from run_left import Run
 
-from acceptance import command
-from acceptance.deadline import Deadline
 from selftest.aftermath import Cut, segments, trouble_in
 from selftest.interruption import Say
 from selftest.points import Point, spread
@@ -51,12 +50,12 @@ class Disk:
         return self
 
     def __exit__(self, *_: object) -> None:
-        command.run(["umount", "--lazy", str(self._folder)], deadline=Deadline.after(30.0))
+        _run("umount", "--lazy", str(self._folder))
 
     def _mount(self, size: tuple[int, int], *argv: str, before: str = "") -> None:
         options = f"{before}size={size[0]},nr_inodes={size[1]},mode=755"
-        done = command.run([*argv, options], deadline=Deadline.after(30.0))
-        assert done.returncode == 0, f"{argv} {options}: {done.last_lines()}"
+        done = _run(*argv, options)
+        assert done.returncode == 0, f"{argv} {options}: {done.stderr.strip()}"
 
     def used(self) -> tuple[int, int]:
         """Pages and inodes in use."""
@@ -73,6 +72,11 @@ class Disk:
     def make_room(self) -> None:
         """Nothing is short any more."""
         self.leave()
+
+
+def _run(*argv: str) -> subprocess.CompletedProcess[str]:
+    """A short program; disks are filled in threads, and `command` is for the main one alone."""
+    return subprocess.run(argv, capture_output=True, text=True, timeout=30.0)
 
 
 @dataclass
@@ -168,7 +172,7 @@ def refused(run: Run) -> Iterator[str]:
 
 def full_disks(
     rig: Rig, points: int, seed: int, *, station: StationName, say: Say, library: Path | None = None
-) -> Iterator[Row]:
+) -> Generator[Row, None, None]:
     """A row for each of so many full disks; the rig is used by nothing else. Raises AssertionError where a run with room is no pass."""
     with contextlib.ExitStack() as stack:
         disk = stack.enter_context(Disk(rig.out))

@@ -7,7 +7,7 @@ import os
 import random
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -209,7 +209,7 @@ def landmarks(clean: Run, began: float) -> dict[str, float]:
 
 def kills(
     rig: Rig, points: int, seed: int, *, station: StationName, say: Say, library: Path | None = None
-) -> Iterator[Row]:
+) -> Generator[Row, None, None]:
     """A row for each of so many moments; the rig is used by nothing else. Raises AssertionError where a run without a kill is no pass.
 
     Each start closes what was cut off before it, and is cut off itself, so that a row comes when a later start has spoken.

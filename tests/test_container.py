@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from acceptance import container
-from acceptance.container import GIB, Room
+from acceptance.container import Room
 from acceptance.gpu_grant import Grant
+from acceptance.judge.measurement import GIB
 
 RUN_DIR = Path("/runs/a b, c:d/run-1")
 NODES = Grant(

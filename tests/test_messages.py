@@ -27,8 +27,8 @@ def test_the_errors_that_end_a_verb_are_read(error: type[BaseException]) -> None
     ("module", "message"),
     [
         ("acceptance/supervisor.py", "{out}: no run can be written there ({strerror}): give another folder with --out"),
-        ("acceptance/arguments.py", "folder in which each run gets a folder of its own (default: reports)"),
-        ("acceptance/arguments.py", "name at least one GPU by its index or UUID"),
+        ("acceptance/arguments/shared.py", "folder in which each run gets a folder of its own (default: reports)"),
+        ("acceptance/arguments/values.py", "name at least one GPU by its index or UUID"),
         ("acceptance/judge/judgement.py", "{measurement} on {component} was not measured: {reason}"),
         ("acceptance/gpu_watch.py", "nobody listened for Xid errors of {name}: {cure}; {said}"),
         ("acceptance/suites/kernel_log.py", "the kernel log could not be read when the run began"),

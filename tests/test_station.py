@@ -20,9 +20,10 @@ from docker.errors import APIError, DockerException, NotFound
 
 from acceptance import clock, container, holder, session, station
 from acceptance.command import CommandError
-from acceptance.container import GIB, Room
+from acceptance.container import Room
 from acceptance.deadline import Deadline
 from acceptance.gpu_grant import Grant
+from acceptance.judge.measurement import GIB
 from acceptance.station import Docker
 
 # The SDK leaves sockets of failed attempts to the garbage collector.

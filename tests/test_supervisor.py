@@ -71,7 +71,7 @@ with journal.Writer(pathlib.Path(context.run_dir) / f"journal-{context.session}.
 
 # On the nights before it was 150: at the first look it is less, at the second as it was.
 STRAYED = HONEST.replace("200.0", "200.0 if context.session == 'load-again' else 140.0")
-PAST = Past(decides=True, off_fails=3, level=Level(150.0, 10, 1.0, 5.0, Bounds(low=145.0)))
+PAST = Past(decides=True, off_fails=3, off_of=14, level=Level(150.0, 10, 1.0, 5.0, Bounds(low=145.0)))
 
 
 def honest(before: str = "pass", after: str = "pass") -> str:

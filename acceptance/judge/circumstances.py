@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from acceptance.judge import shown
+from acceptance.judge.measurement import GIB
 
-GIB = 1 << 30
 # Of the provenance, what names the machine or is another at every start and explains nothing.
 _OWN = frozenset({"host", "boot_id", "selftest"})
 _BOARD = ("vendor", "name", "bios_version", "kernel", "os", "nvidia_driver")

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from acceptance.judge.measurement import number, quantity
-from acceptance.judge.past import Bounds, Counter, Past, basis, date, nights
+from acceptance.judge.past import Bounds, Counter, Past, basis, began, nights
 
 Kind = Literal["fail", "warn"]
 # Step: beyond what one night differs from the next. Slope: a level that moved too slowly for a night to show it. Noise: values that lie
@@ -85,10 +85,10 @@ def _crossings(past: Past, unit: str, value: float) -> Iterator[_Crossed]:
         way = f"from {quantity(slope.first, unit)} to {quantity(slope.last, unit)} within {slope.days:.0f} days"
         told = f"its level went {way} ({nights(slope.nights)}), bound {slope.bounds.words(unit)}"
         yield _Crossed("slope", told)
-    if past.accepted is not None and past.accepted.bounds.beyond(value):
-        born = past.accepted
-        before = f"the baseline of {date(born.day)}, {quantity(born.value, unit)}"
-        yield _Crossed("slope" if born.moved else "step", _off(value, born.value, before, born.bounds, unit))
+    if past.first is not None and past.first.bounds.beyond(value):
+        first = past.first
+        before = f"the {began(first)}, {quantity(first.middle, unit)}"
+        yield _Crossed("slope" if first.moved else "step", _off(value, first.middle, before, first.bounds, unit))
 
 
 def _off(value: float, middle: float, before: str, bounds: Bounds, unit: str) -> str:

@@ -51,11 +51,10 @@ class Step(Strict, frozen=True):
     basis: Text
 
 
-class Baseline(Strict, frozen=True):
-    """How many deviations from the baseline are allowed, and how many where the median of the nights is itself as far from it."""
+class Start(Strict, frozen=True):
+    """How many deviations from the median of the first nights are allowed, the baseline among them."""
 
     factor: _Factor
-    level_factor: _Factor
     basis: Text
 
 
@@ -126,7 +125,7 @@ class Constants(Strict, frozen=True):
     nights: Nights
     deviation: Deviation
     step: Step
-    baseline: Baseline
+    first: Start
     slope: Slow
     growth: Growth
     off: Off

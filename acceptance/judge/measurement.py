@@ -28,6 +28,10 @@ UNITS = frozenset(
     }
 )
 
+# Bytes.
+MIB = 1 << 20
+GIB = 1 << 30
+
 Grade = Literal["pass", "warn", "fail"]
 
 

@@ -43,12 +43,17 @@ class Level(msgspec.Struct, frozen=True, omit_defaults=True):
     bounds: Bounds
 
 
-class Accepted(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The value of the run that accepted the machine, and when that was. `moved`: the nights' median lies beyond these bounds itself."""
+class First(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How it began: the median of the first nights, from which `day` on, and how many they are.
 
-    value: float
+    `baseline`: the first of them is the run that accepted the machine. `moved`: the median of the last nights lies beyond these bounds.
+    """
+
+    middle: float
+    nights: int
     day: float
     bounds: Bounds
+    baseline: bool = False
     moved: bool = False
 
 
@@ -98,7 +103,7 @@ class Past(msgspec.Struct, frozen=True, omit_defaults=True):
     off: int = 0
     before: bool = False
     level: Level | None = None
-    accepted: Accepted | None = None
+    first: First | None = None
     slope: Slope | None = None
     grown: Grown | None = None
     counter: Counter | None = None
@@ -119,11 +124,21 @@ def basis(past: Past, unit: str) -> str:
         one = past.level
         told = f", one deviation {quantity(one.deviation, unit)}, {one.factor:g} of it allowed" if one.deviation else ""
         parts.append(f"median of {nights(one.nights)} {quantity(one.middle, unit)}{told}")
-    if past.accepted is not None:
-        parts.append(f"baseline of {date(past.accepted.day)} {quantity(past.accepted.value, unit)}")
+    if past.first is not None:
+        parts.append(f"{began(past.first)} {quantity(past.first.middle, unit)}")
     if past.rebased:
         parts.append("re-based: the baseline was taken with another image, driver, profile or load time")
     return "; ".join(parts)
+
+
+def began(first: First) -> str:
+    """What the first nights were, in words."""
+    named = (
+        f"baseline of {date(first.day)}"
+        if first.baseline
+        else f"first {nights(first.nights)} from {date(first.day)} on"
+    )
+    return f"{named} and {nights(first.nights - 1)} after it" if first.baseline and first.nights > 1 else named
 
 
 def nights(count: int) -> str:

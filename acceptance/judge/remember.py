@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from acceptance.judge.drift_rules import Constants, Rate, Rule
 from acceptance.judge.nights import Look
 from acceptance.judge.noise import Worse
-from acceptance.judge.past import Accepted, Bounds, Counter, Grown, Level, Past, Slope
+from acceptance.judge.past import Bounds, Counter, First, Grown, Level, Past, Slope
 
 NORMAL = 1.4826  # of a normal distribution, one standard deviation over the median distance from the median
 MEDIAN_SPREAD = 1.2533  # the standard error of a median over that of a mean: the root of pi / 2
@@ -32,26 +32,29 @@ def remember(
 ) -> Past | None:
     """What tonight is held against; None where there is nothing yet.
 
-    `looks` are of one part in one era, oldest first, without tonight's. `born` is the value of the run that accepted the machine and
-    `born_day` when that was, in days since 1970-01-01 as `today`; what lies before it is past. `rebased` says that this run was of
-    another era: its value then counts for nothing. Looks that are no finite number are passed over.
+    `looks` are of one part in one era, oldest first, without tonight's: all of them, or the first 28 and the last 200. `born` is the
+    value of the run that accepted the machine and `born_day` when that was, in days since 1970-01-01 as `today`: looks before it count
+    for nothing. `rebased` says that this run was of another era: then its value does not count, and the first nights of this era stand
+    in its place. Looks that are no finite number are passed over.
     """
     if born_day is not None:
         looks = [one for one in looks if one.day >= born_day]
-    if rule.rate is not None:
-        return _counted([one for one in looks if math.isfinite(one.value)], rule.rate, rule.constants, today)
-    rules = rule.constants
     known = [one for one in looks if math.isfinite(one.value)]
+    if rule.rate is not None:
+        return _counted(known, rule.rate, rule.constants, today)
+    rules = rule.constants
     inside = [one for one in known if not one.outside]
-    within = (inside if len(inside) >= rules.nights.least else known)[-rules.slope.over :]
-    level = _level(within, rule) if len(within) >= rules.nights.least else None
-    accepted = None
+    within = inside if len(inside) >= rules.nights.least else known
+    recent = within[-rules.slope.over :]
+    level = _level(recent, rule) if len(within) >= rules.nights.least else None
+    baseline = None
     if born is not None and born_day is not None and math.isfinite(born) and not rebased:
-        accepted = _accepted(born, born_day, level, rule)
-    slope, grown = (_slope(within, level, rule), _grown(within, rule)) if level is not None else (None, None)
-    if level is None and accepted is None:
+        baseline = Look(born_day, born)
+    first = _first(baseline, within, level, rule)
+    slope, grown = (_slope(recent, level, rule), _grown(recent, rule)) if level is not None else (None, None)
+    if level is None and first is None:
         return None
-    if slope is None and grown is None and _limit_is_tighter(level, accepted, rule):
+    if slope is None and grown is None and _limit_is_tighter(level, first, rule):
         return None
     last = known[-rules.off.of + 1 :]
     return Past(
@@ -61,7 +64,7 @@ def remember(
         off=sum(one.outside or one.unsteady for one in last),
         before=bool(known) and known[-1].outside,
         level=level,
-        accepted=accepted,
+        first=first,
         slope=slope,
         grown=grown,
         rebased=rebased,
@@ -79,13 +82,20 @@ def _level(within: Sequence[Look], rule: Rule) -> Level:
     return Level(_shown(middle), count, _shown(deviation), step.factor, _bounds(middle, allowed, rule.worse))
 
 
-def _accepted(born: float, day: float, level: Level | None, rule: Rule) -> Accepted:
-    rules = rule.constants.baseline
-    deviation = max(rule.deviation(born), level.deviation if level is not None else 0.0)
-    near = _bounds(born, rules.level_factor * deviation, rule.worse)
-    if level is not None and near.beyond(level.middle):
-        return Accepted(born, day, near, moved=True)
-    return Accepted(born, day, _bounds(born, rules.factor * deviation, rule.worse))
+def _first(baseline: Look | None, within: Sequence[Look], level: Level | None, rule: Rule) -> First | None:
+    """The first nights, the baseline among them where there is one; without it only once they are not the last ones as well."""
+    recent = rule.constants.nights.recent
+    nights = list(within[:recent])
+    if baseline is not None:
+        nights = [baseline, *(one for one in nights if one.day > baseline.day)][:recent]
+    elif len(within) < 2 * recent:
+        return None
+    middle = _median([one.value for one in nights])
+    deviation = max(rule.deviation(middle), level.deviation if level is not None else 0.0)
+    allowed = rule.constants.first.factor * deviation * math.sqrt(1 + MEDIAN_SPREAD**2 / len(nights))
+    bounds = _bounds(middle, allowed, rule.worse)
+    moved = level is not None and bounds.beyond(level.middle)
+    return First(_shown(middle), len(nights), nights[0].day, bounds, baseline is not None, moved)
 
 
 def _slope(within: Sequence[Look], level: Level, rule: Rule) -> Slope | None:
@@ -131,12 +141,12 @@ def _counted(known: Sequence[Look], rate: Rate, rules: Constants, today: float) 
     return Past(True, rules.off.fails, rules.off.of, before=known[-1].outside, counter=counter)
 
 
-def _limit_is_tighter(level: Level | None, accepted: Accepted | None, rule: Rule) -> bool:
+def _limit_is_tighter(level: Level | None, first: First | None, rule: Rule) -> bool:
     """Whether the limit fails whatever would lie beyond these bounds: then the nights add nothing to it."""
     limit = rule.limit
     if limit is None:
         return False
-    every = [one.bounds for one in (level, accepted) if one is not None]
+    every = [one.bounds for one in (level, first) if one is not None]
     lows = [one.low for one in every if one.low is not None]
     highs = [one.high for one in every if one.high is not None]
     low = not lows or (limit.low is not None and limit.low >= max(lows))

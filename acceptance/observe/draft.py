@@ -7,11 +7,10 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from acceptance.judge.measurement import GIB
 from acceptance.judge.pcie import generation
 from acceptance.observe.inventory import Inventory, gpus
 from acceptance.observe.memory import Memory
-
-GIB = 1 << 30
 
 
 class DraftError(Exception):

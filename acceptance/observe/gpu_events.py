@@ -73,4 +73,4 @@ class XidListener:
 
 def _key(handle: Any) -> object:
     """What two handles of one GPU have in common: the pointer itself."""
-    return handle if isinstance(handle, int) else ctypes.cast(handle, ctypes.c_void_p).value
+    return ctypes.cast(handle, ctypes.c_void_p).value

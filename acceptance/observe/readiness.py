@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from acceptance.judge.measurement import GIB
 from acceptance.observe.gpu_traits import GpuProcess, GpuTraits
 from acceptance.observe.inventory import Gpu, Inventory
 from acceptance.observe.nvml import NvmlAnswer, NvmlDevice
@@ -14,7 +15,6 @@ OLDEST_DRIVER = (525, 60, 13)
 # The first branch of the driver that knows Blackwell (compute capability 10.0 and above) for Linux: 570.
 OLDEST_FOR_BLACKWELL = (570,)
 BLACKWELL = 10
-GIB = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,29 +5,16 @@ from __future__ import annotations
 import functools
 
 import jinja2
-from markupsafe import Markup
 
 from acceptance.judge.comparison import BAD, TOLD, Comparison
 from acceptance.judge.language import ENGLISH, Language
 from acceptance.reports import comparison_words as words
-from acceptance.reports.text import one_line
-
-
-def _harmless(value: object) -> object:
-    """What the page may show of any value: untrusted text on one line, without control characters. Jinja escapes it after that."""
-    return one_line(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+from acceptance.reports import templating
 
 
 @functools.cache
 def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("acceptance.reports"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        finalize=_harmless,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = templating.environment("acceptance.reports")
     environment.globals.update(words=words)
     return environment
 

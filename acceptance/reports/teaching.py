@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from acceptance.judge.advice import Advice
 from acceptance.judge.judgement import Finding
 from acceptance.judge.language import ENGLISH, Language
@@ -52,9 +54,12 @@ def teaching(finding: Finding, places: Places, language: Language = ENGLISH) -> 
 
 def _advice(finding: Finding, language: Language) -> Advice | None:
     found = languages.catalogue(language.code)
-    if finding.event is not None:
-        return found.of_event(finding.event)
-    return found.measurements.get(finding.measurement or "")
+    own = found.measurements.get(finding.measurement or "")
+    if finding.event is None:
+        return own
+    told = found.of_event(finding.event)
+    # Drift of a measurement has causes of its own kind first, then those of the measurement, and its command, which is about the part.
+    return replace(own, symptom=told.symptom, causes=(*told.causes, *own.causes)) if told and own else told
 
 
 def _action(text: str, language: Language) -> str:

@@ -53,13 +53,13 @@ def _before(judged: Judged) -> Before | UnsetType:
     past, drifted = judged.due.past, judged.drift
     if past is None or drifted is None:
         return UNSET
-    level, accepted = past.level, past.accepted
+    level, first = past.level, past.first
     return Before(
         nights=level.nights if level else UNSET,
         median=level.middle if level else UNSET,
         low=_known(level.bounds.low if level else None),
         high=_known(level.bounds.high if level else None),
-        baseline=accepted.value if accepted else UNSET,
+        baseline=first.middle if first and first.baseline else UNSET,
         outside=drifted.outside,
         unsteady=drifted.unsteady,
     )

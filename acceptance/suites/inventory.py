@@ -8,10 +8,10 @@ import pytest
 
 from acceptance.check import Check, same
 from acceptance.judge.machine import DeclaredDisk, Machine
+from acceptance.judge.measurement import GIB
 from acceptance.observe.inventory import Inventory
 from acceptance.observe.storage import Disk
 
-GIB = 1 << 30
 DISK_SHARE = 0.98  # makers round: 2 % less is another model
 
 

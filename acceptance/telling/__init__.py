@@ -3,7 +3,7 @@
 It comes last and decides nothing: what does not work here is told in a sentence, and the verdict stays what it is.
 """
 
-from acceptance.telling.news import tell, textfile, trouble
+from acceptance.telling.news import skipped, tell, textfile, trouble
 from acceptance.telling.settings import Settings, TellingError, read
 
-__all__ = ["Settings", "TellingError", "read", "tell", "textfile", "trouble"]
+__all__ = ["Settings", "TellingError", "read", "skipped", "tell", "textfile", "trouble"]

@@ -6,13 +6,13 @@ their unit is a label, because each has its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Literal, get_args
 
 from acceptance.journal import Journal
 from acceptance.judge.judgement import Judged
-from acceptance.judge.record import RunEnded, RunStarted
+from acceptance.judge.record import Entry, RunEnded, RunStarted
 from acceptance.judge.verdict import CheckResult, Verdict, Word
 from acceptance.telling.exposition import Metric, metric, render
 
@@ -24,6 +24,31 @@ Grade = Literal[
 def of_run(verdict: Verdict, found: Journal) -> bytes:
     """All that is told of a run that was judged."""
     return render((*_run(verdict, found), *_measurements(verdict.checks)))
+
+
+def of_night(verdict: Verdict, found: Journal) -> bytes:
+    """What is told of the night itself, in a file of its own: a night that was skipped takes no verdict away."""
+    began = _began(found)
+    skipped = verdict.postponed
+    return render(
+        (
+            metric(
+                "rigproof_night_started_timestamp_seconds",
+                "When the last nightly run was started, one that was skipped included.",
+                _moment(began.utc) if began else None,
+            ),
+            metric(
+                "rigproof_nights_skipped",
+                "How many nights in a row were skipped because the machine was in use; 0 after one that was not.",
+                skipped.in_a_row if skipped else 0,
+            ),
+            metric(
+                "rigproof_nights_skipped_most",
+                "How many such nights in a row are a failure; absent after a night that was not skipped.",
+                skipped.most if skipped else None,
+            ),
+        )
+    )
 
 
 def of_trouble() -> bytes:
@@ -48,7 +73,7 @@ def _run(verdict: Verdict, found: Journal) -> Iterator[Metric]:
         "version": verdict.provenance.get("rigproof"),
     }
     yield Metric("rigproof_run_info", "The last run; a partial one is no acceptance of the machine.", ((about, 1.0),))
-    began = next((entry for entry in found.entries if isinstance(entry.body, RunStarted)), None)
+    began = _began(found)
     ended = next((entry for entry in found.entries if isinstance(entry.body, RunEnded)), None)
     yield metric(
         "rigproof_run_started_timestamp_seconds", "When the last run began.", _moment(began.utc) if began else None
@@ -64,6 +89,12 @@ def _run(verdict: Verdict, found: Journal) -> Iterator[Metric]:
         "rigproof_run_duration_seconds",
         "How long the last run took; absent when it was cut off.",
         ended.boot_s - began.boot_s if began and ended and same_boot else None,
+    )
+    birth = began.body.plan.birth if began and isinstance(began.body, RunStarted) else None
+    yield metric(
+        "rigproof_baseline_timestamp_seconds",
+        "When the run began that accepted the machine; absent where none was accepted.",
+        _moment(birth.utc) if birth else None,
     )
     yield metric("rigproof_run_violations", "What made the last run FAIL.", len(verdict.of_kind("fail")))
     yield metric("rigproof_run_unjudged", "What kept the last run from PASS.", len(verdict.of_kind("error", "skip")))
@@ -87,11 +118,42 @@ def _measurements(checks: tuple[CheckResult, ...]) -> Iterator[Metric]:
         bounds = ((labels, getattr(one.due.limit, name)) for labels, one in each if one.due.limit is not None)
         samples = tuple((labels, bound) for labels, bound in bounds if bound is not None)
         yield Metric(f"rigproof_measurement_limit_{name}", help_, samples)
+    yield from _before(each)
     yield Metric(
         "rigproof_measurement_outcome",
         "1 for what came of each measurement: pass, fail, error, skip, waived, warn, or recorded (held against nothing).",
         tuple(({**labels, "outcome": _grade(one)}, 1.0) for labels, one in each),
     )
+
+
+def _before(each: Sequence[tuple[Mapping[str, str | None], Judged]]) -> Iterator[Metric]:
+    """What measurements were before this run, of those of which anything is remembered."""
+    drifted = [(labels, one.drift) for labels, one in each if one.drift is not None]
+    yield Metric(
+        "rigproof_measurement_outside",
+        "1 when the value lies outside what it was on the nights before, at the second look too where one was taken.",
+        tuple((labels, float(drift.outside)) for labels, drift in drifted),
+    )
+    yield Metric(
+        "rigproof_measurement_unsteady",
+        "1 when the value lay outside what it was at the first look, and within at the second.",
+        tuple((labels, float(drift.unsteady)) for labels, drift in drifted),
+    )
+    pasts = [(labels, one.due.past) for labels, one in each if one.due.past is not None]
+    yield Metric(
+        "rigproof_measurement_usual",
+        "The median of the nights before.",
+        tuple((labels, past.level.middle) for labels, past in pasts if past.level is not None),
+    )
+    yield Metric(
+        "rigproof_measurement_baseline",
+        "The value of the run that accepted the machine.",
+        tuple((labels, past.accepted.value) for labels, past in pasts if past.accepted is not None),
+    )
+
+
+def _began(found: Journal) -> Entry | None:
+    return next((entry for entry in found.entries if isinstance(entry.body, RunStarted)), None)
 
 
 def _labels(check: str, judged: Judged) -> dict[str, str | None]:

@@ -29,6 +29,7 @@ class _News:
     file: Path
     run_dir: Path | None
     metrics: bytes
+    night: bytes | None  # beside the metrics; None where nothing is known of the night
 
 
 def tell(run_dir: Path, settings: Settings) -> tuple[str, ...]:
@@ -42,8 +43,26 @@ def tell(run_dir: Path, settings: Settings) -> tuple[str, ...]:
         verdict = fold(found.entries)
     except (journal.JournalError, UnreadableRun, OSError) as error:
         return (f"nobody was told of {run_dir}: {one_line(str(error))}",)
-    news = _News(verdict.verdict, verdict.run_id, run_dir / outputs.VERDICT, run_dir, metrics.of_run(verdict, found))
+    told, night = metrics.of_run(verdict, found), metrics.of_night(verdict, found)
+    news = _News(verdict.verdict, verdict.run_id, run_dir / outputs.VERDICT, run_dir, told, night)
     return _everybody(news, settings)
+
+
+def skipped(run_dir: Path, settings: Settings) -> tuple[str, ...]:
+    """Tell of a night on which nothing was run because the machine was in use: node-exporter alone, and nothing but that.
+
+    What the last run that measured has told stays: a machine that has failed has still failed.
+    """
+    try:
+        found = journal.read(run_dir)
+        verdict = fold(found.entries)
+    except (journal.JournalError, UnreadableRun, OSError) as error:
+        return (f"nobody was told of {run_dir}: {one_line(str(error))}",)
+    if settings.textfile is None:
+        return ()
+    path, content = nights_of(settings.textfile), metrics.of_night(verdict, found)
+    said = _safely(lambda: _written(path, content))
+    return () if said is None else (said,)
 
 
 def trouble(reason: str, settings: Settings) -> tuple[str, ...]:
@@ -52,7 +71,7 @@ def trouble(reason: str, settings: Settings) -> tuple[str, ...]:
         with tempfile.TemporaryDirectory(prefix="rigproof-") as folder:
             file = Path(folder) / outputs.VERDICT
             file.write_bytes(verdict_json.unreadable(NO_RUN, reason))
-            return _everybody(_News("UNJUDGED", NO_RUN, file, None, metrics.of_trouble()), settings)
+            return _everybody(_News("UNJUDGED", NO_RUN, file, None, metrics.of_trouble(), None), settings)
     except OSError as error:
         return (f"nobody was told that no run came about: {error.strerror}: make room in {tempfile.gettempdir()}",)
 
@@ -63,14 +82,19 @@ def textfile(run_dir: Path, path: Path) -> None:
     _put(path, metrics.of_run(fold(found.entries), found))
 
 
+def nights_of(path: Path) -> Path:
+    """Where the nights are told, beside the file of the runs: `rigproof-nights.prom` beside `rigproof.prom`."""
+    return path.with_name(f"{path.stem}-nights{path.suffix}")
+
+
 def _put(path: Path, content: bytes) -> None:
     outputs.put(path, content, then="start again", mode=0o644)  # node-exporter is another user
 
 
 def _everybody(news: _News, settings: Settings) -> tuple[str, ...]:
     steps: list[Callable[[], str | None]] = []
-    if settings.textfile is not None:
-        steps.append(lambda: _textfile(news, settings))
+    if (path := settings.textfile) is not None:
+        steps.append(lambda: _textfile(news, path))
     if settings.on_fail and news.word != "PASS":
         steps.append(lambda: _hook(news, settings))
     if settings.webhook is not None:
@@ -89,10 +113,16 @@ def _safely(step: Callable[[], str | None]) -> str | None:
         return f"an error of rigproof's own in {place} ({type(error).__name__}) kept somebody from being told; please report it"
 
 
-def _textfile(news: _News, settings: Settings) -> str | None:
-    assert settings.textfile is not None
+def _textfile(news: _News, path: Path) -> str | None:
+    said = _written(path, news.metrics)
+    if said is None and news.night is not None:
+        said = _written(nights_of(path), news.night)
+    return said
+
+
+def _written(path: Path, content: bytes) -> str | None:
     try:
-        _put(settings.textfile, news.metrics)
+        _put(path, content)
     except journal.JournalError as error:
         return f"node-exporter is not told: {error}"
     return None

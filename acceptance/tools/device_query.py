@@ -18,6 +18,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from acceptance.judge.measurement import GIB
 from acceptance.tools import cuda_device, cuda_trouble, reading
 from acceptance.tools.cuda_device import Block, Device
 from acceptance.tools.reading import Reading, ToolOutput, UnreadableOutput
@@ -143,7 +144,7 @@ def parse(text: str) -> ToolOutput:
     readings = (
         Reading("device_query_count", "count", {"machine": float(len(gpus))}),
         Reading("device_query_sm", "count", {name: float(gpu.sm) for name, gpu in gpus.items()}),
-        Reading("device_query_memory", "GiB", {name: gpu.memory_bytes / 2**30 for name, gpu in gpus.items()}),
+        Reading("device_query_memory", "GiB", {name: gpu.memory_bytes / GIB for name, gpu in gpus.items()}),
         Reading("device_query_clock", "MHz", clocks),
         Reading("device_query_l2", "count", caches),
     )

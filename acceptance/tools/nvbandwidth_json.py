@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, NoReturn
 
 from acceptance.tools import reading
@@ -16,6 +17,7 @@ _ROOT = re.compile(r'\{\s*"nvbandwidth"\s*:')
 _NUMBER = re.compile(r"^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$")
 _HALF_DIGIT = 5e-6
 _HALF_CENT = 0.005
+_Row = tuple[float | None, ...]
 _PARTS = {"read": ("read1", "read2", "total"), "write": ("write1", "write2", "total")}
 
 
@@ -67,13 +69,33 @@ def _matrices(testcase: dict[str, Any], name: str) -> list[Matrix]:
     # Until 0.8 the three matrices of a bidirectional copy between GPUs stand under one another; sum is that of the last.
     if "device_to_device_bidirectional" in name and len(rows) == 3 * width:
         names = [f"{name}_{part}" for part in _PARTS["write" if "_write_" in name else "read"]]
+        _added_up(name, *(rows[width * place : width * (place + 1)] for place in range(3)))
     each = len(rows) // len(names)
     found = []
     for index, one in enumerate(names):
         block = tuple(rows[index * each : (index + 1) * each])
-        slack = sum(max(_HALF_CENT, _HALF_DIGIT * abs(value or 0.0)) for row in block for value in row)
+        slack = sum(_rounded(value) for row in block for value in row)
         found.append(Matrix(one, description, block, total if index == len(names) - 1 else None, slack))
     return found
+
+
+def _rounded(value: float | None) -> float:
+    """How far a printed figure may be from what was measured."""
+    return max(_HALF_CENT, _HALF_DIGIT * abs(value or 0.0))
+
+
+def _added_up(name: str, one: Sequence[_Row], other: Sequence[_Row], both: Sequence[_Row]) -> None:
+    """Nothing, where each figure of `both` is those of the two directions added; `sum` vouches for the last matrix alone.
+
+    Raises UnreadableOutput.
+    """
+    for cells in zip(chain(*one), chain(*other), chain(*both), strict=True):
+        first, second, total = (value or 0.0 for value in cells)
+        if abs(first + second - total) > sum(map(_rounded, cells)):
+            why = (
+                f"{name}: both directions are {first + second:.2f} and the total says {total:.2f}: a figure was changed"
+            )
+            raise UnreadableOutput(TOOL, "", why)
 
 
 def _testcase(found: Found, testcase: object) -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from acceptance.judge.measurement import GIB
 from acceptance.tools import reading
 from acceptance.tools.reading import Reading, ToolOutput, UnreadableOutput
 
@@ -167,7 +168,7 @@ def parse(text: str) -> ToolOutput:
         if why is not None:
             return ToolOutput(TOOL, "error", why)
         copied = figures["Memory Copy.rate"] * _MEGABYTE / 1e9
-        tested = figures["Starting SAT.mega"] * _MEGABYTE / 2**30
+        tested = figures["Starting SAT.mega"] * _MEGABYTE / GIB
         readings = (
             Reading("stressapptest_copy", "GB/s", {"memory": copied}),
             Reading("stressapptest_incidents", "count", {"memory": counted}),

@@ -12,5 +12,5 @@ def run(given: argparse.Namespace) -> int:
     """Test the machine; returns the verdict's exit code."""
     options, language = asked.options(given), spoken.language_of(given)
     screen = Terminal.on_stdout(language)
-    found, run_dir = testing.test(options, screen, language)
+    found, run_dir = testing.machine(options, screen, language)
     return spoken.close(screen, found, run_dir)

@@ -40,7 +40,7 @@ def _night(
 ) -> tuple[int, tuple[str, ...]]:
     nights = _nights(given)
     options = replace(asked.options(given), niceness=nights.niceness)
-    found, run_dir = testing.test(options, screen, language, nights)
+    found, run_dir = testing.machine(options, screen, language, nights)
     code = spoken.close(screen, found, run_dir)
     if found.postponed is not None and found.verdict != "FAIL":
         return nightly.SKIPPED, telling.skipped(run_dir, settings)

@@ -21,7 +21,9 @@ from acceptance.reports.terminal import Terminal
 from acceptance.verbs import asked
 
 
-def test(options: Options, screen: Terminal, language: Language, nights: Nights | None = None) -> tuple[Verdict, Path]:
+def machine(
+    options: Options, screen: Terminal, language: Language, nights: Nights | None = None
+) -> tuple[Verdict, Path]:
     """Test the machine; returns the verdict and the run's folder. With `nights`, a machine that is in use is left alone."""
     hidden = selection.refuse_outside(options.gpus, os.environ)
     with stopping.interruptible(), lock.MachineLock(options.root) as held:

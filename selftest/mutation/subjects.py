@@ -23,18 +23,6 @@ class Subject:
         return self.path.removesuffix(".py").replace("/", ".")
 
 
-# The modules that have been mutated whole and are held at every mutation noticed, or on the reviewed list: all of the judge
-# but `advice`. That, the tools and observe are mutated by `--all`, and what that finds is still to be mended.
-HELD = frozenset(
-    f"acceptance/judge/{name}.py"
-    for name in (
-        "agreement", "architecture", "collected", "compute_expectation", "declared", "diagnosis", "dtype", "expectation", "fact",
-        "gpu_expectation", "gpu_history", "incidents", "judgement", "language", "laps", "limits", "looks", "machine", "measurement",
-        "miscompare", "pair_expectation", "pcie", "plan", "readings", "record", "ring_pattern", "shares", "sheet", "siblings", "spans",
-        "steady", "toml_place", "verdict", "vram_pattern", "words",
-    )
-)  # fmt: skip
-
 # Test files by module, stages apart by `|`. A bare name is tests/<folder of the module>/test_<name>.py.
 _JUDGE = {
     "advice": "advice",
@@ -127,12 +115,12 @@ _TOOLS = {
 }
 # The tables and rules that give what a machine tells of itself its weight.
 _OBSERVE = {
-    "event": "kernel_events | kernel_log",
+    "event": "kernel_log | kernel_events",
     "gpu_sample": "gpu_sample",
-    "nvidia_events": "kernel_events | kernel_log",
-    "driver_events": "kernel_events | kernel_log",
-    "memory_events": "kernel_events | kernel_log",
-    "aer_events": "kernel_events | kernel_log",
+    "nvidia_events": "kernel_records | kernel_events | kernel_log",
+    "driver_events": "kernel_records | kernel_events | kernel_log",
+    "memory_events": "kernel_records | kernel_events | kernel_log",
+    "aer_events": "kernel_records | kernel_events | kernel_log",
     "gpu_events": "gpu_events",
 }
 # What decides pass, fail or error in a parser: what it refuses and what it compares. How it cuts a line apart is tested by recordings.

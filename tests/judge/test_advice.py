@@ -4,6 +4,7 @@ import ast
 import re
 import shlex
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from test_every_limit import DEFAULTS, SOURCES, collected
@@ -12,6 +13,7 @@ import acceptance
 from acceptance import fixtures
 from acceptance.judge import advice
 from acceptance.judge.advice import PLACEHOLDERS, Advice, AdviceFileError, Catalogue, placeholders
+from acceptance.judge.drift import What
 from acceptance.observe.event import table
 
 ENTRY = """
@@ -66,6 +68,12 @@ def test_a_command_names_the_place_or_is_the_general_one(tmp_path: Path) -> None
     assert entry.command({"address": "0000:01:00.0", "name": "sda"}) == "lspci -s 0000:01:00.0"
     assert entry.command({"name": "sda"}) == entry.command({}) == "lspci"
     assert plain.command({}) == plain.command({"address": "0000:01:00.0"}) == "dmesg"
+
+
+@pytest.mark.parametrize("name", ["address", "slot", "serial", "uuid", "index", "name"])
+def test_a_command_may_name_its_place_in_each_of_these_ways(name: str, tmp_path: Path) -> None:
+    found = advice.read(write(tmp_path, ENTRY.replace("{address}", f"{{{name}}}")))
+    assert found.measurements["a"].command({name: "it"}) == "lspci -s it"
 
 
 @pytest.mark.parametrize(
@@ -145,7 +153,7 @@ def event_kinds() -> set[str]:
                 if isinstance(value, str) and re.fullmatch(r"[a-z]+(-[a-z]+)*", value):
                     found.add(value)
                     break
-    return found - {"dpc", "corrected", "unknown"}
+    return (found - {"dpc", "corrected", "unknown"}) | {"drift"}
 
 
 def test_the_kinds_of_events_are_all_found() -> None:
@@ -169,13 +177,15 @@ def test_every_kind_of_event_has_its_causes_and_nothing_else_has(file: Path) -> 
     assert {event for event in found.by_event if "." not in event} == event_kinds(), "an entry of every kind as such"
     codes = {int(event.removeprefix("xid.")) for event in found.by_event if event.startswith("xid.")}
     assert {str(code) for code in codes} <= set(table("xid")["xid"])
+    drifts = {event.removeprefix("drift.") for event in found.by_event if event.startswith("drift.")}
+    assert drifts == set(get_args(What))
 
 
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.name)
 def test_what_is_next_is_a_command_line(file: Path) -> None:
     known = {
         "cat", "dpkg", "free", "grep", "head", "ip", "ls", "lsblk", "lscpu", "lspci", "nvidia-smi", "ps", "ras-mc-ctl", "smartctl", "sudo",
-        "tail", "uname", "watch", "xargs", "dmesg", "dmidecode", "journalctl", "apt",
+        "tail", "uname", "watch", "xargs", "dmesg", "dmidecode", "journalctl", "apt", "rigproof",
     }  # fmt: skip
     for one in entries(advice.read(file)):
         for command in (one.next, one.next_anywhere):

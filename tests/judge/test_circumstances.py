@@ -53,3 +53,37 @@ def test_facts_by_component() -> None:
 )
 def test_what_an_inventory_does_not_hold_is_absent(inventory: dict[str, Any]) -> None:
     assert circumstances({}, inventory) == {}
+
+
+def test_all_that_may_explain_a_difference_is_a_fact_and_nothing_else() -> None:
+    """A second book of the names: one that is left out of the first is missed in every comparison."""
+    board = dict.fromkeys(("vendor", "name", "bios_version", "kernel", "os", "nvidia_driver", "date"), "x")
+    cpu = dict.fromkeys(("model", "sockets", "cores", "threads", "governor", "flags"), "x")
+    gpu = dict.fromkeys(("name", "pci_address", "vbios", "temperature"), "x")
+    traits = dict.fromkeys(("power_limit_w", "ecc_enabled", "mig_enabled", "persistence", "compute_mode", "fan"), "x")
+    disk = {"name": "sda"} | dict.fromkeys(("model", "size_bytes", "firmware", "used"), "x")
+    dimm = {"slot": "A1"} | dict.fromkeys(("size_bytes", "kind", "configured_mts", "part_number", "rank"), "x")
+    found = circumstances(
+        {"host": "x", "boot_id": "x", "selftest": "x", "rigproof": "x"},
+        {
+            "board": board,
+            "cpu": cpu,
+            "memory": {"dimms": [dimm]},
+            "disks": [disk],
+            "pci": [{"address": "x", "is_display": True}],
+            "nvml": {"devices": [{"uuid": "U", "traits": traits, **gpu}]},
+        },
+    )
+    names: dict[str, list[str]] = {}
+    for component, name in sorted(found):
+        names.setdefault(component, []).append(name)
+    assert names == {
+        "": ["bios_version", "kernel", "name", "nvidia_driver", "os", "rigproof", "vendor"],
+        "cpu": ["cores", "governor", "model", "sockets", "threads"],
+        "dimm:A1": ["configured_mts", "kind", "part_number", "size_bytes"],
+        "disk:sda": ["firmware", "model", "size_bytes"],
+        "gpu0": [
+            *("compute_mode", "ecc_enabled", "mig_enabled", "name", "pci_address", "persistence", "power_limit_w"),
+            "vbios",
+        ],
+    }

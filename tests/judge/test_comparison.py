@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from acceptance import fixtures
 from acceptance.judge import noise
-from acceptance.judge.comparison import Comparison, Kind, Run, compare
+from acceptance.judge.comparison import BAD, TOLD, Comparison, Kind, Run, compare
 from acceptance.judge.matching import Moved, Replaced
 from acceptance.judge.measurement import Limit
 from acceptance.judge.plan import Due, Plan
@@ -77,6 +77,38 @@ def test_any_difference_in_a_count_of_faults_counts() -> None:
         (None, ("PASS", "FAIL"), "worse"),
         ("vram.patterns", ("pass", "fail"), "worse"),
     ]
+
+
+def test_a_difference_that_is_allowed_nothing_is_infinitely_far_out_and_none_is_not() -> None:
+    due = journals.due("vram_miscompares", "gpu0", "count", None)
+    plan = journals.plan(journals.check("vram.patterns", due))
+    values = [{("vram_miscompares", "gpu0"): value} for value in (1.0, 1.0, 2.0)]
+    (row,) = compare([run(plan, one) for one in values], BOOK).rows
+    assert [change.times for change in row.changes] == [0.0, float("inf")]
+
+
+def without(plan: Plan, *components: str, values: Values | None = None) -> Run:
+    """A run in which these components were not measured."""
+    bodies = [
+        Skipped(body.check, "no rights", body.measurement, body.component)
+        if isinstance(body, Measured) and body.component in components
+        else body
+        for body in journals.bodies(plan, values)
+    ]
+    return Run("run", fold(journals.entries(bodies)), "machine-1")
+
+
+def test_a_measurement_that_is_lost_is_bad_also_where_all_outcomes_stay() -> None:
+    plan = journals.plan(journals.check("link.copy", rate(), rate(component="gpu1")))
+    found = compare([without(plan, "gpu0"), without(plan, "gpu1")], BOOK)
+    assert found.outcomes == ()
+    assert set(kinds(found).values()) == {"lost", "gained"}
+    assert found.worse
+
+
+def test_what_is_told_of_and_what_is_bad() -> None:
+    assert sorted(TOLD) == ["better", "changed", "gained", "lost", "worse"]
+    assert sorted(BAD) == ["lost", "worse"]
 
 
 def test_nothing_tells_which_of_two_temperatures_is_worse() -> None:
@@ -164,6 +196,56 @@ def test_many_runs_of_one_machine_tell_their_own_noise() -> None:
     assert compare(others, BOOK).rows[0].kind == "same", "runs of other machines tell nothing of this one"
 
 
+def test_of_rows_that_are_the_same_the_nearest_to_the_noise_stands_first_and_what_nobody_measured_last() -> None:
+    plan = journals.plan(journals.check("link.copy", *(rate(component=f"gpu{n}") for n in range(3))))
+    usual = {("copy_h2d", f"gpu{n}"): 200.0 for n in range(3)}
+    later = usual | {("copy_h2d", "gpu1"): 199.0, ("copy_h2d", "gpu2"): 197.0}
+    found = compare([without(plan, "gpu0", values=usual), without(plan, "gpu0", values=later)], BOOK)
+    assert [row.component for row in found.rows] == ["gpu2", "gpu1", "gpu0"]
+
+
+def test_a_row_stands_where_the_furthest_out_of_its_later_runs_puts_it() -> None:
+    plan = journals.plan(journals.check("link.copy", rate(), rate(component="gpu1")))
+    later = [(200.0, 200.0), (150.0, 185.0), (150.0, 110.0)]
+    runs = [run(plan, {("copy_h2d", "gpu0"): a, ("copy_h2d", "gpu1"): b}) for a, b in later]
+    assert [row.component for row in compare(runs, BOOK).rows] == ["gpu1", "gpu0"]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [((200.0, 50.0, 200.0), "worse"), ((50.0, 200.0, 50.0), "better"), ((50.0, 200.0, 200.0), "better")],
+    ids=["once worse", "once better", "better"],
+)
+def test_of_several_later_runs_the_worst_outcome_is_told(values: tuple[float, ...], kind: Kind) -> None:
+    plan = journals.plan(journals.check("link.copy", rate()))
+    found = compare([run(plan, {("copy_h2d", "gpu0"): value}) for value in values], BOOK)
+    assert [(one.check, one.kind) for one in found.outcomes] == [(None, kind), ("link.copy", kind)]
+
+
+@pytest.mark.parametrize(("first", "later"), [(True, False), (False, True), (True, True), (False, False)])
+def test_one_run_in_a_vm_is_enough_for_the_spread_of_vms(first: bool, later: bool) -> None:
+    due = journals.due("copy_own_h2d", limit=Limit("GB/s", "basis", low=1.0))
+    plan = journals.plan(journals.check("link.copy", due))
+    pair = [
+        run(plan, {("copy_own_h2d", "gpu0"): value}, virtual=virtual)
+        for value, virtual in ((200.0, first), (190.0, later))
+    ]
+    assert compare(pair, BOOK).rows[0].kind == ("same" if first or later else "worse")
+
+
+def test_the_noise_of_one_machine_is_told_by_its_own_runs_alone() -> None:
+    plan = journals.plan(journals.check("link.copy", rate()))
+
+    def of(values: list[tuple[str, float]]) -> list[Kind]:
+        runs = [run(plan, {("copy_h2d", "gpu0"): value}, machine_id=machine) for machine, value in values]
+        return [change.kind for change in compare(runs, BOOK).rows[0].changes]
+
+    still = [("machine-1", value) for value in (200.0, 200.1, 199.9, 200.0, 200.1, 199.9)]
+    assert of([*still, ("machine-2", 190.0), ("machine-1", 196.0)]) == ["same"] * 6 + ["worse"]
+    others = [("machine-2", value) for value in (200.1, 199.9, 200.0, 200.1, 199.9)]
+    assert of([("machine-1", 200.0), ("machine-1", 196.0), *others]) == ["same"] * 6
+
+
 def test_a_verdict_that_got_better_is_not_worse() -> None:
     plan = journals.plan(journals.check("link.copy", rate()))
     found = compare([run(plan, {("copy_h2d", "gpu0"): 50.0}), run(plan, {("copy_h2d", "gpu0"): 200.0})], BOOK)
@@ -214,6 +296,29 @@ def test_what_the_runs_do_not_have_in_common() -> None:
     )
     found = compare([first, later], BOOK)
     assert [(one.component, one.name, one.values) for one in found.differences] == [("", "kernel", ("6.1", "6.2"))]
+
+
+def test_a_way_between_two_cards_is_the_same_where_both_are() -> None:
+    due = journals.due("copy_h2d", "gpu0->gpu1", limit=Limit("GB/s", "basis", low=1.0))
+    plan = journals.plan(journals.check("link.copy", due))
+    cards = {"gpu0": "X", "gpu1": "Y"}
+    first = run(plan, {("copy_h2d", "gpu0->gpu1"): 200.0}, identities=cards)
+    later = run(plan, {("copy_h2d", "gpu0->gpu1"): 190.0}, identities=cards, machine_id="machine-2")
+    assert compare([first, later], BOOK).rows[0].kind == "worse"
+    one_new = replace(later, identities={"gpu0": "X", "gpu1": "Z"})
+    assert compare([first, one_new], BOOK).rows[0].kind == "same"
+
+
+def test_runs_of_one_machine_are_of_no_other() -> None:
+    assert two({}).other_machines == ()
+
+
+def test_a_card_that_only_the_facts_know_takes_no_name_of_another() -> None:
+    plan = journals.plan(journals.check("cpu.gemm", journals.due("cpu_gemm_f64", "cpu", "GFLOP/s", None)))
+    first = run(plan, facts={("gpu0", "vbios"): "1"}, identities={"gpu0": "X"})
+    later = run(plan, facts={("gpu1", "vbios"): "1", ("gpu0", "vbios"): "2"}, identities={"gpu1": "X"})
+    found = compare([first, later], BOOK).differences
+    assert [(one.component, one.values) for one in found] == [("gpu0'", (None, "2"))]
 
 
 # --- properties ---

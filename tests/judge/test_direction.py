@@ -37,3 +37,8 @@ def test_what_tells(
     assert worsened((first, a), (second, b), unit) is told  # type: ignore[arg-type]
     back = worsened((second, b), (first, a), unit)  # type: ignore[arg-type]
     assert back is (None if told is None else not told), "looked at from the other run it is the other way round"
+
+
+@pytest.mark.parametrize(("limit", "unit"), [(FLOOR, None), (CEILING, None), (None, "lower"), (None, "higher")])
+def test_the_same_value_is_not_worse(limit: Limit | None, unit: str | None) -> None:
+    assert worsened((limit, 12.0), (limit, 12.0), unit) is False  # type: ignore[arg-type]

@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from nights_made import looks, past, rule, steady
 
 from acceptance.judge.drift import Drifted, Found, judge
-from acceptance.judge.past import Accepted, Bounds, Counter, Grown, Level, Past, Slope
+from acceptance.judge.past import Bounds, Counter, First, Grown, Level, Past, Slope
 
 LEVEL = Level(600.0, 28, 4.0, 4.5, Bounds(low=580.0))
-BORN = Accepted(605.0, 20454.0, Bounds(low=570.0))
+BORN = First(605.0, 1, 20454.0, Bounds(low=570.0), baseline=True)
 SLOPE = Slope(610.0, 595.0, 60.0, 90, Bounds(low=598.0))
 PLAIN = Past(True, 3, 14, level=LEVEL)
 WORTH = {None: 0, "warn": 1, "fail": 2}
@@ -98,14 +98,15 @@ def test_where_nothing_tells_which_side_is_worse_a_change_never_fails() -> None:
 
 
 def test_the_baseline_is_named_with_its_date() -> None:
-    found = only(held(Past(True, 3, 14, accepted=BORN), 560.0))
+    found = only(held(Past(True, 3, 14, first=BORN), 560.0))
     assert found.what == "step"
     assert "7.4 % below the baseline of 2026-01-01, 605 TFLOP/s, bound >= 570 TFLOP/s; " in found.text
 
 
 def test_a_level_that_left_the_baseline_is_a_slope() -> None:
-    moved = replace(PLAIN, accepted=Accepted(640.0, 20454.0, Bounds(low=610.0), moved=True))
+    moved = replace(PLAIN, first=First(640.0, 28, 20454.0, Bounds(low=610.0), moved=True))
     assert only(held(moved, 600.0)).what == "slope"
+    assert "6.2 % below the first 28 nights from 2026-01-01 on, 640 TFLOP/s" in only(held(moved, 600.0)).text
     assert only(held(moved, 570.0)).what == "step"
 
 
@@ -121,7 +122,7 @@ def test_a_slope_tells_from_where_to_where_and_how_fast() -> None:
 
 
 def test_everything_that_was_left_behind_stands_in_one_line() -> None:
-    found = only(held(replace(PLAIN, slope=SLOPE, accepted=BORN), 560.0))
+    found = only(held(replace(PLAIN, slope=SLOPE, first=BORN), 560.0))
     assert found.what == "step"
     assert found.text.count("bound") == 3
     assert "\n" not in found.text
@@ -262,7 +263,7 @@ def test_what_was_usual_never_fails(
         usual = made.counter.stood + min(more, made.counter.allowed)
     else:
         assert made.level is not None
-        every = [one.bounds for one in (made.level, made.accepted, made.slope) if one is not None]
+        every = [one.bounds for one in (made.level, made.first, made.slope) if one is not None]
         usual = max([one.low for one in every if one.low is not None], default=0.0) + more
         if of[1] == "degC":
             usual = min(one.high for one in every if one.high is not None) - more

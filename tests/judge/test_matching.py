@@ -47,6 +47,11 @@ def test_a_serial_number_that_two_parts_share_tells_neither() -> None:
     assert (found.moved, found.replaced) == ((), ())
 
 
+def test_a_name_that_was_given_is_not_given_again() -> None:
+    found = match({"gpu0": "X", "gpu1": "Y"}, {"gpu0": "Y", "gpu1": "Z"}, ["gpu0", "gpu1", "gpu1'"])
+    assert [found.name(name) for name in ("gpu1", "gpu1'")] == ["gpu1'", "gpu1''"]
+
+
 names = st.sampled_from(["gpu0", "gpu1", "gpu2", "gpu3"])
 identities = st.dictionaries(names, st.sampled_from(["W", "X", "Y", "Z"]))
 

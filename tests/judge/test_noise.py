@@ -86,6 +86,12 @@ def test_enough_values_tell_their_own_spread_and_no_less_than_a_part_of_the_gene
     assert one_off.size == still.size, "one value that is off does not widen what is usual"
 
 
+def test_the_general_spread_of_small_values_is_a_share_of_them() -> None:
+    general, rule = of("copy_h2d", "GB/s"), BOOK.sheet.repeated
+    still = BOOK.repeated(general, [0.5] * rule.runs)
+    assert still.size == pytest.approx(rule.at_least * general.size * 0.5)
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -96,11 +102,12 @@ def test_enough_values_tell_their_own_spread_and_no_less_than_a_part_of_the_gene
         (TEXT.replace('unit = "GT/s"', 'unit = "MT/s"'), "every unit must stand there once"),
         (TEXT.replace("share = 0.12", "share = -0.12"), ">= 0"),
         (TEXT.replace("share = 0.12", "shares = 0.12"), "unknown field `shares`"),
+        (TEXT.replace('["gemm_*_short_ratio"]', "[]"), "length >= 1"),
         (TEXT.replace("[repeated]", "[often]"), "missing required field `repeated`|unknown field `often`"),
         ("[[", "Invalid"),
         ("\ud800", "codec|utf-8|Invalid"),
     ],
-    ids=range(10),
+    ids=range(11),
 )
 def test_what_is_wrong_in_the_file_is_told(text: str, told: str, tmp_path: Path) -> None:
     path = tmp_path / "noise.toml"

@@ -39,19 +39,23 @@ def test_the_basis_says_what_the_past_consists_of() -> None:
     assert "median of 28 nights 6" in told
     assert "one deviation" in told
     assert "4.5 of it allowed" in told
-    assert "baseline of 2024-10-04 601.2 TFLOP/s" in told
+    assert "baseline of 2024-10-04 and 27 nights after it 6" in told
     assert "re-based" not in told
 
 
 def test_the_basis_says_what_was_rebased() -> None:
     found = past(looks(steady(4)), born=700.0, rebased=True)
-    assert found.accepted is None
+    assert found.first is None
     assert "re-based: the baseline was taken with another image, driver, profile or load time" in basis(found, "W")
 
 
 def test_the_basis_of_what_never_moves_names_no_deviation() -> None:
     found = past(looks([16.0] * 5), of=rule("gpu_link_width", "count"))
     assert basis(found, "count") == "median of 5 nights 16"
+
+
+def test_the_basis_names_the_first_nights_where_there_is_no_baseline() -> None:
+    assert "first 28 nights from 1970-04-11 on 6" in basis(past(looks(steady(60))), "TFLOP/s")
 
 
 def test_the_basis_of_a_baseline_alone_is_the_baseline() -> None:
@@ -64,7 +68,7 @@ def test_the_basis_of_a_counter_is_its_source() -> None:
 
 
 def test_a_past_is_small_in_the_plan_and_comes_back_whole() -> None:
-    found = past(looks(steady(160), first=20000.0), born=601.0123456789)
+    found = past(looks(steady(160), first=20000.0), born=600.0123456789)
     text = msgspec.json.encode(found)
-    assert len(text) < 230
+    assert len(text) < 250
     assert msgspec.json.decode(text, type=Past) == found

@@ -141,30 +141,47 @@ def test_a_limit_that_one_value_meets_says_all() -> None:
     assert remember(looks([40.0] * 28), None, rule=high, today=200.0) is not None
 
 
-# --- the baseline ---
+# --- how it began ---
 
 
 def test_a_baseline_is_held_against_from_the_first_night_on() -> None:
     made = past([Look(100.0, 600.0)], born=600.0)
+    first = made.first
     assert made.level is None
-    assert made.accepted is not None
-    assert (made.accepted.value, made.accepted.day, made.accepted.moved) == (600.0, 100.0, False)
-    assert made.accepted.bounds.low == pytest.approx(600 - 8 * GENERAL, abs=0.01)
+    assert first is not None
+    assert (first.middle, first.nights, first.day, first.baseline, first.moved) == (600.0, 1, 100.0, True, False)
+    assert first.bounds.low == pytest.approx(600 - 5 * math.sqrt(1 + ODD) * GENERAL, abs=0.01)
 
 
-def test_where_the_level_itself_left_the_baseline_less_is_allowed() -> None:
-    values = [660.0, *steady(40, 600.0)]
-    made = past(looks(values), born=660.0)
-    assert made.accepted is not None
-    assert made.level is not None
-    assert made.accepted.moved
-    deviation = max(made.level.deviation, 0.25 * 0.03 * 660.0)
-    assert made.accepted.bounds.low == pytest.approx(660 - 5 * deviation, abs=0.01)
+def test_the_four_weeks_after_a_baseline_count_as_much_as_itself() -> None:
+    made = past(looks([900.0, *steady(100)]), born=900.0).first
+    assert made is not None
+    assert made.nights == 28
+    assert made.middle == pytest.approx(600.0, abs=2.0)
+    few = past(looks([900.0, 600.0]), born=900.0).first
+    assert few is not None
+    assert (few.middle, few.nights) == (750.0, 2)
 
 
-def test_a_noisier_machine_has_a_wider_baseline() -> None:
-    wide = past(looks(steady(40, deviation=20.0)), born=600.0).accepted
-    close = past(looks(steady(40, deviation=2.0)), born=600.0).accepted
+def test_without_a_baseline_the_first_nights_stand_in_once_they_are_not_the_last_as_well() -> None:
+    assert past(looks(steady(55))).first is None
+    made = past(looks(steady(56))).first
+    assert made is not None
+    assert (made.nights, made.day, made.baseline) == (28, 100.0, False)
+
+
+def test_a_level_that_left_the_first_nights_is_told() -> None:
+    level = past(looks([*steady(28, 660.0), *steady(60, 600.0)])).first
+    assert level is not None
+    assert level.moved
+    still = past(looks(steady(88))).first
+    assert still is not None
+    assert not still.moved
+
+
+def test_a_noisier_machine_has_a_wider_beginning() -> None:
+    wide = past(looks(steady(60, deviation=20.0)), born=600.0).first
+    close = past(looks(steady(60, deviation=2.0)), born=600.0).first
     assert wide is not None
     assert close is not None
     assert (wide.bounds.low or 0.0) < (close.bounds.low or 0.0)
@@ -186,7 +203,7 @@ def test_a_baseline_of_another_era_or_of_no_number_counts_for_nothing(
 ) -> None:
     made = remember(looks([600.0] * 6), born, rule=rule(), today=106.0, born_day=day, rebased=rebased)
     assert made is not None
-    assert made.accepted is None
+    assert made.first is None
     assert made.rebased == rebased
 
 
@@ -360,4 +377,4 @@ def test_any_nights_give_a_past_that_holds_their_own_median(
 
 def test_the_shipped_numbers_are_those_of_these_tests() -> None:
     assert BOOK.sheet.step.factor == FACTOR
-    assert (BOOK.sheet.baseline.factor, BOOK.sheet.baseline.level_factor) == (8.0, 5.0)
+    assert BOOK.sheet.first.factor == 5.0

@@ -63,6 +63,8 @@ class FakeNvml:
         self.events: deque[SimpleNamespace | Refusal] = deque()
         self.registered: list[int] = []
         self.asked_fields: list[list[tuple[int, int]]] = []
+        self.waited_ms: list[int] = []
+        self.freed: list[str] = []
 
     def __getattr__(self, function: str) -> Any:
         if not any(function in (name, name[0]) for name in self.__dict__.get("answers", {})):
@@ -117,6 +119,7 @@ class FakeNvml:
         self.registered.append(handle)
 
     def nvmlEventSetWait(self, event_set: str, timeout_ms: int) -> SimpleNamespace:
+        self.waited_ms.append(timeout_ms)
         if not self.events:
             raise Refusal(10, "Timeout")
         told = self.events.popleft()
@@ -125,6 +128,7 @@ class FakeNvml:
         return told
 
     def nvmlEventSetFree(self, event_set: str) -> None:
+        self.freed.append(event_set)
         if "free" in self.answers:
             raise self.answers["free"]
 

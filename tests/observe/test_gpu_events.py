@@ -31,9 +31,24 @@ def test_xids_and_nothing_else_are_heard() -> None:
 
 def test_a_storm_is_taken_in_pieces() -> None:
     nvml, listener = listening()
-    for _ in range(gpu_events.AT_ONCE + 5):
+    for _ in range(105):
         nvml.tell_xid(0, 13)
-    assert (len(listener.hear()), len(listener.hear())) == (gpu_events.AT_ONCE, 5)
+    assert (len(listener.hear()), len(listener.hear())) == (100, 5)
+
+
+def test_nobody_is_waited_for_longer_than_a_millisecond() -> None:
+    nvml, listener = listening()
+    listener.hear()
+    assert nvml.waited_ms == [1]
+
+
+def test_what_was_listened_with_is_given_back_once() -> None:
+    nvml, listener = listening()
+    assert nvml.freed == []
+    listener.listen(BOTH)
+    listener.close()
+    listener.close()
+    assert nvml.freed == ["set", "set"]
 
 
 def test_a_lost_gpu_makes_nobody_deaf_and_its_last_word_keeps_its_name() -> None:

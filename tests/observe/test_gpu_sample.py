@@ -132,7 +132,24 @@ def test_counters_and_times_only_when_they_are_asked_for() -> None:
 
 
 def test_an_older_field_of_the_same_time() -> None:
-    assert read({}, {75: 2_000_000_000}, counters=True) == {"sw_thermal_s": 2.0}
+    assert read({}, {(75, 0): 2_000_000_000}, counters=True) == {"sw_thermal_s": 2.0}
+
+
+def test_each_reason_has_a_time_of_its_own() -> None:
+    fields = {(number, 0): place * 10**9 for place, number in enumerate((74, 76, 269, 270, 271), start=1)}
+    assert read({}, fields, counters=True) == {
+        "power_cap_s": 1.0,
+        "sync_boost_s": 2.0,
+        "sw_thermal_s": 3.0,
+        "hw_thermal_s": 4.0,
+        "power_brake_s": 5.0,
+    }
+
+
+def test_without_counters_nothing_is_asked_that_changes_seldom() -> None:
+    nvml = FakeNvml(1, {**HOT, "nvmlDeviceGetRetiredPagesPendingStatus": 1})
+    assert "retired_pending" not in Sampler.find(nvml, 0).read()
+    assert nvml.asked_fields[-1] == [(82, 0)]
 
 
 def test_counters_that_are_refused_are_absent() -> None:
@@ -148,6 +165,13 @@ def test_sums_over_the_links_that_were_active_at_first() -> None:
     nvml = FakeNvml(1, {"nvmlDeviceGetNvLinkState": {0: 1, 1: 0, 2: 1}}, {(161, 0): 1, (161, 2): 2})
     assert Sampler.find(nvml, 0).links == (0, 2)
     assert Sampler.find(nvml, 0).read(counters=True) == {"nvlink_replays": 3.0}
+
+
+def test_the_units_of_raw_readings() -> None:
+    endings = {"_c": "degC", "_w": "W", "_j": "J", "_mhz": "MHz", "_s": "s"}
+    for name, unit in UNITS.items():
+        ending = next((of for end, of in endings.items() if name.endswith(end)), None)
+        assert unit == (ending or {"utilisation": "ratio", "fan": "ratio"}.get(name, "count")), name
 
 
 def test_every_reading_has_a_unit() -> None:

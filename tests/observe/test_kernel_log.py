@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acceptance.observe import kernel_log
-from acceptance.observe.event import RANK, Event, clean, pci_address, table, worse
+from acceptance.observe.event import RANK, Event, Severity, clean, pci_address, table, worse
 from acceptance.observe.kernel_line import kernel_lines, strip_stamps
 from acceptance.tools.reading import UnreadableOutput
 
@@ -370,6 +370,19 @@ def test_amd_and_apei_records_are_one_event_each() -> None:
 
 def test_the_log_order_is_kept() -> None:
     assert [event.kind for event in kernel_log.parse(NOTICE + f"[ 300.0] {XID79}")] == ["mce", "xid"]
+
+
+# Words
+
+
+def test_a_message_is_cut_and_what_can_be_printed_stays() -> None:
+    assert clean("x" * 500) == "x" * 400
+    assert clean("café \\n\x1b[1m") == "café \\n\\x1b[1m"
+
+
+@pytest.mark.parametrize("order", [("info", "warning"), ("warning", "error"), ("error", "fatal")])
+def test_the_order_of_severities(order: tuple[Severity, Severity]) -> None:
+    assert worse(*order) == worse(*order[::-1]) == order[1]
 
 
 # What it is worth

@@ -107,12 +107,17 @@ def tables_in(path: Path) -> Iterator[str]:
             yield from (part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str))
 
 
+def modules() -> list[Path]:
+    """Those that speak to a reader in the reader's language."""
+    folders = (PACKAGE / name for name in ("reports", "verbs", "schedule"))
+    return [*(path for folder in folders for path in folder.rglob("*.py")), PACKAGE / "outputs.py"]
+
+
 @functools.cache
 def said() -> frozenset[str]:
     """Every sentence that reports say in the language of their reader."""
-    modules = [*(PACKAGE / "reports").rglob("*.py"), *(PACKAGE / "verbs").glob("*.py"), PACKAGE / "outputs.py"]
     templates = (PACKAGE / "reports").rglob("*.j2")
-    found = {text for path in modules for text in (*literals_of(path), *tables_in(path))}
+    found = {text for path in modules() for text in (*literals_of(path), *tables_in(path))}
     return frozenset(found | {text for path in templates for text in literals_in(path)})
 
 
@@ -128,8 +133,7 @@ def test_every_sentence_has_its_chinese() -> None:
 
 def test_no_sentence_is_left_over() -> None:
     """A word of a table that is handed to a Language later counts as said, wherever it stands."""
-    modules = [*(PACKAGE / "reports").rglob("*.py"), *(PACKAGE / "verbs").glob("*.py"), PACKAGE / "outputs.py"]
-    nodes = (node for path in modules for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    nodes = (node for path in modules() for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
     anywhere = {node.value for node in nodes if isinstance(node, ast.Constant)}
     unused = sorted(set(CHINESE.words) - said() - anywhere)
     listed = "\n".join(unused)

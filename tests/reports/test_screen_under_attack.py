@@ -16,7 +16,7 @@ import pytest
 import runs
 
 from acceptance.__main__ import main
-from acceptance.arguments import TOOLS
+from acceptance.arguments.recorded import TOOLS
 from acceptance.image import __main__ as image_main
 from acceptance.observe import draft, inventory
 from acceptance.verbs import read

@@ -34,6 +34,22 @@ def test_a_card_at_x8_says_where_it_is_and_what_to_look_for() -> None:
     assert found.vendor is not None
 
 
+def test_drift_of_a_measurement_has_the_causes_of_drift_and_then_its_own() -> None:
+    found, own = teaching(fault(event="drift.slope"), HERE), teaching(fault(), HERE)
+    assert found is not None
+    assert own is not None
+    assert "little by little" in str(found.symptom)
+    assert "fan" in " ".join(what for what, _ in found.causes[:4])
+    assert found.causes[4:] == own.causes
+    assert (found.next, found.shows, found.vendor) == (own.next, own.shows, own.vendor)
+
+
+def test_drift_of_what_has_no_entry_has_that_of_drift() -> None:
+    found = teaching(fault(measurement="something_new", event="drift.counter"), HERE)
+    assert found is not None
+    assert found.next == "rigproof history"
+
+
 def test_the_first_line_says_where_the_part_is() -> None:
     known = Place(address="0000:41:00.0", slot="PCIEX16_2", serial="77", uuid="GPU-9")
     found = Places({"gpu0": known, "0000:41:00.0": known, "dimm:A1": Place(slot="A1", serial="S\x1b[31m1")})

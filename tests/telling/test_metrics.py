@@ -12,7 +12,9 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from acceptance.journal import Journal
-from acceptance.judge.record import RunEnded
+from acceptance.judge.birth import Birth
+from acceptance.judge.past import Accepted, Bounds, Level, Past
+from acceptance.judge.record import Body, Postponed, RunEnded, RunStarted
 from acceptance.judge.verdict import Verdict, fold
 from acceptance.telling import metrics
 
@@ -118,6 +120,78 @@ def test_a_run_over_a_restart_has_no_length() -> None:
     *before, last = whole.entries
     odd = Journal(whole.run_dir, (*before, msgspec.structs.replace(last, boot=1, boot_s=3.0)), (), ("boot", "again"), 1)
     assert "rigproof_run_duration_seconds" not in read((fold(odd.entries), odd))
+
+
+# --- what was before ---
+
+PAST = Past(
+    decides=True,
+    off_fails=3,
+    off_of=10,
+    level=Level(150.0, 10, 1.0, 5.0, Bounds(low=145.0)),
+    accepted=Accepted(152.0, 20000.0, Bounds(low=140.0)),
+)
+
+
+def remembered(value: float) -> dict[str, Metric]:
+    """A run in which one of two measurements has a past."""
+    made = journals.plan(
+        journals.check("link.copy", msgspec.structs.replace(journals.due(), past=PAST), journals.due("copy", "gpu1"))
+    )
+    found = samples.journal(journals.bodies(made, {("copy", "gpu0"): value}))
+    return read((fold(found.entries), found))
+
+
+@pytest.mark.parametrize(("value", "outside"), [(150.0, 0.0), (130.0, 1.0)])
+def test_what_a_measurement_was_before(value: float, outside: float) -> None:
+    told = remembered(value)
+    assert values(told["rigproof_measurement_outside"], "measurement", "component") == {("copy", "gpu0"): outside}
+    assert values(told["rigproof_measurement_unsteady"], "component") == {("gpu0",): 0.0}
+    assert values(told["rigproof_measurement_usual"], "component", "unit") == {("gpu0", "GB/s"): 150.0}
+    assert values(told["rigproof_measurement_baseline"], "component") == {("gpu0",): 152.0}
+    assert values(told["rigproof_measurement_outcome"], "component", "outcome") == {
+        ("gpu0", "warn" if outside else "pass"): 1.0,
+        ("gpu1", "pass"): 1.0,
+    }
+
+
+def test_of_what_nothing_is_remembered_nothing_is_told() -> None:
+    assert not {name for name in MIXED if name.endswith(("_outside", "_unsteady", "_usual", "_baseline"))}
+    assert "rigproof_baseline_timestamp_seconds" not in MIXED
+
+
+def test_when_the_machine_was_accepted() -> None:
+    birth = Birth("run-0", "2025-12-01T00:00:00.000Z", (), {}, (), ())
+    made = msgspec.structs.replace(journals.plan(), birth=birth)
+    found = samples.journal(journals.bodies(made))
+    (sample,) = read((fold(found.entries), found))["rigproof_baseline_timestamp_seconds"].samples
+    assert sample.value == 1764547200.0
+
+
+# --- the nights ---
+
+
+def night(*bodies: Body) -> dict[str, float]:
+    made = journals.plan()
+    found = samples.journal([RunStarted("run-1", made, {}, "machine-1"), *bodies])
+    return {
+        name: metric.samples[0].value for name, metric in parsed(metrics.of_night(fold(found.entries), found)).items()
+    }
+
+
+def test_a_night_that_was_skipped() -> None:
+    assert night(Postponed(("gpu0 is in use",), 2, 7), RunEnded(False, "the machine is in use")) == {
+        "rigproof_night_started_timestamp_seconds": 1767225600.0,
+        "rigproof_nights_skipped": 2.0,
+        "rigproof_nights_skipped_most": 7.0,
+    }
+
+
+def test_a_night_that_was_not() -> None:
+    assert night(*journals.bodies(journals.plan())[1:]) == {
+        "rigproof_night_started_timestamp_seconds": 1767225600.0,
+        "rigproof_nights_skipped": 0.0,
+    }
 
 
 def test_names_follow_the_rules() -> None:

@@ -13,6 +13,7 @@ from receiver import Receiver, receiving
 from runs import machine_root, write_segment
 
 from acceptance import outputs, telling
+from acceptance.judge.record import Postponed, RunEnded
 from acceptance.telling import hooks, news, webhook
 from acceptance.telling.settings import Settings, Webhook
 
@@ -75,6 +76,49 @@ def test_a_pass_starts_no_command(tmp_path: Path, hook: Path, there: Receiver) -
     assert not (tmp_path / "called").exists()
     assert json.loads(there.seen[0][2])["verdict"] == "PASS"
     assert 'rigproof_run_verdict{verdict="PASS"} 1.0' in textfile.read_text()
+
+
+def skipped_night(folder: Path, in_a_row: int) -> Path:
+    run = folder / f"skipped-{in_a_row}"
+    started = journals.bodies(journals.plan())[0]
+    bodies = [started, Postponed(("gpu0 is in use",), in_a_row, 3), RunEnded(False, "the machine is in use")]
+    write_segment(run / "journal.jsonl", bodies, machine_root(folder / "root"))
+    (run / "logs").mkdir()
+    outputs.write(run)
+    return run
+
+
+def test_a_night_that_was_skipped_takes_no_verdict_away(tmp_path: Path, hook: Path, there: Receiver) -> None:
+    textfile, nights = tmp_path / "rigproof.prom", tmp_path / "rigproof-nights.prom"
+    settings = Settings(textfile, (str(hook),), Webhook(there.url))
+    telling.tell(made(tmp_path, value=1.0), settings)
+    before = textfile.read_bytes()
+    assert "rigproof_nights_skipped 0\n" in nights.read_text()
+    (tmp_path / "called").unlink()
+    there.seen.clear()
+    assert telling.skipped(skipped_night(tmp_path, 2), settings) == ()
+    assert textfile.read_bytes() == before, "a machine that has failed has still failed"
+    assert "rigproof_nights_skipped 2\n" in nights.read_text()
+    assert stat.S_IMODE(nights.stat().st_mode) == 0o644
+    assert not (tmp_path / "called").exists()
+    assert there.seen == []
+
+
+def test_too_many_nights_that_were_skipped_are_told_as_a_failure(tmp_path: Path, hook: Path) -> None:
+    textfile = tmp_path / "rigproof.prom"
+    assert telling.tell(skipped_night(tmp_path, 3), Settings(textfile, (str(hook),))) == ()
+    assert (tmp_path / "called").read_text() == "FAIL\n"
+    assert 'rigproof_run_verdict{verdict="FAIL"} 1.0' in textfile.read_text()
+    assert "rigproof_nights_skipped 3\n" in (tmp_path / "rigproof-nights.prom").read_text()
+
+
+def test_a_skipped_night_that_cannot_be_told(tmp_path: Path) -> None:
+    (tmp_path / "x-nights.prom").mkdir()
+    (said,) = telling.skipped(skipped_night(tmp_path, 1), Settings(tmp_path / "x.prom"))
+    assert said.startswith(f"node-exporter is not told: {tmp_path}/x-nights.prom: cannot be written (Is a directory)")
+    assert telling.skipped(tmp_path / "skipped-1", Settings()) == ()
+    (said,) = telling.skipped(tmp_path, Settings(tmp_path / "x.prom"))
+    assert said.startswith(f"nobody was told of {tmp_path}: ")
 
 
 def test_nobody_asked_to_be_told(tmp_path: Path) -> None:

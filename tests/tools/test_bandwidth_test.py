@@ -96,6 +96,33 @@ def test_a_pass_with_something_after_it() -> None:
     )
 
 
+def csv_row(kind: str, size: int, rate: float, unit: str = "GB") -> str:
+    return f"bandwidthTest-{kind}, Bandwidth = {rate} {unit}/s, Time = 0.1 s, Size = {size} bytes, NumDevsUsed = 1\n"
+
+
+def csv(*rows: str) -> str:
+    """A run of a range of sizes, as rows of `--csv`."""
+    return f"[CUDA Bandwidth Test] - Starting...\n Device 0: L40S\n Range Mode\n{''.join(rows)}Result = PASS\n"
+
+
+def test_gpu0_may_be_asked_for() -> None:
+    assert "--device=0" in bandwidth_test.argv("bandwidthTest", device=0)
+
+
+def test_the_rate_is_that_of_the_largest_size() -> None:
+    text = csv(csv_row("H2D-Pinned", 1024, 5.5), csv_row("H2D-Pinned", 4096, 25.5), csv_row("H2D-Pinned", 2048, 45.5))
+    assert bandwidth_test.parse(text).reading("bandwidth_test_h2d") == {"gpu0": 25.5}
+
+
+def test_a_pass_names_the_gpu_and_its_rates() -> None:
+    assert bandwidth_test.parse(QUICK).reason == "gpu0 (NVIDIA L40S): h2d 26.2 GB/s, d2h 26.4 GB/s, d2d 3105 GB/s"
+
+
+def test_a_table_that_comes_twice_is_told() -> None:
+    with pytest.raises(UnreadableOutput, match="a table comes twice: give one run at a time"):
+        bandwidth_test.parse(QUICK.replace("Device to Host", "Host to Device"))
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -104,6 +131,17 @@ def test_a_pass_with_something_after_it() -> None:
         (QUICK.replace(" Device 0: NVIDIA L40S\n", ""), "'Device N:' is missing"),
         (QUICK.replace("   32000000\t\t\t26.2\n", ""), "h2d has no row"),
         (QUICK.replace(" PINNED Memory Transfers\n", ""), "PINNED or PAGEABLE"),
+        ("".join(QUICK.rsplit(" PINNED Memory Transfers\n", 1)), "d2d does not say PINNED or PAGEABLE"),
+        (
+            OLD.replace(", Paged memory", "").replace(
+                "\n Device to Device",
+                "\n Device to Host Bandwidth, 1 Device(s), Paged memory\n"
+                "   Transfer Size (Bytes)\tBandwidth(MB/s)\n   33554432\t\t\t4137.1\n\n Device to Device",
+            ),
+            "h2d does not say PINNED or PAGEABLE",
+        ),
+        (csv(csv_row("H2D", 1024, 5.5)), "h2d does not say PINNED or PAGEABLE"),
+        (csv(csv_row("D2D", 1024, 0.0), csv_row("D2D", 2048, 5.5)), "0 GB/s"),
         (QUICK.replace("26.2", "0.0"), "0 GB/s"),
         (QUICK.replace("32000000\t\t\t26.2", "3200000\t\t\t26.2"), "different sizes"),
         (QUICK.replace("Bandwidth, 1 Dev", "Bandwidth, 2 Dev"), "2 devices and 1 are named"),
@@ -140,6 +178,10 @@ def test_error(text: str, reason: str) -> None:
         " Device 0: NVIDIA L40S\nResult = PASS\n",
         QUICK + QUICK,
         QUICK + QUICK.partition("\n")[2],
+        QUICK.replace(" Device 0: NVIDIA L40S\n", " Device 0: NVIDIA L40S\n" * 2),
+        QUICK.replace("Result =", " Device 1: NVIDIA L40S\nResult ="),
+        csv(csv_row("H2D-Pinned", 1024, 5.5), csv_row("H2D-Pinned", 2048, 5.5, "MB")),
+        csv(csv_row("H2D-Pinned", 1024, 5.5), csv_row("H2D-Pinned", 2048, 5.5).replace("= 1\n", "= 2\n")),
         QUICK.replace("26.2", "nan"),
         QUICK.replace("26.2", "26"),
         QUICK.replace("26.2", ""),

@@ -166,6 +166,19 @@ def test_a_whole_memory_test_is_read() -> None:
     assert {reading.name for reading in output.readings} == set(VRAM_READINGS)
 
 
+def test_one_pass_of_each_pattern_is_enough() -> None:
+    said = memory_run()
+    said.tables["vram_passes"] = PASSES, [(pattern, 1, 4000.0, 0) for pattern in PATTERNS]
+    assert read_vram(said.done(), seconds=8.0).load == "vram"
+
+
+def test_turns_that_last_nineteen_twentieths_are_enough() -> None:
+    said = burned()
+    columns, rows = said.tables["burn_laps"]
+    said.tables["burn_laps"] = columns, [(*row[:4], 1.9, *row[5:]) for row in rows]
+    assert read_burn(said.done(), **ASKED).load == "burn"
+
+
 def test_wrong_words_that_are_counted_are_read() -> None:
     said = memory_run()
     said.readings["vram_miscompares", "gpu0"] = ("count", 3.0)
@@ -219,6 +232,10 @@ def no_rows_of_f8(said: Said) -> None:
     said.tables["burn_laps"][1][:] = [row for row in said.tables["burn_laps"][1] if row[1] != "f8"]
 
 
+def turns_without_seconds(said: Said) -> None:
+    said.tables["burn_laps"][1][:] = [(*row[:4], "long", *row[5:]) for row in said.tables["burn_laps"][1]]
+
+
 def gone(table: str) -> Change:
     return lambda said: said.tables.pop(table)
 
@@ -253,6 +270,8 @@ BURN_TROUBLES: list[tuple[Change, str]] = [
     (spoilt_table("burn_digests", 0, 3, A.upper()), "no digest of f64"),
     (spoilt_table("burn_digests", 0, 3, 7.0), "no digest of f64 8192x8192x8192 that can be used: 0123456789abcdef, 7"),
     (spoilt_table("burn_digests", 0, 1, "16384x8192x4096"), "no digest of f64 16384x8192x4096 that can be used"),
+    (spoilt_table("burn_laps", 0, 0, "first"), "tells of 3 turns, which are not those"),
+    (turns_without_seconds, "worked for 0.0 s of the 8 s that it was to"),
     (with_parameter("laps", 1), "told of 1 laps, and at least 2 are due"),
     (with_parameter("laps", "2"), "told of '2' laps"),
     (with_parameter("laps", None), "told of None laps"),

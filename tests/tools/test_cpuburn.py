@@ -12,6 +12,7 @@ from acceptance.tools import cpuburn
         ("/usr/bin/burnP6", 1, ("/usr/bin/burnP6",)),
         ("cpuburn", None, ("cpuburn",)),
         ("cpuburn", 4, ("cpuburn", "-n", "4")),
+        ("cpuburn", 1, ("cpuburn", "-n", "1")),
     ],
 )
 def test_argv(binary: str, threads: int | None, expected: tuple[str, ...]) -> None:

@@ -20,6 +20,7 @@ from acceptance.tools import cuda_trouble
             46,
             "cudaErrorDevicesUnavailable",
         ),
+        ('CUDA error at a.cu:1 code=46() "f()"\n-> of another message', 46, None),
         ("a.cu(12) : getLastCudaError() CUDA error : Kernel failed : (719) unspecified.", 719, "unspecified"),
         ("a.cu(12) : cudaSafeCall() Runtime API error 38: no device.", 38, "no device"),
         (

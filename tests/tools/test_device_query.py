@@ -63,6 +63,27 @@ def test_what_is_guessed_or_unknown_is_absent() -> None:
     assert (gpu.cuda_cores, gpu.memory_clock_mhz, gpu.bus_bits) == (None, None, None)
 
 
+def test_numbers_at_their_bounds() -> None:
+    (gpu,) = device_query.devices(OLD.replace("130 / 0", "255 / 31"))
+    assert gpu.pci_address == "ff:1f.0"
+    first, _ = device_query.devices(TWO.replace("81090 MBytes (85029158912", f"81090 MBytes ({81091 << 20}", 1))
+    assert first.memory_bytes == 81091 << 20
+
+
+@pytest.mark.parametrize("line", ["Detected 2 CUDA Capable device(s)", "NumDevs = 2"])
+def test_a_line_that_comes_once_and_comes_twice_is_two_runs(line: str) -> None:
+    with pytest.raises(UnreadableOutput, match="a line that comes once comes twice"):
+        device_query.parse(f"{TWO}\n{line}\n")
+
+
+def test_what_no_gpu_gives_is_no_reading() -> None:
+    text = "".join(
+        line for line in OLD.splitlines(keepends=True) if "Clock rate" not in line and "L2 Cache" not in line
+    )
+    names = {reading.name for reading in device_query.parse(text).readings}
+    assert names == {"device_query_count", "device_query_sm", "device_query_memory"}
+
+
 def test_cores_of_a_program_that_knows_no_number() -> None:
     (gpu,) = device_query.devices(OLD.replace("(192) CUDA Cores/MP:     2880", "( -1) CUDA Cores/MP:     -15"))
     assert gpu.cuda_cores is None

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.tools import dmidecode
+from acceptance.tools import dmidecode, slot_names
 from acceptance.tools.dmidecode import Dimm, NotReadable
 from acceptance.tools.reading import UnreadableOutput
 
@@ -157,6 +157,11 @@ def test_slot_names_are_unique(names: list[tuple[str, str]]) -> None:
     assert len(set(slots)) == len(slots) == len(names)
 
 
+def test_a_number_is_not_taken_by_names_that_are_numbered_themselves() -> None:
+    assert slot_names.unique(["A", "A", "A #1"], [None] * 3) == ["A #2", "A #3", "A #1"]
+    assert slot_names.unique(["A", "A", "A #1", "A #1"], [None] * 4) == ["A #1", "A #2", "A #1 #1", "A #1 #2"]
+
+
 def test_persistent_memory_is_a_module_and_its_list_is_read_over() -> None:
     stick = module(0x12, Locator="DIMM_A2", Type="Logical non-volatile device").rstrip("\n")
     stick += "\n\tMemory Operating Mode Capability: Volatile memory\n\t\tByte-accessible persistent memory\n\tCache Size: None\n\n"
@@ -264,6 +269,11 @@ def test_what_is_not_whole_or_not_known_is_refused(text: str, why: str) -> None:
 def test_tables_that_cannot_be_read_are_never_no_modules(text: str, returncode: int, why: str) -> None:
     with pytest.raises(NotReadable, match=why):
         dmidecode.parse(text, returncode)
+
+
+def test_what_only_an_empty_slot_says_is_not_missed_of_a_module() -> None:
+    text = HEAD + array(0x10, 2) + module(0x11) + empty(0x12, "DIMM_B1", **{"Note": "reserved"})
+    assert len(dmidecode.parse(text).dimms) == 1
 
 
 def test_recording_of_a_virtual_machine_without_tables() -> None:

@@ -35,6 +35,24 @@ def one(*products: int, errors: str = "0", rate: int = 52000, head: str = HEAD) 
     return head + "".join(lines) + TABLE
 
 
+def two(*products: tuple[int, int], head: str = HEAD + HEAD.replace("device 0", "device 1")) -> str:
+    """A run of two GPUs, as `one` is of one."""
+    lines = [
+        f"{100 * (index + 1) / len(products):.1f}%  proc'd: {first} (52000 Gflop/s) - {second} (52000 Gflop/s)   "
+        "errors: 0 - 0   temps: 60 C - 61 C \n"
+        for index, (first, second) in enumerate(products)
+    ]
+    return head + "".join(lines) + TABLE.replace("Tested 1", "Tested 2") + "\tGPU 1: OK\n"
+
+
+def device(number: int, used_mb: int, ring: int, size: int = 268435456) -> str:
+    """What is printed when a process has taken its memory."""
+    return (
+        f"Initialized device {number} with 24217 MB of memory (23801 MB available, using {used_mb} MB of it), using FLOATS\n"
+        f"Results are {size} bytes each, thus performing {ring} iterations\n"
+    )
+
+
 def outcome(text: str) -> tuple[str, str]:
     output = gpu_burn.parse(text)
     return output.outcome, output.reason
@@ -79,6 +97,7 @@ def test_argv_refuses(mode: Mode, seconds: int, memory: int, compare: str | None
         ("float", 51.1, 2.0, 140000, (92 + 2) * 256),
         ("tensor", 350.0, 2.0, 140000, 126000),  # 636 results would be more than 0.9 of what is free
         ("tensor", 350.0, 0.5, 140000, (159 + 2) * 256),
+        ("float", 51.1, 2.0, 1138, 1024),  # 0.9 of it is what the smallest ring takes
         ("double", 0.4, 2.0, 24000, 4 * 512),  # two results, though they take five seconds
         ("float", 1e300, 1e300, 10000, 9000),
     ],
@@ -251,6 +270,19 @@ def test_dead_for_a_reason_of_set_up_is_an_error() -> None:
         (one(8, 16, 24, rate=0), "GPU 0 worked at a rate of 0"),
         (one(8, 16, 25), "GPU 0 do not fit the ring's length"),
         (one(8, 24, 16), "the progress falls"),
+        (one(8, 0, 16, 24), "the progress falls"),
+        (two((8, 8), (16, 24), (24, 16), (32, 32)), "the progress falls"),
+        (
+            one(8, 16, 24, rate=0).replace("\n100.0%", "\n90.0%  proc'd: 16 (520\n100.0%"),
+            "GPU 0 worked at a rate of 0",
+        ),
+        (
+            two((8, 8), (16, 16), (24, 24))
+            .replace(" - 8 (52000 Gflop/s)", " - 8")
+            .replace(" - 16 (52000 Gflop/s)", " - 16")
+            .replace(" - 24 (52000 Gflop/s)", " - 24"),
+            "are clipped, so the error counts are not known",
+        ),
         (one(24, *[32] * 9), "GPU 0 stopped comparing before half"),
         (one(1, 2, 3, head=HEAD.replace("2560", "768").replace(" 8 it", " 1 it")), "the ring of GPU 0 holds 1 result"),
         (one(8, 16, 24).replace("100.0%", "99.9%"), "the progress ends at 99.9 %"),
@@ -311,6 +343,75 @@ def test_a_ring_that_does_not_follow_from_the_memory_is_not_used() -> None:
     assert gpu_burn.parse(two).reading("gpu_burn_compares") == {"gpu0": 19.0, "gpu1": 14.0}
     mixed = TENSOR.replace("268435456 bytes", "1 bytes", 1)
     assert gpu_burn.parse(mixed.replace("performing 8", "performing 4", 1)).outcome == "pass"
+
+
+def test_the_ring_of_one_gpu_is_known_without_its_memory() -> None:
+    text = one(16, 32, 64, head=HEAD.replace("using 2560 MB", "using 999 MB"))
+    assert gpu_burn.parse(text).reading("gpu_burn_compares") == {"gpu0": 8.0}
+
+
+def test_rings_of_two_lengths_are_told_apart_by_the_memory_used() -> None:
+    shown = ((8, 8), (16, 16), (24, 24), (32, 32))
+    unequal = device(0, 2560, 8) + device(1, 1536, 4)
+    assert gpu_burn.parse(two(*shown, head=unequal)).reading("gpu_burn_compares") == {"gpu0": 4.0, "gpu1": 8.0}
+    sizes = device(0, 2560, 8) + device(1, 3072, 4, size=536870912)
+    assert gpu_burn.parse(two(*shown, head=sizes)).reading("gpu_burn_compares") == {"gpu0": 4.0, "gpu1": 4.0}
+
+
+def test_a_device_beyond_the_columns_has_no_say() -> None:
+    heads = device(0, 2560, 8) + device(1, 1536, 4) + device(2, 768, 1)
+    output = gpu_burn.parse(two((8, 8), (16, 16), (24, 24), head=heads))
+    assert output.outcome == "pass", output.reason
+
+
+def test_a_ring_of_two_is_enough() -> None:
+    assert outcome(one(2, 4, 6, head=device(0, 1024, 2)))[0] == "pass"
+
+
+def test_a_gpu_that_compared_up_to_half_of_the_time_is_not_stalled() -> None:
+    assert outcome(one(24, 24))[0] == "pass"
+
+
+def test_a_pass_says_how_often_it_compared_at_least() -> None:
+    reason = "OK: GPUs 0, 1, compared 2 times or more, no result wrong"
+    assert outcome(two((8, 8), (16, 8), (24, 16), head=HEAD))[1] != reason
+    assert outcome(two((8, 8), (16, 16), (32, 24)))[1] == reason.replace("2 times", "3 times")
+
+
+def test_who_is_faulty_is_a_reading() -> None:
+    found = gpu_burn.parse(TENSOR.replace("GPU 1: OK", "GPU 1: FAULTY"))
+    assert found.reading("gpu_burn_faulty") == {"gpu0": 0.0, "gpu1": 1.0}
+
+
+@pytest.mark.parametrize("text", ["Segmentation fault", "Burning for 10 seconds."])
+def test_nvidia_smi_is_not_missed_where_it_is_there(text: str) -> None:
+    assert "nvidia-smi" not in outcome(text)[1]
+
+
+@pytest.mark.parametrize("after", ["", "\nsomething else\n"])
+def test_a_complaint_is_quoted_whole_and_alone(after: str) -> None:
+    assert outcome(f"Burning for 9 seconds.\nSegmentation fault{after}")[1].endswith("'Segmentation fault'")
+
+
+@pytest.mark.parametrize(
+    "shown", ["-1 (0 Gflop/s)   errors: 0  temps: 60 C", "16 (0 Gflop/s)   errors: 3  (DIED!)  temps: 60 C"]
+)
+def test_a_process_died_by_its_products_or_by_its_note(shown: str) -> None:
+    output = gpu_burn.parse(f"{one(8, 16, 24, head='').partition(TABLE)[0]}100.0%  proc'd: {shown}\n{TABLE}")
+    assert (output.outcome, "died on GPU 0" in output.reason) == ("fail", True), output.reason
+    assert output.reading("gpu_burn_compares") == {"gpu0": 3.0}
+
+
+def test_a_clipped_line_at_the_end_is_read_to_its_last_letter() -> None:
+    clipped = "73.6% proc'd: 28954 (20000Gflop/s) - 29800"
+    assert outcome(clipped)[0] == "error"
+    with pytest.raises(UnreadableOutput, match="unknown form"):
+        gpu_burn.parse(f"{clipped}x")
+
+
+def test_products_that_may_lack_digits_count_for_no_rate() -> None:
+    text = one(8, 16, 24).replace("66.7%", "60.0%  proc'd: 16\n66.7%").replace("8 (52000", "8 (1000", 1)
+    assert gpu_burn.parse(text).reading("gpu_burn_rate") == {"gpu0": 52.0}
 
 
 def test_one_gpu_chosen_by_number_is_gpu0_of_the_text() -> None:

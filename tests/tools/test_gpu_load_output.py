@@ -53,6 +53,10 @@ def test_a_whole_run_is_read() -> None:
     assert {reading.name for reading in output.readings} >= {"gemm_f64_short", "gemm_f8"}
 
 
+def test_a_load_that_lasts_just_as_long_as_its_formats_take_is_enough() -> None:
+    assert read_gpu_gemm(completed(printed(), seconds=4.0), **ASKED).load == "gpu_gemm"
+
+
 @pytest.mark.parametrize("uuid", ["GPU-1a", "1a", "gpu-1A"])
 def test_a_gpu_is_the_same_with_the_drivers_prefix_and_without(uuid: str) -> None:
     read_gpu_gemm(completed(printed(uuid=uuid)), **ASKED, also={"uuid": "GPU-1a"})

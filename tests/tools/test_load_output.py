@@ -13,7 +13,14 @@ from acceptance.deadline import Deadline
 from acceptance.loads.cores import by_group, parse_cores
 from acceptance.loads.cpu_gemm import arguments as gemm_arguments
 from acceptance.loads.memory_bandwidth import arguments as memory_arguments
-from acceptance.tools.load_output import LoadFailed, cores_argument, cpu_gemm_argv, memory_bandwidth_argv, read
+from acceptance.tools.load_output import (
+    LoadFailed,
+    cores_argument,
+    cpu_gemm_argv,
+    gpu_copy_argv,
+    memory_bandwidth_argv,
+    read,
+)
 
 HELLO = '{"rigproof_load": 1, "load": "cpu_gemm", "parameters": {"seconds": 1.0}}\n'
 MISCOMPARE = '{"miscompare": {"component": "core:1"}}\n'
@@ -89,6 +96,12 @@ def test_command_lines_are_what_the_loads_read() -> None:
     )
     argv = memory_bandwidth_argv("python3", seconds=10, groups={"all": [[0]]}, llc_bytes=1)
     assert argv[3:] == ("--seconds", "10.0", "--cores", "all=0", "--llc-bytes", "1")
+
+
+def test_the_command_line_of_the_copies() -> None:
+    plain = ("python3", "-m", "acceptance.loads.gpu_copy", "--seconds", "2.0")
+    assert gpu_copy_argv("python3", seconds=2) == plain
+    assert gpu_copy_argv("python3", seconds=2, mib=64, inject="bit") == (*plain, "--mib", "64", "--inject", "bit")
 
 
 def test_a_long_time_is_passed_on_exactly() -> None:

@@ -64,10 +64,12 @@ def test_argv() -> None:
     assert nvbandwidth.argv("nvb", testcases=names[:1], buffer_mib=64, samples=9) == (
         *("nvb", "-t", names[0], "-b", "64", "-i", "9", "-j"),
     )
+    assert nvbandwidth.argv("nvb", testcases=names[:1], buffer_mib=1, samples=1)[3:7] == ("-b", "1", "-i", "1")
 
 
 @pytest.mark.parametrize(
-    ("names", "buffer", "samples"), [([], 512, 3), (["-h"], 512, 3), (["a b"], 512, 3), (["a"], 0, 3), (["a"], 1, 0)]
+    ("names", "buffer", "samples"),
+    [([], 512, 3), (["-h"], 512, 3), (["a", "-h"], 512, 3), (["a b"], 512, 3), (["a"], 0, 3), (["a"], 1, 0)],
 )
 def test_argv_refuses(names: list[str], buffer: int, samples: int) -> None:
     with pytest.raises(ValueError, match="nvbandwidth needs"):
@@ -193,6 +195,7 @@ def test_weather(weather: Callable[[str], str]) -> None:
 
 
 GOOD = host("55.31", "55.40", total="110.71")
+BOTH = "memcpy CE GPU(row) <-> GPU(column) Total bandwidth (GB/s)"
 LATENCY = "memory latency SM CPU(row) <-> GPU(column) (ns)\n"
 
 
@@ -328,6 +331,60 @@ def test_a_fault_is_a_fail_wherever_it_stands(line: str) -> None:
 def test_unreadable(text: str) -> None:
     with pytest.raises(UnreadableOutput):
         nvbandwidth.parse(text)
+
+
+def test_a_pass_counts_its_matrices() -> None:
+    assert nvbandwidth.parse(GOOD).reason == "measured 1 matrix"
+
+
+def test_no_figure_of_json_may_be_what_json_has_not() -> None:
+    with pytest.raises(UnreadableOutput, match="a figure is no number"):
+        nvbandwidth.parse(document().replace('"status"', '"spare": NaN, "status"'))
+    with pytest.raises(UnreadableOutput, match="a cell of host_to_device_memcpy_ce is no figure"):
+        nvbandwidth.parse(document(bandwidth_matrix=[["55.3123", "5_5"]], sum=110.3123))
+
+
+@pytest.mark.parametrize(
+    ("cells", "total", "outcome"),
+    [
+        (["0.01", "0.01"], 0.01, "pass"),  # each may be half of 0.01 off
+        (["0.01", "0.01"], 0.0, "error"),
+        (["12345.6", "12345.6"], 24691.3, "pass"),  # of six digits the last may be rounded
+        (["12345.6", "12345.6"], 24691.4, "error"),
+    ],
+)
+def test_a_sum_may_differ_by_what_was_rounded(cells: list[str], total: float, outcome: str) -> None:
+    assert nvbandwidth.parse(document(bandwidth_matrix=[cells], sum=total)).outcome == outcome
+
+
+@pytest.mark.parametrize("error", ["", 5])
+def test_an_error_without_words_is_not_quoted(error: object) -> None:
+    assert nvbandwidth.parse(document(status="Error", error=error)).reason.endswith("could not run: 'Error'")
+
+
+@pytest.mark.parametrize("place", range(6))
+def test_in_json_both_directions_add_up_to_the_total_cell_by_cell(place: int) -> None:
+    rows = [["N/A", "371.2"], ["369.2", "N/A"], ["N/A", "370.4"], ["373.1", "N/A"], ["N/A", "741.6"], ["742.3", "N/A"]]
+
+    def outcome() -> str:
+        text = document(name=BIDIRECTIONAL, bandwidth_description=BOTH, bandwidth_matrix=rows, sum=1483.9)
+        output = parsed(text)
+        return output.outcome if output else "unreadable"
+
+    assert outcome() == "pass"
+    column = 1 - place % 2
+    for other in ("1.0", "N/A"):
+        rows[place][column] = other
+        assert outcome() != "pass"
+
+
+def test_a_total_may_differ_by_what_was_rounded() -> None:
+    rows = [["N/A", "0.01"], ["0.01", "N/A"]] * 2 + [["N/A", "0.005"], ["0.005", "N/A"]]
+    text = document(name=BIDIRECTIONAL, bandwidth_description=BOTH, bandwidth_matrix=rows, sum=0.01)
+    assert nvbandwidth.parse(text).outcome == "pass"
+    large = [["N/A", "12345.6"], ["12345.6", "N/A"]] * 2 + [["N/A", "24691.3"], ["24691.3", "N/A"]]
+    text = document(name=BIDIRECTIONAL, bandwidth_description=BOTH, bandwidth_matrix=large, sum=49382.6)
+    assert nvbandwidth.parse(text).outcome == "pass"
 
 
 def test_json_figures_may_be_numbers() -> None:

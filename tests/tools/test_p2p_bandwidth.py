@@ -198,6 +198,9 @@ def cell(text: str, heading: str, value: str) -> str:
         (cell(FOUR, ENABLED, "9" * 400 + ".00"), "p2p_on of gpu1->gpu0 is inf"),
         (cell(FOUR, "P2P=Disabled Latency Matrix (us)\n", "0.00"), "p2p_latency_off of gpu1->gpu0 is 0.00"),
         (FOUR.replace("CANNOT", "CAN", 1), "gainsays the connectivity matrix"),
+        (FOUR.replace("Device=3 CAN ", "Device=4 CAN "), "gainsays the connectivity matrix"),
+        (FOUR.replace("Peer Device=3\n", "Peer Device=4\n", 1), "gainsays the connectivity matrix"),
+        (box_b().replace("911.08", "  0.00"), "p2p_off of gpu0 is 0.00"),
         (FOUR.replace("Device=3 CAN ", "Device=7 CAN "), "gainsays the connectivity matrix"),
         (FOUR.replace("Device: 3,", "Device: 4,"), "it lists 4 devices and a matrix of 4"),
         ("".join(line for line in FOUR.splitlines(True) if not line.startswith("Device: 2")), "it lists 3 devices"),
@@ -256,6 +259,20 @@ def test_a_fault_that_cuda_names() -> None:
 )
 def test_unreadable(text: str) -> None:
     with pytest.raises(UnreadableOutput):
+        p2p_bandwidth.parse(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        box_b().replace("P2P Connectivity Matrix\n", ""),
+        box_b().replace("D\\D     0      1", "GPU     0      1"),
+        box_b().replace("D\\D     0      1", "CPU     0      1"),
+    ],
+    ids=["none", "the GPU's", "the CPU's"],
+)
+def test_a_table_without_its_heading_is_told(text: str) -> None:
+    with pytest.raises(UnreadableOutput, match="a table without its heading"):
         p2p_bandwidth.parse(text)
 
 

@@ -23,9 +23,13 @@ def parse(text: str) -> ToolOutput:
     raise UnreadableOutput("tool", text, "the text holds no line of it")
 
 
-@pytest.mark.parametrize("seconds", [0.0, 10.0, 10.5])
+@pytest.mark.parametrize("seconds", [0.0, 9.5, 10.0, 10.5])
 def test_a_whole_run_proves_what_its_text_says(seconds: float) -> None:
     assert proven("tool", ran(), parse, seconds) == ToolOutput("tool", "pass", "the text says pass")
+
+
+def test_a_program_that_ends_a_twentieth_early_proves_what_its_text_says() -> None:
+    assert proven("tool", ran(seconds=9.5), parse, 10.0).outcome == "pass"
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,16 @@ def test_lines(text: str, expected: tuple[str, ...]) -> None:
     assert reading.lines(text) == expected
 
 
+def test_what_no_program_put_before_the_lines_is_tidied_once() -> None:
+    text = "> > a\n> > b"
+    assert reading.tool_lines(text) == reading.lines(text) == ("> a", "> b")
+
+
+@pytest.mark.parametrize(("length", "shown"), [(160, "x" * 160), (161, "x" * 160 + "...")])
+def test_a_quote_says_where_it_was_cut(length: int, shown: str) -> None:
+    assert reading.quote("x" * length) == shown
+
+
 @settings(deadline=None)
 @given(st.text())
 def test_lines_holds_no_line_end(text: str) -> None:

@@ -152,6 +152,19 @@ def test_sata_self_tests_that_a_later_one_passed_are_outdated(form: str) -> None
     assert ata(ata_smart_self_test_log={form: {"error_count_total": 1}}).failed_self_tests == 1
 
 
+def test_the_first_count_that_no_counter_holds_is_refused() -> None:
+    assert nvme(media_errors=(1 << 128) - 1).media_errors == (1 << 128) - 1
+    with pytest.raises(UnreadableOutput, match="beyond 128 bits"):
+        nvme(media_errors=1 << 128)
+
+
+@pytest.mark.parametrize(("current", "trip"), [(0, 60), (25, 0)])
+def test_a_temperature_is_unknown_only_where_its_trip_point_is_0_too(current: int, trip: int) -> None:
+    assert parse(smart_status={"passed": True}, temperature={"current": current, "drive_trip": trip}).temperature_c == (
+        current
+    )
+
+
 def test_sas() -> None:
     counters = {kind: {"total_uncorrected_errors": count} for kind, count in (("read", 1), ("write", 0), ("verify", 4))}
     health = parse(

@@ -129,6 +129,54 @@ def test_one_change(old: str, new: str, outcome: str, reason: str) -> None:
     assert (output.outcome, reason in output.reason) == (outcome, True), output.reason
 
 
+TIMES = HEALTHY[2]
+INFO_TABLE = HEALTHY[4]
+
+
+def test_a_line_of_unknown_form_is_not_passed_over() -> None:
+    with pytest.raises(UnreadableOutput, match="a line of unknown form"):
+        stress_ng.parse(CPU + "stress-ng: info:  the number of the process is gone\n")
+
+
+def test_the_times_are_an_end_too() -> None:
+    lost = "".join(each for each in TIMES.splitlines(keepends=True) if "successful run" not in each)
+    assert stress_ng.parse(lost) == stress_ng.parse(TIMES)
+    both = TIMES.replace("for a 2.01s run time", "for a 9.99s run time")
+    assert stress_ng.parse(both) == stress_ng.parse(TIMES)
+
+
+def test_versions_without_metrics_of_their_own_may_not_say_the_time() -> None:
+    silent = "".join(each for each in INFO_TABLE.splitlines(keepends=True) if "setting to" not in each)
+    assert stress_ng.parse(silent).outcome == "pass"
+
+
+def test_what_is_set_off_below_the_table_ends_it() -> None:
+    row = next(each for each in CPU.splitlines(keepends=True) if "10611" in each)
+    other = line("metrc", "   100.00 of something else")
+    assert stress_ng.parse(CPU.replace(row, row + other)) == stress_ng.parse(CPU)
+    with pytest.raises(UnreadableOutput, match="stands outside it"):
+        stress_ng.parse(CPU.replace(row, row + other + row.replace("cpu ", "vm ")))
+
+
+def test_a_run_that_ends_a_twentieth_early_is_whole() -> None:
+    text = CPU.replace("a 3 second", "a 20 second").replace("in 3.00s", "in 19.00s").replace("     3.00 ", "    19.00 ")
+    assert stress_ng.parse(text).outcome == "pass"
+
+
+@pytest.mark.parametrize(
+    ("texts", "reason"),
+    [
+        ([("fail", "cpu: one")], "stress-ng found a fault: 'cpu: one'"),
+        ([("fail", "cpu: one"), ("fail", "cpu: two")], "stress-ng found a fault: 'cpu: one' (and 1 more like it)"),
+        ([("info", "failed: 2: cpu (2)")], "stress-ng counts 2 of its workers as failed: cpu (2)"),
+        ([("info", "failed: 2")], "stress-ng counts 2 of its workers as failed"),
+    ],
+)
+def test_how_a_fault_is_told(texts: list[tuple[str, str]], reason: str) -> None:
+    output = stress_ng.parse(CPU + "".join(line(*each) for each in texts))
+    assert (output.outcome, output.reason) == ("fail", reason)
+
+
 def test_a_reason_names_the_skipped_stressor() -> None:
     text = line("info", "mincore: this stressor is not implemented on this system") + line(
         "info", "successful run completed in 1.00s"

@@ -33,6 +33,28 @@ def test_argv_refuses(megabytes: int, seconds: int, threads: int) -> None:
         stressapptest.argv("sat", megabytes=megabytes, seconds=seconds, threads=threads)
 
 
+def test_the_smallest_run() -> None:
+    assert stressapptest.argv("sat", megabytes=3, seconds=1, threads=1)[1:] == ("-s", "1", "-M", "3", "-m", "1", "-W")
+
+
+def test_without_its_command_line_nobody_knows_what_was_checked() -> None:
+    output = stressapptest.parse("".join(PASS.splitlines(keepends=True)[1:]))
+    assert (output.outcome, "'Log: Commandline' is missing" in output.reason) == ("error", True)
+
+
+@pytest.mark.parametrize(("seconds", "outcome"), [("2.50", "pass"), ("2.49", "error")])
+def test_how_early_a_run_may_end(seconds: str, outcome: str) -> None:
+    assert stressapptest.parse(PASS.replace("in 5.00s", f"in {seconds}s")).outcome == outcome
+
+
+def test_how_wrong_data_is_told() -> None:
+    line = "Report Error: miscompare : DIMM Unknown : 1 : 0s"
+    one, two = (stressapptest.parse(f"{line}\n" * count + PASS) for count in (1, 2))
+    assert one.reason == f"wrong data: '{line}'"
+    assert two.reason == f"wrong data: '{line}' (and 1 more such lines)"
+    assert one.readings == (), "nobody counted"
+
+
 @pytest.mark.parametrize(
     ("line", "outcome"),
     [

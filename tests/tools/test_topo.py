@@ -212,6 +212,56 @@ def test_unreadable(text: str) -> None:
         topo.parse(text)
 
 
+FIVE = [f"GPU{number}" for number in range(5)]
+NAMED = "\tGPU0\tIB0\tCPU Affinity\nGPU0\t X \tSYS\t0-7\nIB0\tSYS\t X \n"
+
+
+def test_names_of_devices_stay_as_they_are() -> None:
+    assert topo.matrix(NAMED).rows == ("gpu0", "IB0")
+
+
+def test_many_pairs_of_several_paths_are_not_all() -> None:
+    rows = [
+        " ".join([a, *("X" if a == b else "NV4" if {a, b} == {"GPU0", "GPU1"} else "SYS" for b in FIVE)]) for a in FIVE
+    ]
+    text = "\n".join([" ".join([*FIVE, "CPU Affinity"]), *rows])
+    assert topo.parse(text).reason == "5 GPUs: gpu0-gpu1 NV4, 9 pairs SYS"
+
+
+def test_a_gpu_alone_gives_no_reading() -> None:
+    assert topo.parse(ALONE).readings == ()
+
+
+def test_where_all_directions_are_ok_nothing_is_refused() -> None:
+    assert topo.parse(REFUSED.replace("NS", "OK")).reason == "2 GPUs: OK for 2 of 2 directions"
+
+
+def test_a_line_that_only_begins_with_a_gpu_is_no_header() -> None:
+    assert topo.parse(f"GPU0 is warm\n{BRIDGED}") == topo.parse(BRIDGED)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (BRIDGED.replace("NV4", "OK"), "a matrix mixes paths and answers of topo -p2p"),
+        (NAMED.replace("SYS\t X \n", "SYS\t X \t0-7\n"), "the affinities of a row are cut or unknown"),
+        (BRIDGED.replace("CPU Affinity\tNUMA Affinity", "NUMA Affinity\tCPU Affinity"), "has unknown or cut columns"),
+        (BRIDGED.replace("NUMA Affinity", "NUMA Affinity\tSocket"), "has unknown or cut columns"),
+        (ALONE.replace("GPU0\tCPU", "GPU0\tGPU2\tCPU"), "are not GPU0, GPU1 and so on, or one is there twice"),
+        (BRIDGED.replace("GPU2", "GPU3"), "are not GPU0, GPU1 and so on"),
+        (NAMED.replace("\tIB0\t", "\tIB0\tIB0\t"), "or one is there twice"),
+        (NAMED.replace("IB0", "ib"), "are not GPU0, GPU1 and so on"),
+        (BRIDGED.replace("GPU1\tNV4", "GPU1\t|NV4"), "the row of GPU1 is missing, cut or of unknown form"),
+        (BRIDGED.replace("GPU1\tNV4", "-----\nGPU1\tNV4"), "the row of GPU1 is missing, cut or of unknown form"),
+        (BRIDGED + BRIDGED.splitlines()[-1], "a row stands outside its matrix or comes twice"),
+        ("\n".join(BRIDGED.splitlines()[:-1]), "the text is cut after 2 of 3 rows"),
+    ],
+)
+def test_why_a_matrix_is_refused(text: str, why: str) -> None:
+    with pytest.raises(UnreadableOutput, match=why):
+        topo.parse(text)
+
+
 @pytest.mark.parametrize("text", [EIGHT, OLD, EMPTY, BRIDGED, ISLANDS, REFUSED])
 def test_no_line_cut_or_doubled_changes_a_pass(text: str) -> None:
     whole = topo.parse(text)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from acceptance.judge.judgement import Judged
 from acceptance.judge.measurement import number
+from acceptance.reports.page.names import nvlinks, pair
 
-PAIR = re.compile(r"(gpu\d{1,3})->(gpu\d{1,3})")
-_NVLINK = re.compile(r"NV(\d{1,3})")
 LEVELS = 6
 # How near two devices are, the nearest last, where no NVLink leads from one to the other.
 _WAYS = {"SYS": 0, "NODE": 1, "PHB": 1, "PXB": 2, "PIX": 2}
@@ -40,13 +38,13 @@ def pairs(judged: Iterable[Judged]) -> Heat | None:
     """
     found: dict[tuple[str, str], Judged] = {}
     for one in judged:
-        match = PAIR.fullmatch(one.due.component)
-        if match is None:
+        ends = pair(one.due.component)
+        if ends is None:
             return None
-        found[match[1], match[2]] = one
+        found[ends] = one
     if len(found) < 2:
         return None
-    names = sorted({name for pair in found for name in pair}, key=lambda name: int(name[3:]))
+    names = sorted({name for ends in found for name in ends}, key=lambda name: int(name[3:]))
     most = max((one.value for one in found.values() if one.value is not None), default=0.0)
     rows = tuple((a, tuple(_value(a, b, found.get((a, b)), most) for b in names)) for a in names)
     return Heat(tuple(names), rows)
@@ -68,15 +66,14 @@ def ways(matrix: Sequence[Sequence[str]]) -> Heat | None:
     """
     if len(matrix) < 2:
         return None
-    counts = [int(match[1]) for row in matrix[1:] for cell in row[1:] if (match := _NVLINK.fullmatch(cell))]
+    counts = [count for row in matrix[1:] for cell in row[1:] if (count := nvlinks(cell)) is not None]
     most = max(counts, default=0)
     rows = tuple((row[0], tuple(_way(cell, most) for cell in row[1:])) for row in matrix[1:] if row)
     return Heat(tuple(matrix[0][1:]), rows)
 
 
 def _way(cell: str, most: int) -> HeatCell:
-    match = _NVLINK.fullmatch(cell)
-    if match:
-        count = int(match[1])
+    count = nvlinks(cell)
+    if count is not None:
         return HeatCell(cell, 5 if count == most else 3, count < most)
     return HeatCell(cell, _WAYS.get(cell))

@@ -8,10 +8,9 @@ from typing import Any
 
 from acceptance.judge import shown
 from acceptance.judge.language import Language
-from acceptance.judge.measurement import number
+from acceptance.judge.measurement import GIB, number
 from acceptance.judge.shown import ShownGpu
 
-GIB = 1 << 30
 Inventory = Mapping[str, Any]
 
 

@@ -16,18 +16,13 @@ from acceptance.judge.record import RunStarted, Table
 from acceptance.judge.sheet import Sheet
 from acceptance.judge.spans import Spans
 from acceptance.judge.verdict import Verdict
-from acceptance.reports import summary, tables
+from acceptance.reports import summary, tables, templating
 from acceptance.reports.page import bars, cards, curves, heat, machine, peaks, story, timeline, topology
 from acceptance.reports.places import places
 from acceptance.reports.text import duration, one_line
 from acceptance.sampled import Look
 
 MOST_ROWS = 60  # of one table; all of them are in the journal
-
-
-def harmless(value: object) -> object:
-    """What the page may show of any value: untrusted text on one line, without control characters. Jinja escapes it after that."""
-    return value if isinstance(value, Markup | int | float) else one_line(f"{value}")
 
 
 def coded(text: str) -> Markup:
@@ -39,14 +34,7 @@ def coded(text: str) -> Markup:
 @functools.cache  # reading the templates takes longer than filling them in
 def environment() -> jinja2.Environment:
     """The pages' templates, in which everything that comes from outside is made harmless."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("acceptance.reports.page"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        finalize=harmless,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = templating.environment("acceptance.reports.page")
     environment.filters.update(duration=duration, coded=coded)
     environment.globals.update(quantity=quantity, WIDTH=topology.WIDTH, MOST_ROWS=MOST_ROWS)
     return environment

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from acceptance.judge import shown
 from acceptance.judge.language import Language
+from acceptance.reports.page.names import is_gpu, nvlinks
 from acceptance.reports.text import one_line
 
 WIDTH, ROW, DEVICE_X = 420, 30, 46
 _BUS_X = 352
-_NVLINK = re.compile(r"NV(\d{1,3})")
-_GPU = re.compile(r"gpu\d{1,3}")
-_HOST = re.compile(r"pci[0-9a-f]{4,8}:[0-9a-f]{2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,10 +173,10 @@ def _nvlinks(matrix: Sequence[Sequence[str]]) -> dict[tuple[str, str], int]:
         return {}
     head = matrix[0][1:]
     return {
-        (row[0], other): int(match[1])
+        (row[0], other): count
         for row in matrix[1:]
         for other, cell in zip(head, row[1:], strict=False)
-        if _GPU.fullmatch(row[0]) and _GPU.fullmatch(other) and (match := _NVLINK.fullmatch(cell))
+        if is_gpu(row[0]) and is_gpu(other) and (count := nvlinks(cell)) is not None
     }
 
 

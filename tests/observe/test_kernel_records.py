@@ -1,0 +1,368 @@
+"""Where a record of several messages ends: what still belongs to it, and what is told by itself. At each bound, and one beyond it."""
+
+from __future__ import annotations
+
+import pytest
+
+from acceptance.observe import kernel_log
+from acceptance.observe.event import Event
+
+
+def brief(text: str) -> list[str]:
+    return [f"{e.kind} {e.code} {e.component} {e.severity}" for e in kernel_log.parse(text)]
+
+
+def lines(*texts: str) -> str:
+    return "".join(f"[  100.5] {text}\n" for text in texts)
+
+
+def others(count: int) -> tuple[str, ...]:
+    """So many messages that are nobody's."""
+    return ("usb 1-1: new device",) * count
+
+
+def first(text: str) -> Event:
+    return kernel_log.parse(text)[0]
+
+
+# --- PCI Express ---
+
+STATUS = "nvidia 0000:17:00.0: AER: aer_status: 0x00000040, aer_mask: 0x00002000"
+BIT = "nvidia 0000:17:00.0: AER:    [ 6] BadTLP"
+HEADER = "pcieport 0000:17:00.0: AER: Corrected error received: id=0010"
+BUS = "pcieport 0000:17:00.0: PCIe Bus Error: severity=Corrected, type=Data Link Layer, (Receiver ID)"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("RxErr", "BadTLP", "BadDLLP", "Rollover", "Timeout", "NonFatalErr", "CorrIntErr", "HeaderOF"),
+        *("Receiver Error", "Bad TLP", "Bad DLLP", "RELAY_NUM Rollover", "REPLAY_NUM Rollover"),
+        *("Replay Timer Timeout", "Advisory Non-Fatal", "Advisory Non-Fatal Error"),
+        *("Corrected Internal Error", "Header Log Overflow"),
+    ],
+)
+def test_every_name_of_a_correctable_bit_is_known(name: str) -> None:
+    assert brief(lines(STATUS, f"nvidia 0000:17:00.0:    [ 1] {name}    (First)")) == [
+        "aer corrected 0000:17:00.0 warning"
+    ]
+
+
+@pytest.mark.parametrize(("between", "code"), [(11, "corrected warning"), (12, "unknown error")])
+def test_the_bits_of_a_report_stand_within_twelve_messages(between: int, code: str) -> None:
+    (found,) = kernel_log.parse(lines(STATUS, *others(between), BIT))
+    assert f"{found.code} {found.severity}" == code
+
+
+@pytest.mark.parametrize(("between", "count"), [(11, 1), (12, 2)])
+def test_a_header_s_bus_error_stands_within_twelve_messages(between: int, count: int) -> None:
+    assert brief(lines(HEADER, *others(between), BUS)) == ["aer corrected 0000:17:00.0 warning"] * count
+
+
+def test_a_report_ends_where_the_next_begins() -> None:
+    bit = "pcieport 0000:17:00.0:    [ 6] BadTLP"
+    texts = [event.text for event in kernel_log.parse(lines(BUS, BUS, bit))]
+    assert texts == [BUS, f"{BUS}; BadTLP"]
+
+
+def test_a_header_alone_is_told_as_it_stands() -> None:
+    assert first(lines(HEADER)).text == HEADER
+
+
+def test_which_bits_are_fatal_is_read_bit_by_bit() -> None:
+    def text(fatal: str) -> str:
+        return lines(
+            "nvidia 0000:17:00.0: AER: aer_status: 0x00004000, aer_mask: 0x00000000",
+            "nvidia 0000:17:00.0: AER:    [14] CmpltTO                (First)",
+            f"nvidia 0000:17:00.0: AER: aer_uncor_severity: 0x{fatal}",
+        )
+
+    assert brief(text("00004000")) == ["aer fatal 0000:17:00.0 fatal"]
+    assert brief(text("ffffbfff")) == ["aer non-fatal 0000:17:00.0 error"]
+
+
+@pytest.mark.parametrize(
+    ("severity", "meaning", "action"),
+    [
+        ("Corrected", "recovered", "If it repeats: reseat the card and its riser, shorten"),
+        ("Uncorrected (Non-Fatal)", "the link itself still works", "Reseat the card and its riser; try"),
+        ("Uncorrected (Fatal)", "The link failed.", "Reseat the card, its riser and its power cables"),
+        ("of a later kernel", "does not class", "Look at the line itself."),
+    ],
+)
+def test_what_each_class_means_and_asks_for(severity: str, meaning: str, action: str) -> None:
+    found = first(lines(f"nvidia 0000:17:00.0: PCIe Bus Error: severity={severity}"))
+    assert meaning in found.meaning
+    assert found.action.startswith(action)
+
+
+# --- NVIDIA's driver ---
+
+XID = "NVRM: Xid (PCI:0000:0a:00): 79, pid=1, name=x, GPU has fallen off the bus."
+BOUND = "NVRM: GPU 0000:01:00.0 is already bound to nouveau."
+NOT_CALLED = "NVRM: The NVIDIA probe routine was not called for 1 device(s)."
+LOST = "NVRM: nvAssert: GPU lost from the bus [NV_ERR_GPU_IS_LOST]"
+OFF = "NVRM: GPU 0000:0a:00.0: GPU has fallen off the bus."
+FAILED = "NVRM: GPU 0000:3b:00.0: RmInitAdapter failed! (0x26:0x56:1463)"
+GIVEN_UP = "NVRM: GPU 0000:3b:00.0: rm_init_adapter failed, device minor number 0"
+NAMELESS = "NVRM: rm_init_adapter failed for device bearing minor number 0"
+ADAPTER = "rm-init adapter 0000:3b:00.0 error"
+
+
+@pytest.mark.parametrize(("between", "count"), [(2, 1), (3, 2)])
+@pytest.mark.parametrize("before", [0, 10])
+def test_a_message_that_names_no_gpu_repeats_one_of_the_three_before_it(before: int, between: int, count: int) -> None:
+    text = lines(*others(before), BOUND, *others(between), NOT_CALLED)
+    assert brief(text) == ["driver bound 0000:01:00.0 error"] * count
+
+
+def test_another_message_close_by_repeats_nothing() -> None:
+    mismatch = "NVRM: API mismatch: the client has the version 550.54.14, but"
+    assert [event.code for event in kernel_log.parse(lines(BOUND, mismatch))] == ["bound", "mismatch"]
+
+
+@pytest.mark.parametrize(("between", "count"), [(39, 1), (40, 2)])
+def test_complaints_up_to_forty_messages_before_an_xid_79_are_the_same_incident(between: int, count: int) -> None:
+    assert len(brief(lines(LOST, *others(between), XID))) == count
+
+
+def test_only_an_xid_79_says_that_a_gpu_is_lost() -> None:
+    other = XID.replace("79,", "13,")
+    assert [event.kind for event in kernel_log.parse(lines(other, OFF))] == ["xid", "gpu-lost"]
+    assert [event.kind for event in kernel_log.parse(lines(OFF, other))] == ["gpu-lost", "xid"]
+
+
+def test_a_gpu_is_lost_once() -> None:
+    assert brief(lines(OFF, OFF, OFF.replace("0a", "0b"))) == [
+        "gpu-lost bus 0000:0a:00.0 fatal",
+        "gpu-lost bus 0000:0b:00.0 fatal",
+    ]
+
+
+def test_a_program_that_quotes_the_kernel_tells_nothing_new() -> None:
+    told = f"Sep 19 16:18:01 h kernel: {XID}\n"
+    quoted = f"Sep 19 16:18:02 h agent[7]: saw {XID}\n"
+    assert brief(told + quoted) == brief(told) == brief(quoted) == ["xid 79 0000:0a:00.0 fatal"]
+    assert brief(quoted + told) == brief(told)
+
+
+def test_what_another_program_says_in_the_driver_s_words_is_not_the_driver_s() -> None:
+    assert brief(f"Sep 19 16:18:02 h app[3]: {OFF}\n") == []
+
+
+SWITCH = "nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 24007, Fatal, Link 30 sourcetrack timeout"
+DETAILS = (
+    "nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 24007, Severity 1 Engine instance 30 Sub-engine instance 00",
+    "nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 24007, Data {0x00000000, 0x00000000}",
+)
+
+
+def test_the_details_of_an_sxid_are_the_same_incident_and_its_next_line_of_words_is_another() -> None:
+    assert brief(lines(SWITCH, *DETAILS)) == ["sxid 24007 0000:05:00.0 fatal"]
+    assert brief(lines(SWITCH, SWITCH)) == ["sxid 24007 0000:05:00.0 fatal"] * 2
+    assert first(lines(SWITCH)).text == SWITCH.removeprefix("nvidia-nvswitch3: ")
+
+
+@pytest.mark.parametrize(("between", "count"), [(4, 1), (5, 2)])
+def test_the_details_of_an_sxid_stand_within_five_of_them(between: int, count: int) -> None:
+    other = [SWITCH.replace("24007", str(11004 + number)) for number in range(between)]
+    found = brief(lines(SWITCH, *other, DETAILS[0]))
+    assert found.count("sxid 24007 0000:05:00.0 fatal") == count
+
+
+@pytest.mark.parametrize(("between", "count"), [(2, 1), (3, 2)])
+def test_a_gpu_is_given_up_within_three_messages(between: int, count: int) -> None:
+    assert brief(lines(FAILED, *others(between), GIVEN_UP)) == [ADAPTER] * count
+
+
+def test_a_message_without_an_address_gives_up_the_gpu_before_it() -> None:
+    assert brief(lines(FAILED, NAMELESS)) == [ADAPTER]
+    assert brief(lines(NAMELESS)) == ["rm-init adapter None error"]
+    nameless = FAILED.replace("GPU 0000:3b:00.0: ", "")
+    assert brief(lines(nameless, "nvidia: probe of 0000:3b:00.0 failed with error -1")) == [
+        "rm-init adapter None error"
+    ]
+
+
+def test_another_gpu_that_is_given_up_close_by_is_another() -> None:
+    assert brief(lines(FAILED, GIVEN_UP.replace("3b", "5e"))) == [ADAPTER, ADAPTER.replace("3b", "5e")]
+
+
+def test_a_serial_number_of_no_known_board_is_nobody_s() -> None:
+    text = lines("NVRM: GPU Board Serial Number: 1650000000001", "usb 1-1: new device", LOST)
+    assert first(text).component is None
+    assert "1650000000001" not in first(text).text
+
+
+def test_a_recovery_action_may_have_leading_zeros() -> None:
+    line = "NVRM: Xid (PCI:0000:5f:00): 154, GPU recovery action changed from 0x0 (None) to 0x02 (Node Reboot Required)"
+    assert brief(line) == ["xid 154 0000:5f:00.0 fatal"]
+
+
+# --- machine checks ---
+
+HW = "[Hardware Error]: words of a later kernel"
+UNKNOWN = "mce unknown None error"
+BANK = "mce: [Hardware Error]: CPU 0: Machine Check: {mcg} Bank 5: 9c00000000020e0f"
+AMD = "[Hardware Error]: Corrected error, no action required."
+AMD_STATUS = "[Hardware Error]: CPU:16 (15:1:2) MC4_STATUS[Over|CE|MiscV|-|AddrV|CECC]: 0xdc4ec00000080a13"
+NODE = "[Hardware Error]: MC4 Error (node 2): DRAM ECC error detected on the NB."
+
+
+@pytest.mark.parametrize(
+    ("mcg", "severity"),
+    [("0", "warning"), ("1", "warning"), ("4", "error"), ("40", "warning"), ("0000000000000005", "error")],
+)
+def test_the_bit_that_says_that_the_cpu_stopped(mcg: str, severity: str) -> None:
+    assert brief(lines(BANK.format(mcg=mcg))) == [f"mce bank5 cpu0 {severity}"]
+
+
+@pytest.mark.parametrize(
+    ("head", "told", "length"),
+    [
+        (BANK.format(mcg="0"), "mce bank5 cpu0 warning", 6),
+        (AMD_STATUS, "mce bank4 cpu16 warning", 8),
+        (AMD, "mce Corrected error None warning", 10),
+        (HW, UNKNOWN, 12),
+    ],
+    ids=["bank", "AMD status", "AMD grade", "unknown"],
+)
+def test_how_many_messages_a_record_has(head: str, told: str, length: int) -> None:
+    assert brief(lines(head, *[HW] * (length - 1))) == [told]
+    assert brief(lines(head, *[HW] * length)) == [told, UNKNOWN]
+
+
+@pytest.mark.parametrize(("between", "found"), [(0, []), (3, []), (4, [UNKNOWN])])
+def test_the_grade_of_an_amd_record_stands_within_four_messages(between: int, found: list[str]) -> None:
+    assert brief(lines(NODE, *others(between), AMD)) == [*found, "mce Corrected error None warning"]
+
+
+def test_what_stands_below_the_head_of_an_amd_record_and_is_no_grade_explains_nothing() -> None:
+    assert brief(lines(NODE, HW)) == [UNKNOWN]
+    assert first(lines(NODE, HW)).text == NODE
+
+
+@pytest.mark.parametrize(
+    ("between", "told"),
+    [(0, "mce bank4 cpu16 warning"), (3, "mce bank4 cpu16 warning"), (4, "mce Corrected error None warning")],
+)
+def test_the_status_of_an_amd_record_stands_within_four_messages(between: int, told: str) -> None:
+    assert brief(lines(AMD, *others(between), AMD_STATUS)) == [told]
+
+
+def test_a_record_is_told_with_what_it_says_below_and_nothing_else() -> None:
+    assert first(lines(BANK.format(mcg="0"))).text == BANK.format(mcg="0")
+    assert first(lines(AMD, AMD_STATUS)).text == f"{AMD}; {AMD_STATUS}"
+
+
+@pytest.mark.parametrize(
+    ("text", "meaning"),
+    [
+        (AMD, "The CPU found an error and corrected it."),
+        ("[Hardware Error]: Deferred error, no action required.", "The CPU found an error that it could not correct."),
+        ("[Hardware Error]: System Fatal error.", "The CPU found an error that it could not correct."),
+    ],
+)
+def test_what_the_grades_of_amd_mean(text: str, meaning: str) -> None:
+    assert first(lines(text)).meaning == meaning
+
+
+# --- the firmware's reports ---
+
+
+@pytest.mark.parametrize(
+    ("word", "severity", "corrected"),
+    [
+        ("fatal", "fatal", False),
+        ("recoverable", "error", False),
+        ("corrected", "warning", True),
+        ("info", "info", True),
+        ("whatever", "error", False),
+    ],
+)
+def test_what_the_firmware_s_grades_are_worth(word: str, severity: str, corrected: bool) -> None:
+    (found,) = kernel_log.parse(
+        lines(
+            "{1}[Hardware Error]: Hardware error from APEI Generic Hardware Error Source: 1",
+            f"{{1}}[Hardware Error]: event severity: {word}",
+            "{1}[Hardware Error]:   section_type: memory error",
+        )
+    )
+    assert found.severity == severity
+    assert ("and corrected it" in found.meaning) == corrected
+    assert found.text.endswith(f"; event severity: {word}; section_type: memory error")
+
+
+@pytest.mark.parametrize("length", [2, 3, 4])
+def test_each_report_of_the_firmware_is_told(length: int) -> None:
+    report = (
+        "{1}[Hardware Error]: Hardware error from APEI Generic Hardware Error Source: 1",
+        "{1}[Hardware Error]: event severity: corrected",
+        *("{1}[Hardware Error]:   more",) * (length - 2),
+    )
+    assert brief(lines(*report, *report)) == ["apei None None warning"] * 2
+
+
+# --- memory modules ---
+
+BROKEN = "EDAC MC0: 5 CE memory re"
+HALF = "ad error on DIMM_A1 (channel:0)"
+BANKED = "EDAC skx MC1: CPU 28: Machine Check Event: 0x0 Bank 7: 0x8c00004000010090"
+COUNTED = "EDAC MC1: 1 CE memory read error on A (channel:0 slot:0)"
+
+
+@pytest.mark.parametrize(("between", "component"), [(0, "dimm:DIMM_A1"), (1, "dimm:DIMM_A1"), (2, "mc0")])
+def test_the_second_half_of_a_broken_message_stands_within_two(between: int, component: str) -> None:
+    assert brief(lines(BROKEN, *others(between), HALF)) == [f"edac CE {component} warning"]
+
+
+def test_the_second_half_of_a_broken_message_is_not_what_stands_before_it() -> None:
+    assert brief(lines(HALF, BROKEN, "usb 1-1: new device")) == ["edac CE mc0 warning"]
+
+
+def test_a_whole_message_takes_no_module_from_below() -> None:
+    assert brief(lines("EDAC MC0: 1 CE memory scrub error (channel:0)", HALF)) == ["edac CE mc0 warning"]
+
+
+def test_a_label_that_says_it_is_unknown_is_none() -> None:
+    assert brief(lines("EDAC MC0: 1 CE memory read error on unknown label (channel:0)")) == ["edac CE mc0 warning"]
+
+
+@pytest.mark.parametrize(("between", "banks"), [(0, 0), (7, 0), (8, 1)])
+def test_a_bank_that_edac_counts_below_is_told_once(between: int, banks: int) -> None:
+    found = brief(lines(BANKED, *others(between), COUNTED))
+    assert found == ["mce bank7 cpu28 warning"] * banks + ["edac CE dimm:A warning"]
+
+
+def test_a_bank_that_edac_counted_above_is_another() -> None:
+    assert brief(lines(COUNTED, BANKED)) == ["edac CE dimm:A warning", "mce bank7 cpu28 warning"]
+
+
+# --- notices that a machine check was logged ---
+
+NOTICE = "mce: [Hardware Error]: Machine check events logged"
+APEI = "{1}[Hardware Error]: event severity: corrected"
+PAGE = "Memory failure: 0x10c0de0: recovery action for dirty LRU page: Recovered"
+
+
+def unexplained(text: str) -> int:
+    return sum(event.code == "logged" for event in kernel_log.parse(text))
+
+
+@pytest.mark.parametrize("told", [COUNTED, APEI, PAGE, BANK.format(mcg="0")])
+def test_what_explains_a_notice(told: str) -> None:
+    assert unexplained(lines(NOTICE, told)) == 0
+    assert unexplained(lines(told, NOTICE)) == 0
+
+
+@pytest.mark.parametrize(("between", "count"), [(19, 0), (20, 1)])
+def test_a_notice_is_explained_within_twenty_messages(between: int, count: int) -> None:
+    texts = (NOTICE, *others(between), COUNTED)
+    assert unexplained("".join(f"{text}\n" for text in texts)) == count
+    assert unexplained("".join(f"{text}\n" for text in reversed(texts))) == count
+
+
+@pytest.mark.parametrize(("seconds", "count"), [(5.0, 0), (5.5, 1), (9.0, 1)])
+def test_a_notice_is_explained_within_five_seconds(seconds: float, count: int) -> None:
+    assert unexplained(f"[  100.0] {NOTICE}\n[  {100 + seconds}] {COUNTED}\n") == count
+    assert unexplained(f"[  100.0] {COUNTED}\n[  {100 + seconds}] {NOTICE}\n") == count

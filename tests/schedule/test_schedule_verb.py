@@ -1,0 +1,197 @@
+"""`rigproof schedule` as it is typed."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from acceptance.__main__ import main
+from acceptance.arguments import parser
+from acceptance.schedule import clocks, units
+from acceptance.schedule.installing import Place
+from acceptance.verbs import schedule
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to stand in, in which a machine's units would be written, and which no systemd watches."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for name in ("LC_ALL", "LANG", "LC_MESSAGES", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(clocks, "skipped_on", lambda *_: None)
+    return tmp_path
+
+
+def run(here: Path, *typed: str) -> int:
+    return schedule.run(parser().parse_args(["schedule", *typed]), here / "root")
+
+
+def sentence(capsys: pytest.CaptureFixture[str], *typed: str) -> str:
+    """What a mistake is answered with."""
+    try:
+        code: object = main(["schedule", *typed])
+    except SystemExit as left:  # argparse
+        code = left.code
+    assert code == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("rigproof: ")
+    assert said.err.count("\n") == 1
+    return said.err
+
+
+def test_install_and_uninstall(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "box.toml").write_text("")
+    folder = Place.system(here / "root").folder
+    assert run(here, "install", "--at", "5:07", "--", "--machine", "box.toml", "--on-fail", "sh -c 'exit 0'") == 0
+    out = capsys.readouterr().out
+    for name in (units.SERVICE, units.TIMER, units.FAILED):
+        assert str(folder / name) in out
+    assert "systemctl daemon-reload && systemctl enable --now rigproof-nightly.timer" in out
+    service = (folder / units.SERVICE).read_text()
+    assert f"WorkingDirectory={here}\n" in service
+    assert " nightly --machine box.toml --on-fail \"sh -c 'exit 0'\"\n" in service
+    assert "OnCalendar=*-*-* 05:07:00\n" in (folder / units.TIMER).read_text()
+    assert " schedule failed --on-fail \"sh -c 'exit 0'\"\n" in (folder / units.FAILED).read_text()
+    assert run(here, "install", "--at", "5:07", "--", "--machine", "box.toml", "--on-fail", "sh -c 'exit 0'") == 0
+    assert "the schedule was there already, as it is asked for" in capsys.readouterr().out
+    assert run(here, "uninstall") == 0
+    assert "the schedule is removed; the reports and the history of past nights stay" in capsys.readouterr().out
+    assert [path for path in (here / "root").rglob("*") if path.is_file()] == []
+    assert run(here, "uninstall") == 0
+    assert capsys.readouterr().out == "there was no schedule to remove\n"
+
+
+def test_the_program_of_the_units_is_this_one(here: Path) -> None:
+    assert run(here, "install") == 0
+    service = (Place.system(here / "root").folder / units.SERVICE).read_text()
+    started = next(line for line in service.splitlines() if line.startswith("ExecStart="))
+    program = Path(started.removeprefix("ExecStart=").removesuffix(" nightly"))
+    assert program.is_absolute()
+    assert program.parent == Path(sys.executable).parent
+
+
+def test_a_user_is_told_of_lingering(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(here, "install", "--user") == 0
+    out = capsys.readouterr().out
+    assert "loginctl enable-linger" in out
+    assert "systemctl --user enable --now" in out
+    assert (here / ".config/systemd/user" / units.TIMER).is_file()
+
+
+def test_show_writes_nothing(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(here, "show", "--", "--out", "/var/lib/rigproof") == 0
+    out = capsys.readouterr().out
+    for name, text in (
+        (units.SERVICE, " nightly --out /var/lib/rigproof"),
+        (units.TIMER, "OnCalendar=*-*-* 04:30:00"),
+        (units.FAILED, " schedule failed"),
+    ):
+        assert f"/etc/systemd/system/{name}" in out
+        assert f"{text}\n" in out
+    assert out.splitlines()[-1].startswith("30 4 * * * cd ")
+    assert list(here.iterdir()) == []
+
+
+def test_a_language(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(here, "uninstall", "--lang", "zh-CN")
+    assert "没有" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ([], "WHAT"),
+        (["begin"], "'begin'"),
+        (["install", "--at", "24:00"], "'24:00' is no time of day: give hours and minutes, such as 03:30"),
+        (["install", "--at", "3"], "'3' is no time of day"),
+        (["install", "--", "--burn", "soon"], "'soon' is no number of seconds"),
+        (["install", "--", "--most-skipped", "0"], "'0' is no number from 1 to 9999"),
+        (["show", "--", "--no-such"], "unrecognized arguments: --no-such: see `rigproof nightly --help`"),
+        (["show", "--", "stray"], "unrecognized arguments: stray"),
+        (["show", "--user", "--run-as", "root"], "give one of them"),
+        (["show", "--run-as", "nobody-here"], "there is no such user here"),
+        (["show", "--", "--machine", "none.toml"], "--machine none.toml: there is no such file"),
+        (["show", "--", "--webhook", "https://h/secret"], "everybody may read a unit"),
+        (["show", "--", "--webhook", "@none"], "--webhook none: cannot be read"),
+        (["show", "--", "--on-fail", "no-such-program"], "no-such-program is not installed"),
+        (["show", "--", "--textfile", "x.txt"], "reads files named *.prom alone"),
+        (["show", "--", "--out", "\udcff"], "is not UTF-8"),
+        (["failed", "--textfile", "x.txt"], "reads files named *.prom alone"),
+        (["uninstall", "--at", "03:00"], "--at"),
+    ],
+)
+def test_a_mistake_is_found_by_day(
+    here: Path, capsys: pytest.CaptureFixture[str], typed: list[str], words: str
+) -> None:
+    said = sentence(capsys, *typed)
+    assert words in said
+    assert "secret" not in said.replace("--webhook-secret-file", "")
+    assert list(here.iterdir()) == []
+
+
+def test_a_time_that_one_night_does_not_have(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    monkeypatch.chdir(here)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    import time
+
+    time.tzset()
+    try:
+        said = sentence(capsys, "show", "--at", "02:30")
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert (
+        "the clocks here are put on over it, and systemd would skip that night: give another time, such as 04:30"
+        in said
+    )
+
+
+HOOK = '#!/bin/sh\necho "$RIGPROOF_VERDICT ${RIGPROOF_RUN_DIR-no run}" >>called\n'
+
+
+@pytest.mark.parametrize(
+    ("environment", "called"),
+    [
+        ({"MONITOR_SERVICE_RESULT": "exit-code", "MONITOR_EXIT_CODE": "exited", "MONITOR_EXIT_STATUS": "1"}, False),
+        ({"MONITOR_SERVICE_RESULT": "timeout", "MONITOR_EXIT_CODE": "killed", "MONITOR_EXIT_STATUS": "TERM"}, True),
+        ({}, True),
+    ],
+)
+def test_a_night_that_failed_is_told_once(
+    here: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    environment: dict[str, str],
+    called: bool,
+) -> None:
+    (here / "hook").write_text(HOOK)
+    (here / "hook").chmod(0o755)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert run(here, "failed", "--on-fail", "./hook", "--textfile", "x.prom") == 0
+    assert capsys.readouterr().out.startswith("the nightly run ")
+    assert (here / "called").exists() is called
+    assert (here / "x.prom").exists() is called
+    if called:
+        assert (here / "called").read_text() == "UNJUDGED no run\n"
+        assert stat.S_IMODE((here / "x.prom").stat().st_mode) == 0o644
+
+
+def test_who_could_not_be_told_is_said(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(here, "failed", "--on-fail", "false") == 3
+    assert f"the command of --on-fail, {_which('false')}, ended with exit code 1" in capsys.readouterr().out
+
+
+def _which(name: str) -> str:
+    return next(str(Path(folder) / name) for folder in os.environ["PATH"].split(":") if (Path(folder) / name).is_file())
