@@ -17,7 +17,7 @@ from acceptance.history.baseline_errors import BaselineUnsound
 from acceptance.history.certificate import Baseline
 from acceptance.history.store import Store
 from acceptance.judge import noise
-from acceptance.judge.circumstances import GIB
+from acceptance.judge.measurement import GIB
 from acceptance.judge.course import Course
 from acceptance.judge.language import ENGLISH, Language
 from acceptance.reports import chronicle_terminal
