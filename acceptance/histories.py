@@ -71,7 +71,7 @@ class Histories:
                 noise.read(fixtures.locate("noise.toml")),
                 measurement=asked.measurement,
                 component=asked.component,
-                last=asked.last or reading.NIGHTS,
+                last=asked.last or telling.NIGHTS,
                 born=_born(baseline),
                 baseline=baseline.certificate.birth.run_id if baseline else None,
             )
