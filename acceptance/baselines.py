@@ -30,15 +30,9 @@ def accept(
     """
     book = noise.read(fixtures.locate("noise.toml"))
     done = certificate.accept(run_dir, out or run_dir.resolve().parent, book, replace=replace, root=root)
-    if done.already:
-        screen.say(
-            language("this run is the baseline already, since {utc}", utc=done.baseline.certificate.accepted_utc)
-        )
-    else:
-        certificate_terminal.accepted(done.baseline.certificate, screen, language)
-    if done.former is not None:
-        screen.say(language("the one before it is kept:"))
-        screen.path(str(done.former))
+    former = str(done.former) if done.former else None
+    found = done.baseline.certificate
+    certificate_terminal.accepted(found, screen, already=done.already, former=former, language=language)
     screen.path(str(done.baseline.path))
 
 

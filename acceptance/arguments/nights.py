@@ -13,7 +13,7 @@ SCHEDULED = "Exit codes: 0 done, 3 systemd or the disk got in the way, 2 for a m
 BASELINE = (
     "Exit codes: 0 done, 3 a file cannot be read, believed or written, 2 for a mistake in the call or an unfit run."
 )
-HISTORY = "Exit codes: 0 done, 3 a file cannot be read or written, 2 for a mistake in the call."
+HISTORY = "Exit codes: 0 done, 3 the history cannot be read or written, 2 for a mistake in the call."
 
 
 def baseline(verb: Verb) -> None:

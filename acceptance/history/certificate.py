@@ -9,21 +9,21 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
 from acceptance import __version__, clock, journal
-from acceptance.history import where
+from acceptance.history import era, where
 from acceptance.history.alone import alone
 from acceptance.history.baseline_errors import BaselineRefused, BaselineUnsound
 from acceptance.history.trouble import HistoryError
-from acceptance.judge import certificate
+from acceptance.judge import certificate, shown
 from acceptance.judge.certificate import Certificate, Former
 from acceptance.judge.noise import NoiseBook
-from acceptance.judge.record import RunStarted
+from acceptance.judge.record import Entry, RunStarted
 
 NAME, FORMER = "baseline.json", "baselines"
 _NONE = "accept a run that passed with `rigproof baseline accept RUN`"
@@ -145,10 +145,16 @@ def _made(run_dir: Path, book: NoiseBook, root: Path) -> Certificate:
             folder=run_dir.resolve().name,
             accepted_utc=clock.utc(),
             rigproof=__version__,
+            era=_era(found.entries),
             replaces=None,
         )
     except certificate.Refused as error:
         raise BaselineRefused(f"{run_dir}: {error}") from error
+
+
+def _era(entries: Sequence[Entry]) -> tuple[tuple[str, str], ...]:
+    start = next((entry.body for entry in entries if isinstance(entry.body, RunStarted)), None)
+    return era.of(start.plan, start.provenance, shown.observed(entries).inventory).facts if start else ()
 
 
 def _put(file: Path, made: Certificate, *, replace: bool) -> Accepted:
@@ -194,7 +200,7 @@ def _keep(file: Path, before: Baseline | None) -> Path | None:
 
 def _write(file: Path, content: bytes) -> None:
     """Write a file whole, on the disk, or not at all. What a writer that was killed left behind is taken away: the lock is held."""
-    for stray in file.parent.glob(f".{file.name}.*"):
+    for stray in file.parent.glob(".*.json.*"):
         stray.unlink()
     draft = file.with_name(f".{file.name}.{os.getpid()}")
     try:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
 
 from acceptance.history import reading, where
-from acceptance.history.night import Line
 from acceptance.history.store import Store
 from acceptance.judge import chronicle
 from acceptance.judge.chronicle import Chronicle, Night
@@ -40,23 +39,17 @@ def told(
     measurement: str | None = None,
     component: str | None = None,
     last: int | None = reading.NIGHTS,
-    born: Mapping[Line, float] | None = None,
+    born: Callable[[Course], float | None] = lambda _: None,
     baseline: str | None = None,
 ) -> Chronicle:
-    """The last nights with the courses that match. `born` has the baseline's values by line. Raises HistoryError."""
+    """The last nights with the courses that match. `born` tells the baseline's value of one. Raises HistoryError."""
     nights = store.nights(last)
     facts = {number: dict(era.facts) for number, era in reading.eras(store).items()}
     virtual = any(one.virtual for one in nights)
     found = reading.courses(store, measurement, component, last)
-    rows = tuple(
-        chronicle.row(one, book, virtual=virtual, facts=facts, born=(born or {}).get(_line(one))) for one in found
-    )
+    rows = tuple(chronicle.row(one, book, virtual=virtual, facts=facts, born=born(one)) for one in found)
     shown = tuple(Night(one.run_id, one.utc, one.verdict, one.apart, one.postponed) for one in nights)
     return Chronicle(machine_id, store.count(), shown, rows, others(out, machine_id), baseline)
-
-
-def _line(one: Course) -> Line:
-    return Line(one.check, one.measurement, one.component, one.unit, one.serial)
 
 
 def exported(

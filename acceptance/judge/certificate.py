@@ -64,7 +64,8 @@ class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All that is kept of the run that accepted a machine. `folder` is the run's folder, `accepted_utc` when somebody made it the baseline.
 
     `rigproof` is the version that wrote this. `waived` are the shortfalls that were accepted with the machine, `warnings` what the run
-    remarked. `provenance` is the run's own: driver, image, versions.
+    remarked. `provenance` is the run's own: driver, image, versions. `era` is what it was measured with, as facts by name: the figures of
+    a run of another era are not held against these.
     """
 
     machine_id: str
@@ -78,6 +79,7 @@ class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     waived: tuple[str, ...]
     warnings: tuple[str, ...]
     provenance: dict[str, str]
+    era: tuple[tuple[str, str], ...]
     replaces: Former | None = None
 
     def figure(self, check: str, measurement: str, component: str) -> Figure | None:
@@ -97,9 +99,16 @@ class _Sealed(msgspec.Struct, frozen=True):
 
 
 def make(
-    entries: Sequence[Entry], book: NoiseBook, *, folder: str, accepted_utc: str, rigproof: str, replaces: Former | None
+    entries: Sequence[Entry],
+    book: NoiseBook,
+    *,
+    folder: str,
+    accepted_utc: str,
+    rigproof: str,
+    era: tuple[tuple[str, str], ...],
+    replaces: Former | None,
 ) -> Certificate:
-    """The certificate of a run, judged here from its records. Raises Refused for one that is no whole PASS, and UnreadableRun."""
+    """The certificate of a run, judged here from its records; `era` is that run's. Raises Refused for one that is no whole PASS, and UnreadableRun."""
     verdict = fold(entries)
     for refusal in _refusals(verdict):
         raise Refused(refusal)
@@ -120,6 +129,7 @@ def make(
         waived=tuple(finding.text for finding in verdict.of_kind("waived")),
         warnings=tuple(finding.text for finding in verdict.of_kind("warn")),
         provenance=verdict.provenance,
+        era=era,
         replaces=replaces,
     )
 

@@ -51,8 +51,9 @@ class Course:
 class Summary:
     """What a course comes to, in its unit. Median and deviation (MAD) are those of the usual nights of its last era.
 
-    `before` is the median of the nights before the last ones, `change` how far that of the last ones lies from it, `times` how often that holds what the noise
-    allows (infinite where it allows nothing), and `trend` its direction; None of all four where there are too few nights to tell.
+    `before` is the median of the nights before the last ones, `change` how far that of the last ones lies from it, `times` how often
+    that holds what the noise allows (infinite where it allows nothing), and `trend` its direction; None of all four where there are too
+    few nights to tell.
     """
 
     nights: int

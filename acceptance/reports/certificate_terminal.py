@@ -11,16 +11,24 @@ from acceptance.reports import grid
 from acceptance.reports.terminal import Terminal
 
 
-def accepted(found: Certificate, screen: Terminal, language: Language = ENGLISH) -> None:
-    """Say that a run is the baseline now, and what was accepted with it."""
+def accepted(
+    found: Certificate, screen: Terminal, *, already: bool, former: str | None, language: Language = ENGLISH
+) -> None:
+    """Say that a run is the baseline now, what was accepted with it, and where the one before it is kept."""
+    if already:
+        screen.say(language("this run is the baseline already, since {utc}", utc=found.accepted_utc))
+        return
     told = language(
-        "run {run} is the baseline of this machine: {parts} parts and {figures} measurements",
+        "run {run} is the baseline of this machine (parts: {parts}, measurements: {figures})",
         run=found.birth.run_id,
         parts=len(found.birth.parts),
         figures=len(found.figures),
     )
     screen.say(told, "bold green")
     _remarks(found, screen, language)
+    if former is not None:
+        screen.say(language("the one before it is kept:"))
+        screen.path(former)
 
 
 def _remarks(found: Certificate, screen: Terminal, language: Language) -> None:

@@ -37,6 +37,14 @@ def duration(seconds: float) -> str:
     return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
 
 
+def size(count: int) -> str:
+    """Bytes as people say them: `512 KiB`, `96.3 MiB`, `1.2 GiB`."""
+    for power, unit in ((30, "GiB"), (20, "MiB")):
+        if count >= 1 << power:
+            return f"{count / (1 << power):.1f} {unit}"
+    return f"{count / 1024:.0f} KiB"
+
+
 def counted(number: int, word: str) -> str:
     """A number of things: `1 check`, `2 checks`."""
     return f"{number} {word}{'' if number == 1 else 's'}"

@@ -60,6 +60,12 @@ def _baseline(given: argparse.Namespace) -> int:
     return baseline.run(given)
 
 
+def _history(given: argparse.Namespace) -> int:
+    from acceptance.verbs import history
+
+    return history.run(given)
+
+
 def _read(given: argparse.Namespace) -> int:
     from acceptance.verbs import read
 
@@ -75,6 +81,7 @@ VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "report": _report,
     "compare": _compare,
     "baseline": _baseline,
+    "history": _history,
     "schedule": _schedule,
     "read": _read,
 }

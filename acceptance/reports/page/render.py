@@ -32,7 +32,8 @@ def coded(text: str) -> Markup:
 
 
 @functools.cache  # reading the templates takes longer than filling them in
-def _environment() -> jinja2.Environment:
+def environment() -> jinja2.Environment:
+    """The pages' templates, in which everything that comes from outside is made harmless."""
     environment = templating.environment("acceptance.reports.page")
     environment.filters.update(duration=duration, coded=coded)
     environment.globals.update(quantity=quantity, WIDTH=topology.WIDTH, MOST_ROWS=MOST_ROWS)
@@ -85,7 +86,7 @@ def render(
         return list(cards.cards(verdict.of_kind(*kinds), judged, where, language))
 
     return (
-        _environment()
+        environment()
         .get_template("page.html.j2")
         .render(
             _=language,
