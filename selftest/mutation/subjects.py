@@ -47,7 +47,7 @@ _JUDGE = {
     "advice": "advice",
     "agreement": "agreement | suites/compute_suite",
     "architecture": "architecture | compute_expectation gpu_expectation sheet_limits",
-    "birth": "machine_seen inventory_drift",
+    "birth": "certificate",
     "certificate": "certificate",
     "change_rules": "change_rules | inventory_drift inventory_recorded",
     "circumstances": "circumstances | comparison",

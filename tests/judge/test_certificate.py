@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acceptance.judge import certificate, drift_rules, noise
-from acceptance.judge.birth import CHANGED_UNTOLD
+from acceptance.judge.birth import CHANGED_UNTOLD, NIGHTS_UNTOLD
 from acceptance.judge.certificate import BrokenSeal, Certificate, Former, NewerFormat, Refused
 from acceptance.judge.machine import Waiver
 from acceptance.judge.nights import Look
 from acceptance.judge.plan import Plan
-from acceptance.judge.record import Entry, Measured, Observed, Skipped
+from acceptance.judge.record import Entry, Measured, Note, Observed, Skipped
 from acceptance.judge.remember import remember
 from acceptance.judge.verdict import UnreadableRun
 
@@ -77,6 +77,12 @@ def test_what_it_holds() -> None:
     assert len(found.figures) == 3
 
 
+def test_something_may_stand_before_the_beginning() -> None:
+    run = entries()
+    run.insert(0, msgspec.structs.replace(run[0], body=Note("a remark")))
+    assert made(run) == made()
+
+
 def test_a_machine_without_a_machine_file_can_have_one_and_it_says_so() -> None:
     assert not made(entries(journals.plan(COPY, declared=False))).inventory_declared
 
@@ -100,13 +106,16 @@ def test_several_values_of_one_run_tell_how_far_they_lie_apart() -> None:
     run = entries()
     place = next(place for place, entry in enumerate(run) if isinstance(entry.body, Measured))
     body = run[place].body
-    run.insert(place, replace_value(run[place], 130.0))
-    run.insert(place, replace_value(run[place], 117.5))
     assert isinstance(body, Measured)
+    run.insert(place, replace_value(run[place], 130.0))
+    two = made(run).figure(body.check, body.measurement, body.component)
+    assert two is not None
+    assert body.value is not None
+    assert two.among == 130.0 - body.value
+    run.insert(place, replace_value(run[place], 117.5))
     figure = made(run).figure(body.check, body.measurement, body.component)
     assert figure is not None
     assert figure.value == body.value  # the worst
-    assert body.value is not None
     assert figure.among == 130.0 - min(body.value, 117.5)
 
 
@@ -154,6 +163,14 @@ def test_a_run_that_is_unjudged() -> None:
         made(entries(journals.plan(COPY, gaps=["gpu7 is not loaded"])))
     with pytest.raises(Refused, match=r"^is UNJUDGED"):
         made(entries()[:-1])
+    skipped = [
+        msgspec.structs.replace(entry, body=Skipped(entry.body.check, "no tool", entry.body.measurement))
+        if isinstance(entry.body, Measured)
+        else entry
+        for entry in entries()
+    ]
+    with pytest.raises(Refused, match=r"^is UNJUDGED, .* was not measured: no tool, and 2 more\): "):
+        made(skipped)
 
 
 def test_a_run_of_a_part_of_the_machine() -> None:
@@ -199,8 +216,9 @@ def test_a_run_that_is_worse_than_before_can_be_a_baseline_only_when_it_is_asked
     assert made(entries(), anew=True).set_aside == ()
 
 
-def test_what_cannot_be_read_of_before_is_set_aside_as_well() -> None:
-    gap = f"{CHANGED_UNTOLD}: its seal is broken"
+@pytest.mark.parametrize("beginning", [CHANGED_UNTOLD, NIGHTS_UNTOLD])
+def test_what_cannot_be_read_of_before_is_set_aside_as_well(beginning: str) -> None:
+    gap = f"{beginning}: its seal is broken"
     with pytest.raises(Refused, match="its seal is broken"):
         made(entries(journals.plan(COPY, gaps=[gap])))
     assert made(entries(journals.plan(COPY, gaps=[gap])), anew=True).set_aside == (gap,)
@@ -223,7 +241,8 @@ def test_sealed_and_opened() -> None:
     assert again == found
     assert len(sha256) == 64
     assert sha256.encode() in file
-    assert file.endswith(b"}\n")
+    assert file.startswith(b'{\n "rigproof_baseline": 1,\n "sha256": "')
+    assert file.endswith(b"\n}\n")
 
 
 def test_white_space_and_the_order_of_keys_break_no_seal() -> None:
