@@ -8,12 +8,12 @@ from datetime import time
 from pathlib import Path
 
 from acceptance.schedule import quoting
+from acceptance.schedule.hour import AT
 
 NAME = "rigproof-nightly"
 SERVICE, TIMER, FAILED = f"{NAME}.service", f"{NAME}.timer", f"{NAME}-failed.service"
 OURS = "# Written by `rigproof schedule install`"  # by which a unit of an earlier rigproof is known: never change it
 MARK = f"{OURS}, removed by `rigproof schedule uninstall`. For changes of your own: `systemctl edit`."
-AT = time(4, 30)  # where clocks are put on, they skip an hour of those before: systemd would skip the night with it
 SKIPPED = 4  # the exit code of a night on which the machine was in use: no failure
 NICE = 10
 

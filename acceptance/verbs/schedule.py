@@ -11,7 +11,7 @@ from pathlib import Path
 
 from acceptance import telling
 from acceptance.reports.terminal import Terminal
-from acceptance.schedule import clocks, failure, installing, saying, units
+from acceptance.schedule import clocks, failure, hour, installing, saying
 from acceptance.schedule.installing import Place, ScheduleError
 from acceptance.schedule.units import Schedule
 from acceptance.verbs import spoken
@@ -53,7 +53,7 @@ def _schedule(given: argparse.Namespace) -> Schedule:
     if lost := clocks.skipped_on(given.at, date.today()):
         raise ScheduleError(
             f"--at {given.at:%H:%M}: on {lost} the clocks here are put on over it, and systemd would skip that night: give another time, "
-            f"such as {units.AT:%H:%M}"
+            f"such as {hour.AT:%H:%M}"
         )
     nightly = given.nightly
     if nightly.machine is not None and not nightly.machine.is_file():
