@@ -112,7 +112,7 @@ def schedule(verb: Verb) -> None:
             metavar="TIME",
             type=values.time_of_day,
             default=units.AT,
-            help="time of day, such as 03:30, the default",
+            help=f"time of day (default: {units.AT:%H:%M})",
         )
         asked.add_argument("--run-as", metavar="USER", help="the user who runs it (default: root)")
         asked.add_argument(
