@@ -99,6 +99,11 @@ def test_show_writes_nothing(here: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert list(here.iterdir()) == []
 
 
+@pytest.mark.parametrize("whose", [["--user"], ["--run-as", "root"]])
+def test_only_roots_own_units_protect_the_system(here: Path, whose: list[str]) -> None:
+    assert run(here, "show", *whose, "--", "--out", "/usr/local/reports") == 0
+
+
 def test_a_language(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(here, "uninstall", "--lang", "zh-CN")
     assert "没有" in capsys.readouterr().out
@@ -123,6 +128,8 @@ def test_a_language(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["show", "--", "--on-fail", "no-such-program"], "no-such-program is not installed"),
         (["show", "--", "--textfile", "x.txt"], "reads files named *.prom alone"),
         (["show", "--", "--out", "\udcff"], "is not UTF-8"),
+        (["show", "--", "--out", "/usr/local/reports"], "the units may not write below /usr: give a path in /var/lib"),
+        (["show", "--", "--textfile", "/etc/x.prom"], "--textfile /etc/x.prom: the units may not write below /etc"),
         (["failed", "--textfile", "x.txt"], "reads files named *.prom alone"),
         (["uninstall", "--at", "03:00"], "--at"),
     ],
