@@ -90,7 +90,7 @@ selftest-long: .venv/.test ## the same with 200 kills, 50 full disks, 10,000 cle
 	@.venv/bin/python -m selftest.mutation --all --out "$(OUT)/selftest"
 
 mutants: .venv/.test ## rigproof's own judgement mutated, a sample: the tests must notice each
-	@.venv/bin/python -m selftest.mutation --sample 300 --out "$(OUT)/selftest"
+	@.venv/bin/python -m selftest.mutation --held --sample 300 --out "$(OUT)/selftest"
 
 test: .venv/.test ## the harness's own tests: no GPU, no engine, minutes
 	@$(BYTECODE) .venv/bin/python -m pytest -q -n auto --dist loadfile

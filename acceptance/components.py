@@ -19,6 +19,8 @@ COUNTERS: Mapping[str, Callable[[GpuCounters], object | None]] = {
     "gpu-remap": lambda counters: counters.remap_failed,
     "gpu-retired": lambda counters: _all(counters.retired_single, counters.retired_double, counters.retired_pending),
     "gpu-replay": lambda counters: counters.pcie_replays,
+    "gpu-ecc-total": lambda counters: counters.ecc_corrected_total,
+    "gpu-remap-total": lambda counters: counters.remapped_corrected,
     "gpu-nvlink-replay": lambda counters: counters.nvlink_replays,
     "gpu-nvlink-recovery": lambda counters: counters.nvlink_recoveries,
     "gpu-nvlink-crc": lambda counters: counters.nvlink_crc_errors,
@@ -58,6 +60,8 @@ def resolve(
         "cpu-throttle-counter": ("cpu",) if "cpu_throttle_count" in sensors else (),
         "cpuburn": ("cpu",) if machine and machine.cpu.cpuburn else (),
         "disk": tuple(disk.component for disk in inventory.disks),
+        # Every NVMe disk tells its wear (NVMe base specification, SMART / Health Information log); others have no common form for it.
+        "disk-nvme": tuple(disk.component for disk in inventory.disks if disk.kind == "nvme"),
         "dimm": tuple(f"dimm:{dimm.slot}" for dimm in machine.memory.dimm) if machine else (),
         "declared-disk": tuple(f"declared-disk:{index + 1}" for index in range(len(machine.disk))) if machine else (),
         "declared-link": tuple(f"net:{link.name}" for link in machine.network) if machine else (),

@@ -17,9 +17,9 @@ from acceptance.history.baseline_errors import BaselineUnsound
 from acceptance.history.certificate import Baseline
 from acceptance.history.store import Store
 from acceptance.judge import noise
-from acceptance.judge.measurement import GIB
 from acceptance.judge.course import Course
 from acceptance.judge.language import ENGLISH, Language
+from acceptance.judge.measurement import GIB
 from acceptance.reports import chronicle_terminal
 from acceptance.reports.terminal import Terminal
 from acceptance.reports.text import size
@@ -71,7 +71,7 @@ class Histories:
                 noise.read(fixtures.locate("noise.toml")),
                 measurement=asked.measurement,
                 component=asked.component,
-                last=asked.last or reading.NIGHTS,
+                last=asked.last or telling.NIGHTS,
                 born=_born(baseline),
                 baseline=baseline.certificate.birth.run_id if baseline else None,
             )

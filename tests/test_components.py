@@ -59,6 +59,7 @@ def test_a_machine_that_declares_nothing(tree: Tree) -> None:
         "cpu-throttle-counter": ("cpu",),
         "cpuburn": (),
         "disk": ("disk:nvme0n1",),
+        "disk-nvme": ("disk:nvme0n1",),
         "dimm": (),
         "declared-disk": (),
         "declared-link": (),

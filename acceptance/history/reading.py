@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
@@ -15,31 +16,39 @@ from acceptance.history.store import FAILED, OUTSIDE, UNSTEADY, Store
 from acceptance.judge.course import Course, Point
 from acceptance.judge.nights import Look
 
-NIGHTS = 120  # a slope of weeks shows in four months; older nights say less of tonight than of another season
+# What `judge.remember` reads of an era: its first four weeks, and 200 nights, so that 120 are left where some were outside.
+FIRST, LAST = 28, 200
 
 _ERA = "era = (SELECT id FROM era WHERE key = ?)"
 _NAMED = "(? IN ('*', measurement) OR measurement GLOB ?) AND (? IN ('*', component) OR component GLOB ?)"
 _HELD = "apart IS NULL AND NOT postponed"
 
 
-def looks(store: Store, era: str, last: int = NIGHTS) -> dict[Line, tuple[Look, ...]]:
-    """Of the last nights of this era, by line, oldest first, what tonight's values may be held against.
+def looks(
+    store: Store, era: str, since: float | None = None, *, first: int = FIRST, last: int = LAST
+) -> dict[Line, tuple[Look, ...]]:
+    """Of the first and the last nights of this era, by line, oldest first, what tonight's values may be held against.
 
-    Not those of a run that was partial or interrupted, or that ran in an image of the user's own; and no value that broke its absolute
-    limit: what a fault gave is no measure. What was outside its past is there, marked: it tells two nights in a row, and whoever takes
-    a level from looks leaves it out. Values within their limits count whatever the night's verdict was: another part's fault is not theirs.
+    The first are those from the day `since` on (days since 1970-01-01), when the machine was accepted. Not those of a run that was
+    partial or interrupted, or that ran in an image of the user's own; and no value that broke its absolute limit: what a fault gave is no
+    measure. What was outside its past is there, marked: it tells two nights in a row, and whoever takes a level from looks leaves it out.
+    Values within their limits count whatever the night's verdict was: another part's fault is not theirs.
     """
+    of_era = f"SELECT seq FROM night WHERE {_ERA} AND {_HELD}"
     query = (
-        f"SELECT min(seq) FROM (SELECT seq FROM night WHERE {_ERA} AND {_HELD} ORDER BY seq DESC LIMIT ?)",
-        "SELECT line, day, value, again, flags FROM line CROSS JOIN figure ON line = line.id AND night >= ?"
+        f"SELECT min(seq), max(seq) FROM ({of_era} AND day >= ? ORDER BY seq LIMIT ?)",
+        f"SELECT min(seq), max(seq) FROM ({of_era} ORDER BY seq DESC LIMIT ?)",
+        "SELECT line, day, value, again, flags FROM line CROSS JOIN figure ON line = line.id AND night BETWEEN ? AND ?"
         f" CROSS JOIN night ON seq = night WHERE value IS NOT NULL AND flags & {FAILED} = 0 AND {_ERA} AND {_HELD}"
         " ORDER BY line.id, night",
     )
-    first = next(_rows(store, query[0], era, last))[0]
+    early, end = next(_rows(store, query[0], era, -math.inf if since is None else since, first))
+    late, newest = next(_rows(store, query[1], era, last))
     found: dict[int, list[Look]] = {}
-    for line, day, value, again, flags in _rows(store, query[1], first, era):
-        look = Look(day, value, again, flags & OUTSIDE != 0, flags & UNSTEADY != 0)
-        found.setdefault(line, []).append(look)
+    for begin, until in ((early, end), (max(late or 0, (end or 0) + 1), newest)):
+        for line, day, value, again, flags in _rows(store, query[2], begin, until, era):
+            look = Look(day, value, again, flags & OUTSIDE != 0, flags & UNSTEADY != 0)
+            found.setdefault(line, []).append(look)
     lines = _lines(store)
     return {lines[number]: tuple(told) for number, told in found.items()}
 

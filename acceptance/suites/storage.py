@@ -20,27 +20,40 @@ class ReportsUnread(Exception):
 @pytest.mark.session("host-before")
 @pytest.mark.costs(1.0)
 @pytest.mark.measures("disk_faults", unit="count", per="disk")
+@pytest.mark.measures("disk_wear", unit="ratio", per="disk-nvme")
 def test_smart_health(inventory: Inventory, programs: Programs, check: Check) -> None:
-    """The SMART report of every disk: overall health, critical warnings, media errors, spare.
+    """The SMART report of every disk: overall health, critical warnings, media errors, spare; of NVMe disks how far they are worn.
 
-    Measured: faults that the drive itself reports. Not measured: its speed, and faults that it hides.
+    Measured: faults that the drive itself reports, and the share of its rated life that it says is used. Not measured: its speed, and
+    faults that it hides.
     """
     readings: dict[str, float] = {}
+    worn: dict[str, float] = {}
+    unworn: dict[str, str] = {}
     skipped: dict[str, str] = {}
     notes: dict[str, str | None] = {}
     unread: list[str] = []
+    tells_wear = {disk.component for disk in inventory.disks if disk.kind == "nvme"}
     for disk in inventory.disks:
         try:
-            faults = smartctl.faults(storage.health(disk, deadline=programs.deadline, run=programs.run))
+            health = storage.health(disk, deadline=programs.deadline, run=programs.run)
         except (ProgramMissing, smartctl.NotReadable) as error:
             skipped[disk.component] = str(error)
             continue
         except (UnreadableOutput, smartctl.Interrupted) as error:
             unread.append(f"{disk.component}: {error}")
             continue
+        faults = smartctl.faults(health)
         readings[disk.component] = float(len(faults))
         notes[disk.component] = "; ".join(faults) or None
+        if disk.component in tells_wear:
+            if health.percentage_used is None:
+                unworn[disk.component] = "its health log does not tell how far it is worn: update smartmontools"
+            else:
+                worn[disk.component] = health.percentage_used / 100
     serials = {disk.component: disk.serial for disk in inventory.disks}
     check("disk_faults", readings, skipped=skipped, notes=notes, serials=serials)
+    unread_wear = {name: why for name, why in skipped.items() if name in tells_wear}
+    check("disk_wear", worn, skipped={**unread_wear, **unworn}, serials=serials)
     if unread:
         raise ReportsUnread("; ".join(unread))

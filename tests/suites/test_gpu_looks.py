@@ -42,6 +42,18 @@ def test_a_machine_that_is_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert box.measured("gpu_retired_pages") == {"gpu0": 0.0, "gpu1": 0.0}
 
 
+def test_what_gpus_counted_in_all_is_recorded_of_those_that_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counting = replace(COUNTERS, ecc_corrected_total=12, remapped_corrected=1, pcie_replays=345)
+    silent = replace(COUNTERS, ecc_corrected_total=None, remapped_corrected=None, pcie_replays=None)
+    box = before(tmp_path, monkeypatch, device(0, counters=counting), device(1, counters=silent))
+    assert box.run("gpu.totals", name="host-before") == {"gpu.totals": "pass"}
+    assert box.measured("gpu_ecc_corrected_total") == {"gpu0": 12.0}
+    assert box.measured("gpu_remapped_corrected") == {"gpu0": 1.0}
+    assert box.measured("gpu_pcie_replays_total") == {"gpu0": 345.0}
+
+
 def test_a_gpu_that_is_not_ready_stops_the_session_with_its_cure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -469,6 +469,37 @@ def test_smart_health(
     assert set(check.skipped["disk_faults"]) == skipped
 
 
+NVME = """{"smartctl": {"exit_status": 0}, "smart_status": {"passed": true},
+"nvme_smart_health_information_log": {"critical_warning": 0, "media_errors": 0, "percentage_used": 7}}"""
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "worn", "skipped"),
+    [
+        (NVME, 0, {"disk:nvme0n1": 0.07}, None),
+        (NVME.replace(', "percentage_used": 7', ""), 0, {}, "does not tell how far it is worn"),
+        ('{"smartctl": {"exit_status": 2, "messages": [{"string": "Permission denied"}]}}', 2, {}, "Permission denied"),
+    ],
+)
+def test_wear_is_read_of_nvme_disks_only(
+    tree: Tree,
+    check: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    code: int,
+    worn: dict[str, float],
+    skipped: str | None,
+) -> None:
+    monkeypatch.setattr(command, "find", lambda program, _package=None: program)
+    tree.disk("sda", "pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0")
+    tree.disk("nvme0n1", "pci0000:00/0000:04:00.0/nvme/nvme0")
+    programs: Any = Disks(completed(text, "", code))
+    storage.test_smart_health(look(tree), programs, check)
+    assert check.readings["disk_wear"] == worn
+    assert [skipped in why for why in check.skipped["disk_wear"].values()] == ([] if skipped is None else [True])
+    assert set(check.skipped["disk_wear"]) <= {"disk:nvme0n1"}
+
+
 @pytest.mark.parametrize(
     ("answer", "told"),
     [

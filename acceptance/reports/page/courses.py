@@ -53,7 +53,8 @@ def draw(row: Row, places: Mapping[str, int]) -> Drawn:
     def at(point: Point) -> float:
         return float(places[point.run_id] * width(count) // count) + 0.5
 
-    lines, bands = [], []
+    lines: list[str] = []
+    bands: list[str] = []
     for _, stretch in groupby(points, key=lambda point: point.era):
         cells = [(x, [point.value for point in found]) for x, found in groupby(stretch, key=at)]
         path = "L".join(f"{x:g} {height(statistics.median(values))}" for x, values in cells)
