@@ -11,7 +11,7 @@ import pytest
 
 from acceptance.__main__ import main
 from acceptance.arguments import parser
-from acceptance.schedule import clocks, units
+from acceptance.schedule import clocks, installing, units
 from acceptance.schedule.installing import Place
 from acceptance.verbs import schedule
 
@@ -68,6 +68,18 @@ def test_install_and_uninstall(here: Path, capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().out == "there was no schedule to remove\n"
 
 
+def test_where_systemd_runs_the_next_night_can_be_looked_up(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(installing, "_systemctl", lambda _place, *words: asked.append(words[0]))
+    (here / "root/run/systemd/system").mkdir(parents=True)
+    assert run(here, "install", "--at", "05:07") == 0
+    out = capsys.readouterr().out
+    assert "every night at 05:07; when next:\nsystemctl list-timers rigproof-nightly.timer\n" in out
+    assert asked == ["daemon-reload", "enable", "restart"]
+
+
 def test_the_program_of_the_units_is_this_one(here: Path) -> None:
     assert run(here, "install") == 0
     service = (Place.system(here / "root").folder / units.SERVICE).read_text()
@@ -97,6 +109,13 @@ def test_show_writes_nothing(here: Path, capsys: pytest.CaptureFixture[str]) -> 
         assert f"{text}\n" in out
     assert out.splitlines()[-1].startswith("30 4 * * * cd ")
     assert list(here.iterdir()) == []
+
+
+def test_what_no_crontab_can_hold_is_said_beside_the_units(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(here, "show", "--", "--out", "two\nlines") == 0
+    out = capsys.readouterr().out
+    assert ' --out "two\\x0alines"\n' in out
+    assert "holds a character that no crontab can hold" in out
 
 
 @pytest.mark.parametrize("whose", [["--user"], ["--run-as", "root"]])
