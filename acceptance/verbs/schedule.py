@@ -64,7 +64,7 @@ def _schedule(given: argparse.Namespace) -> Schedule:
             "and give --webhook @FILE"
         )
     telling.read(nightly.textfile, nightly.on_fail, nightly.webhook, nightly.webhook_secret_file)
-    return Schedule(
+    made = Schedule(
         program=_program(),
         arguments=given.words,
         telling=tuple(_told(nightly)),
@@ -73,6 +73,12 @@ def _schedule(given: argparse.Namespace) -> Schedule:
         user=given.user,
         run_as=installing.known_user(given.run_as) if given.run_as is not None else None,
     )
+    for option, path in (("--out", nightly.out), ("--textfile", nightly.textfile)):
+        if path is not None and made.protected and any(path.resolve().is_relative_to(one) for one in units.READ_ONLY):
+            raise ScheduleError(
+                f"{option} {path}: the units may not write below {path.resolve().parents[-2]}: give a path in /var/lib"
+            )
+    return made
 
 
 def _told(nightly: argparse.Namespace) -> Iterator[str]:
