@@ -116,6 +116,7 @@ bench: .venv/.test ## what the harness itself costs (COLD=1 also builds the imag
 	@.venv/bin/python benchmarks/gpu_watch.py
 	@.venv/bin/python benchmarks/burn.py
 	@.venv/bin/python benchmarks/page.py
+	@.venv/bin/python benchmarks/history.py
 	@.venv/bin/python benchmarks/container.py $(if $(COLD),--cold)
 
 clean: ## remove what make has built (not the reports)

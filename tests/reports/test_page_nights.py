@@ -102,7 +102,7 @@ def drawn(
 
 def test_the_scale_holds_every_value_and_the_baseline() -> None:
     found = drawn({0: 10.0, 1: 20.0}, born=30.0)
-    assert (found.bottom, found.top) == ("10", "30")
+    assert (found.bottom, found.top) == ("8.8", "31.2")
     assert found.lines == ("M0.5 94.6L1.5 50",)
     assert found.born == "5.4"
     assert found.bands == ()
