@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from test_course import made
 
 from acceptance import fixtures
 from acceptance.judge import chronicle, noise
-from acceptance.judge.chronicle import MOST, Chronicle, Row
+from acceptance.judge.chronicle import Chronicle, Row
 from acceptance.judge.course import Course, Point
 
 BOOK = noise.read(fixtures.locate("noise.toml"))
@@ -45,10 +47,15 @@ def test_the_baseline_and_what_cannot_be_compared() -> None:
     assert not row(made(1.0), "burn_copied").comparable
 
 
-@pytest.mark.parametrize("count", [0, 1, MOST + 3])
+@pytest.mark.parametrize("count", [0, 1, 13])
 def test_what_changed_most_stands_first_and_not_too_much_of_it(count: int) -> None:
     rows = [row(made(*[50.0] * 8, *[50.0 - step] * 7), f"m{step}") for step in range(count)]
     rows.append(row(made(*[50.0] * 8, *[10.0] * 7), "burn_copied"))
     found = Chronicle("m", 15, (), tuple(rows)).changed()
-    assert len(found) <= MOST
-    assert [one.course.measurement for one in found] == [f"m{step}" for step in range(count - 1, 0, -1)][:MOST]
+    assert [one.course.measurement for one in found] == [f"m{step}" for step in range(count - 1, 0, -1)][:10]
+
+
+def test_what_changed_by_more_than_noise_explains_has_changed() -> None:
+    plain = row(made(50.0))
+    rows = [replace(plain, summary=replace(plain.summary, times=times)) for times in (None, 0.5, 1.0, 1.5)]
+    assert [one.summary.times for one in Chronicle("m", 1, (), tuple(rows)).changed()] == [1.5]
