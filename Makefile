@@ -13,6 +13,10 @@ COLD    ?=
 RUN     ?= $(OUT)/latest
 RUNS    ?=
 TORCH_PYTHON ?= python3
+AT      ?=
+USER_UNIT ?=
+RUN_AS  ?=
+NIGHTLY ?=
 
 RIGPROOF := .venv/bin/rigproof
 # Each worker compiles all of the tests otherwise, where Python is told to keep nothing.
@@ -23,14 +27,14 @@ ARGS = --profile "$(PROFILE)" --station "$(STATION)" --out "$(OUT)" \
        $(if $(IMAGE),--image "$(IMAGE)") $(SPOKEN)
 
 .DEFAULT_GOAL := help
-.PHONY: help accept smoke nightly soak plan inventory judge report compare image engine tools selftest selftest-long selftest-gpu mutants test test-attack test-e2e test-gpu lint bench clean
+.PHONY: help accept smoke nightly soak nightly-install nightly-uninstall plan inventory judge report compare image engine tools selftest selftest-long selftest-gpu mutants test test-attack test-e2e test-gpu lint bench clean
 
 help: ## list these targets
 	@echo 'rigproof: the acceptance test for a newly built NVIDIA GPU machine'
 	@echo
 	@awk -F ':.*## ' '/^[a-z0-9 -]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
-	@echo 'settings: MACHINE=FILE PROFILE=smoke|accept|nightly|soak STATION=auto|docker|host OUT=DIR ONLY=EXPR GPUS=0,1 BURN=SECONDS IMAGE=REF RUN=DIR RUNS="DIR DIR" REPORT_LANG=en|zh-CN PYTHON=python3'
+	@echo 'settings: MACHINE=FILE PROFILE=smoke|accept|nightly|soak STATION=auto|docker|host OUT=DIR ONLY=EXPR GPUS=0,1 BURN=SECONDS IMAGE=REF RUN=DIR RUNS="DIR DIR" REPORT_LANG=en|zh-CN PYTHON=python3 AT=HH:MM USER_UNIT=1 RUN_AS=USER NIGHTLY=ARGUMENTS'
 
 # Both stamps are files of .venv, so that removing it is enough to start afresh.
 .venv/.run: pyproject.toml scripts/venv
@@ -46,6 +50,13 @@ accept: .venv/.run ## test this machine and say whether it is fit (PROFILE=accep
 
 smoke nightly soak: .venv/.run ## the same with that profile: minutes, ten minutes, hours
 	@$(MAKE) --no-print-directory accept PROFILE=$@
+
+nightly-install: .venv/.run ## a systemd timer that runs it every night (as root; AT=04:30; USER_UNIT=1 for your own user; NIGHTLY='--on-fail COMMAND ...')
+	@$(RIGPROOF) schedule install $(if $(AT),--at "$(AT)") $(if $(USER_UNIT),--user) $(if $(RUN_AS),--run-as "$(RUN_AS)") $(SPOKEN) -- \
+	  --station "$(STATION)" --out "$(OUT)" $(if $(MACHINE),--machine "$(MACHINE)") $(if $(GPUS),--gpus "$(GPUS)") $(if $(IMAGE),--image "$(IMAGE)") $(NIGHTLY)
+
+nightly-uninstall: .venv/.run ## stop that timer and remove all of it (USER_UNIT=1 for your own user's)
+	@$(RIGPROOF) schedule uninstall $(if $(USER_UNIT),--user) $(SPOKEN)
 
 plan: .venv/.run ## what accept would do, with every limit; runs nothing
 	@$(RIGPROOF) plan $(ARGS)
@@ -79,7 +90,7 @@ selftest-long: .venv/.test ## the same with 200 kills, 50 full disks, 10,000 cle
 	@.venv/bin/python -m selftest.mutation --all --out "$(OUT)/selftest"
 
 mutants: .venv/.test ## rigproof's own judgement mutated, a sample: the tests must notice each
-	@.venv/bin/python -m selftest.mutation --sample 300 --out "$(OUT)/selftest"
+	@.venv/bin/python -m selftest.mutation --held --sample 300 --out "$(OUT)/selftest"
 
 test: .venv/.test ## the harness's own tests: no GPU, no engine, minutes
 	@$(BYTECODE) .venv/bin/python -m pytest -q -n auto --dist loadfile
@@ -105,6 +116,7 @@ bench: .venv/.test ## what the harness itself costs (COLD=1 also builds the imag
 	@.venv/bin/python benchmarks/gpu_watch.py
 	@.venv/bin/python benchmarks/burn.py
 	@.venv/bin/python benchmarks/page.py
+	@.venv/bin/python benchmarks/history.py
 	@.venv/bin/python benchmarks/container.py $(if $(COLD),--cold)
 
 clean: ## remove what make has built (not the reports)

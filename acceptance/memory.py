@@ -21,6 +21,7 @@ from acceptance.history.night import Line
 from acceptance.history.store import Kept, Store
 from acceptance.history.trouble import HistoryError
 from acceptance.judge import change_rules, drift_rules, noise, shown
+from acceptance.judge.birth import CHANGED_UNTOLD, NIGHTS_UNTOLD
 from acceptance.judge.certificate import Certificate
 from acceptance.judge.drift_rules import DriftBook
 from acceptance.judge.nights import Look
@@ -60,7 +61,7 @@ class Memory:
             baseline = certificate.read(self._out, self._machine_id)
             accepted = baseline.certificate if baseline else None
         except BaselineUnsound as error:
-            gaps.append(f"what changed since the machine was accepted cannot be told: {error}")
+            gaps.append(f"{CHANGED_UNTOLD}: {error}")
         looks: Mapping[Line, tuple[Look, ...]] = {}
         now = _era(prepared, station)
         put_off = 0
@@ -72,7 +73,7 @@ class Memory:
                 notes += _another_era(store, now, bool(looks))
         except HistoryError as error:
             if accepted is not None:
-                gaps.append(f"what changed from night to night cannot be told: {error}")
+                gaps.append(f"{NIGHTS_UNTOLD}: {error}")
             else:
                 notes.append(Note(f"this run is not remembered: {error}"))
         book = drift_rules.read(fixtures.locate("drift.toml"), noise.read(fixtures.locate("noise.toml")))

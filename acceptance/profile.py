@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
+
+from acceptance.judge import data_file
 
 
 class ProfileError(Exception):
@@ -58,10 +59,7 @@ SINGLE = (
 
 def read(path: Path) -> dict[str, Profile]:
     """Every profile by name. Raises ProfileError."""
-    try:
-        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), dict[str, Profile])
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise ProfileError(f"{path}: {error}") from error
+    return data_file.read(path, dict[str, Profile], ProfileError)
 
 
 def choose(profiles: dict[str, Profile], name: str) -> Profile:

@@ -8,6 +8,7 @@ from runs import machine_root, write_segment
 
 from acceptance import sampled
 from acceptance.journal import JournalError
+from acceptance.judge import reasons
 from acceptance.judge.record import Note, Sample
 from acceptance.sampled import Readings
 
@@ -30,6 +31,12 @@ def test_a_segment_is_read_sample_by_sample_with_what_a_picture_needs(segment: P
     assert second.body.high == Readings(temperature_c=44.0)
     assert third.body.component is None
     assert 0.0 < first.boot_s <= second.boot_s
+
+
+@pytest.mark.parametrize("reason", [*reasons.HEAT_OR_HARDWARE, reasons.POWER_CAP])
+def test_what_holds_clocks_back_is_read(reason: str, tmp_path: Path) -> None:
+    segment = write_segment(tmp_path / "telemetry-gpu.jsonl", [Sample({reason: 1.0})], machine_root(tmp_path / "root"))
+    assert [getattr(look.body.values, reason) for look in sampled.each(segment)] == [1.0]
 
 
 def test_an_entry_that_was_read_already_says_the_same(segment: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from acceptance.history.trouble import HistoryError
 from acceptance.judge import certificate, shown
 from acceptance.judge.certificate import Certificate, Former
 from acceptance.judge.noise import NoiseBook
-from acceptance.judge.record import Entry, RunStarted
+from acceptance.judge.record import RunStarted
 
 NAME, FORMER = "baseline.json", "baselines"
 _NONE = "accept a run that passed with `rigproof baseline accept RUN`"
@@ -112,13 +112,13 @@ def former(out: Path, machine_id: str) -> tuple[Baseline, ...]:
 
 
 def accept(run_dir: Path, out: Path, book: NoiseBook, *, replace: bool = False, root: Path = Path("/")) -> Accepted:
-    """Make a recorded run the baseline of this machine.
+    """Make a recorded run the baseline of this machine. With `replace` it may take the place of another, which it is not held against.
 
     Raises BaselineRefused for a run that cannot be one, and BaselineUnsound when it cannot be written. Without `replace` the first where
     there is one already, the second where that cannot be believed. What was there is there then as before. Raises JournalError and
     UnreadableRun as reading and judging a run do.
     """
-    made = _made(run_dir, book, root)
+    made = _made(run_dir, book, root, anew=replace)
     file = path(out, made.machine_id)
     try:
         with alone(file.parent):
@@ -130,14 +130,18 @@ def accept(run_dir: Path, out: Path, book: NoiseBook, *, replace: bool = False, 
         raise BaselineUnsound(f"{told}: make room there, or mend its permissions, then accept the run again") from error
 
 
-def _made(run_dir: Path, book: NoiseBook, root: Path) -> Certificate:
-    """The certificate of a run of this machine, as if there were none before."""
+def _made(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -> Certificate:
+    """The certificate of a run of this machine, as if there were none before; with `anew` it is judged so, too."""
     found = journal.read(run_dir)
     if found.torn:
         raise BaselineRefused(f"{run_dir}: {found.torn[0]}: {certificate.AGAIN}")
-    others = {entry.body.machine_id for entry in found.entries if isinstance(entry.body, RunStarted)}
-    if other := next(iter(others - {clock.machine_id(root)}), None):
-        raise BaselineRefused(f"{run_dir}: is a run of another machine ({other}): accept it on that machine")
+    start = next((entry.body for entry in found.entries if isinstance(entry.body, RunStarted)), None)
+    if start is None:
+        raise BaselineRefused(
+            f"{run_dir}: was ended before its plan was written, so it proves nothing: {certificate.AGAIN}"
+        )
+    if start.machine_id != clock.machine_id(root):
+        raise BaselineRefused(f"{run_dir}: is a run of another machine ({start.machine_id}): accept it on that machine")
     try:
         return certificate.make(
             found.entries,
@@ -145,16 +149,11 @@ def _made(run_dir: Path, book: NoiseBook, root: Path) -> Certificate:
             folder=run_dir.resolve().name,
             accepted_utc=clock.utc(),
             rigproof=__version__,
-            era=_era(found.entries),
-            replaces=None,
+            era=era.of(start.plan, start.provenance, shown.observed(found.entries).inventory).facts,
+            anew=anew,
         )
     except certificate.Refused as error:
         raise BaselineRefused(f"{run_dir}: {error}") from error
-
-
-def _era(entries: Sequence[Entry]) -> tuple[tuple[str, str], ...]:
-    start = next((entry.body for entry in entries if isinstance(entry.body, RunStarted)), None)
-    return era.of(start.plan, start.provenance, shown.observed(entries).inventory).facts if start else ()
 
 
 def _put(file: Path, made: Certificate, *, replace: bool) -> Accepted:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
@@ -15,33 +16,46 @@ from acceptance.history.store import FAILED, OUTSIDE, UNSTEADY, Store
 from acceptance.judge.course import Course, Point
 from acceptance.judge.nights import Look
 
-NIGHTS = 120  # a slope of weeks shows in four months; older nights say less of tonight than of another season
+# What `judge.remember` reads of an era: its first four weeks, and 200 nights, so that 120 are left where some were outside.
+FIRST, LAST = 28, 200
 
 _ERA = "era = (SELECT id FROM era WHERE key = ?)"
 _NAMED = "(? IN ('*', measurement) OR measurement GLOB ?) AND (? IN ('*', component) OR component GLOB ?)"
 _HELD = "apart IS NULL AND NOT postponed"
 
 
-def looks(store: Store, era: str, last: int = NIGHTS) -> dict[Line, tuple[Look, ...]]:
-    """Of the last nights of this era, by line, oldest first, what tonight's values may be held against.
+def looks(
+    store: Store, era: str, since: float | None = None, *, first: int = FIRST, last: int = LAST
+) -> dict[Line, tuple[Look, ...]]:
+    """Of the first and the last nights of this era, by line, oldest first, what tonight's values may be held against.
 
-    Not those of a run that was partial or interrupted, or that ran in an image of the user's own; and no value that broke its absolute
-    limit: what a fault gave is no measure. What was outside its past is there, marked: it tells two nights in a row, and whoever takes
-    a level from looks leaves it out. Values within their limits count whatever the night's verdict was: another part's fault is not theirs.
+    The first are those from the day `since` on (days since 1970-01-01), when the machine was accepted. Not those of a run that was
+    partial or interrupted, or that ran in an image of the user's own; and no value that broke its absolute limit: what a fault gave is no
+    measure. What was outside its past is there, marked: it tells two nights in a row, and whoever takes a level from looks leaves it out.
+    Values within their limits count whatever the night's verdict was: another part's fault is not theirs.
     """
-    query = (
-        f"SELECT min(seq) FROM (SELECT seq FROM night WHERE {_ERA} AND {_HELD} ORDER BY seq DESC LIMIT ?)",
-        "SELECT line, day, value, again, flags FROM line CROSS JOIN figure ON line = line.id AND night >= ?"
-        f" CROSS JOIN night ON seq = night WHERE value IS NOT NULL AND flags & {FAILED} = 0 AND {_ERA} AND {_HELD}"
-        " ORDER BY line.id, night",
+    of_era = f"SELECT seq, day FROM night WHERE {_ERA} AND {_HELD}"
+    early = dict(
+        _rows(store, f"{of_era} AND day >= ? ORDER BY seq LIMIT ?", era, -math.inf if since is None else since, first)
     )
-    first = next(_rows(store, query[0], era, last))[0]
-    found: dict[int, list[Look]] = {}
-    for line, day, value, again, flags in _rows(store, query[1], first, era):
-        look = Look(day, value, again, flags & OUTSIDE != 0, flags & UNSTEADY != 0)
-        found.setdefault(line, []).append(look)
-    lines = _lines(store)
-    return {lines[number]: tuple(told) for number, told in found.items()}
+    late = dict(_rows(store, f"{of_era} AND seq > ? ORDER BY seq DESC LIMIT ?", era, max(early, default=0), last))
+    days, found = early | late, {}
+    query = (
+        f"SELECT night, value, again, flags FROM figure WHERE line = ? AND value IS NOT NULL AND flags & {FAILED} = 0"
+        " AND night BETWEEN ? AND ? ORDER BY night"
+    )
+    for number, line in _lines(store).items():
+        told = [
+            Look(days[night], value, again, flags & OUTSIDE != 0, flags & UNSTEADY != 0)
+            for nights in (early, late)
+            for night, value, again, flags in _rows(
+                store, query, number, min(nights, default=0), max(nights, default=0)
+            )
+            if night in days
+        ]
+        if told:
+            found[line] = tuple(told)
+    return found
 
 
 def courses(
@@ -78,9 +92,11 @@ def rows(
         f" CROSS JOIN era ON era.id = night.era WHERE {_NAMED} ORDER BY line.id, night"
     )
     what, where = measurement or "*", component or "*"
-    for *told, serial, unit, value, again, flags in _rows(store, query, _first(store, last), what, what, where, where):
-        marks = (bool(flags & bit) for bit in (OUTSIDE, UNSTEADY, FAILED))
-        yield (*told, serial or None, unit, value, again, *marks)
+    named = (_first(store, last), what, what, where, where)
+    with trouble.told(store.path):  # a row at a time: all of them may be millions
+        for *told, serial, unit, value, again, flags in store.connection.execute(query, named):
+            marks = (bool(flags & bit) for bit in (OUTSIDE, UNSTEADY, FAILED))
+            yield (*told, serial or None, unit, value, again, *marks)
 
 
 def eras(store: Store) -> dict[int, Era]:
@@ -91,9 +107,8 @@ def eras(store: Store) -> dict[int, Era]:
 
 def _first(store: Store, last: int | None) -> int:
     """The number of the first of the last so many nights."""
-    rows = (
-        [] if last is None else list(_rows(store, "SELECT seq FROM night ORDER BY seq DESC LIMIT 1 OFFSET ?", last - 1))
-    )
+    query = "SELECT seq FROM night ORDER BY seq DESC LIMIT 1 OFFSET ?"
+    rows = _rows(store, query, last - 1) if last is not None else []
     return int(rows[0][0]) if rows else 0
 
 
@@ -108,9 +123,9 @@ def _lines(store: Store) -> dict[int, Line]:
 def skipped_in_a_row(store: Store) -> int:
     """How many runs in a row, the last one among them, found the machine in use and were postponed."""
     query = "SELECT count(*) FROM night WHERE seq > (SELECT coalesce(max(seq), 0) FROM night WHERE NOT postponed)"
-    return int(next(_rows(store, query))[0])
+    return int(_rows(store, query)[0][0])
 
 
-def _rows(store: Store, query: str, *values: object) -> Iterator[Any]:
+def _rows(store: Store, query: str, *values: object) -> list[Any]:
     with trouble.told(store.path):
-        yield from store.connection.execute(query, values)
+        return store.connection.execute(query, values).fetchall()

@@ -55,12 +55,13 @@ class Store:
         self.connection = connection
 
     @classmethod
-    def open(cls, path: Path, steps: Sequence[Sequence[str]] = schema.STEPS) -> Self:
+    def open(cls, path: Path, steps: Sequence[Sequence[str]] = schema.STEPS, *, held: bool = False) -> Self:
         """Open a machine's history to write; it is made where there is none, and brought to this version.
 
+        `held` says that the caller is `alone` in its folder.
         Raises HistoryError, also where the file system does not let two processes share memory, which the write-ahead log needs.
         """
-        with trouble.told(path), alone(path.parent):
+        with trouble.told(path), contextlib.nullcontext() if held else alone(path.parent):
             connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
             try:
                 if schema.version(connection, path, steps) == 0:

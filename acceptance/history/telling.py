@@ -16,6 +16,7 @@ from acceptance.judge.chronicle import Chronicle, Night
 from acceptance.judge.course import Course
 from acceptance.judge.noise import NoiseBook
 
+NIGHTS = 120  # four months: what a person can take in at a glance
 COLUMNS = (
     "run_id", "utc", "verdict", "profile", "apart", "era", "check", "measurement", "component", "serial", "unit", "value", "again",
     "outside", "unsteady", "failed",
@@ -38,7 +39,7 @@ def told(
     *,
     measurement: str | None = None,
     component: str | None = None,
-    last: int | None = reading.NIGHTS,
+    last: int | None = NIGHTS,
     born: Callable[[Course], float | None] = lambda _: None,
     baseline: str | None = None,
 ) -> Chronicle:

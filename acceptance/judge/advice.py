@@ -7,7 +7,6 @@ hold placeholders of the place that it is about: `next_anywhere` is its general 
 from __future__ import annotations
 
 import string
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from acceptance.judge import data_file
 from acceptance.judge.declared import Strict
 
 # Of the component that the finding is about: its PCI address, slot, serial number, UUID, the driver's index, the kernel's name of it.
@@ -100,12 +100,7 @@ def placeholders(text: str) -> frozenset[str]:
 
 def read(path: Path) -> Catalogue:
     """Read one file. Raises AdviceFileError for anything that is not exactly right, and for what stands twice."""
-    try:
-        sheet = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _Sheet)
-    except OSError as error:
-        raise AdviceFileError(f"{path.name}: cannot be read ({error.strerror}): install rigproof again") from error
-    except ValueError as error:  # what is no UTF-8, no TOML, or of another shape
-        raise AdviceFileError(f"{path.name}: {error}") from error
+    sheet = data_file.read(path, _Sheet, AdviceFileError)
     measurements: dict[str, Advice] = {}
     events: dict[str, Advice] = {}
     for number, row in enumerate(sheet.cause, start=1):

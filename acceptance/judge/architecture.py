@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 
+from acceptance.judge import data_file
 from acceptance.judge.declared import Strict, Text
 from acceptance.judge.dtype import native_dtypes
 from acceptance.judge.sheet import Count, Figure, SheetError
@@ -68,10 +68,7 @@ def _problem(one: Architecture) -> str | None:
 
 def read(path: Path) -> tuple[Architecture, ...]:
     """The architectures of a file, in its order. Raises SheetError, naming the file and the entry."""
-    try:
-        found = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _File).architecture
-    except (OSError, UnicodeDecodeError, msgspec.ValidationError, tomllib.TOMLDecodeError) as error:
-        raise SheetError(f"{path.name}: {error}") from error
+    found = data_file.read(path, _File, SheetError).architecture
     named: set[tuple[str, str | None]] = set()
     for one in found:
         key = (one.compute_capability, one.brand)

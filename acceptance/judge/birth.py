@@ -6,6 +6,11 @@ import msgspec
 
 from acceptance.judge.change_rules import ChangeBook
 
+# How a gap of a plan begins that is none of the run's own: what was before it cannot be read, and the run is to be held against that.
+CHANGED_UNTOLD = "what changed since the machine was accepted cannot be told"
+NIGHTS_UNTOLD = "what changed from night to night cannot be told"
+NOT_HELD = (CHANGED_UNTOLD, NIGHTS_UNTOLD)
+
 
 class Birth(msgspec.Struct, frozen=True):
     """A machine as one run found it: `utc` is when that run began.

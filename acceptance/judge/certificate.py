@@ -11,14 +11,15 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from acceptance.judge import machine_seen, shown
-from acceptance.judge.birth import Birth
+from acceptance.judge.birth import NOT_HELD, Birth
 from acceptance.judge.judgement import Judged
 from acceptance.judge.noise import NoiseBook
-from acceptance.judge.plan import Due
+from acceptance.judge.plan import Due, Plan
 from acceptance.judge.record import Entry, Measured, RunStarted
 from acceptance.judge.verdict import Verdict, fold
 
 FORMAT = 1
+_AGAINST = ("fail", "error", "skip")
 AGAIN = "run `rigproof accept` again"
 
 
@@ -63,9 +64,9 @@ class Former(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All that is kept of the run that accepted a machine. `folder` is the run's folder, `accepted_utc` when somebody made it the baseline.
 
-    `rigproof` is the version that wrote this. `waived` are the shortfalls that were accepted with the machine, `warnings` what the run
-    remarked. `provenance` is the run's own: driver, image, versions. `era` is what it was measured with, as facts by name: the figures of
-    a run of another era are not held against these.
+    `rigproof` is the version that wrote this. `waived` are the shortfalls that were accepted with the machine, `set_aside` what the run
+    was found to be worse in than the baseline and the nights before, `warnings` what it remarked. `provenance` is the run's own: driver,
+    image, versions. `era` are the facts on which the run's figures depend: with others, figures are another era's.
     """
 
     machine_id: str
@@ -77,6 +78,7 @@ class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     birth: Birth
     figures: tuple[Figure, ...]
     waived: tuple[str, ...]
+    set_aside: tuple[str, ...]
     warnings: tuple[str, ...]
     provenance: dict[str, str]
     era: tuple[tuple[str, str], ...]
@@ -106,10 +108,15 @@ def make(
     accepted_utc: str,
     rigproof: str,
     era: tuple[tuple[str, str], ...],
-    replaces: Former | None,
+    replaces: Former | None = None,
+    anew: bool = False,
 ) -> Certificate:
-    """The certificate of a run, judged here from its records; `era` is that run's. Raises Refused for one that is no whole PASS, and UnreadableRun."""
-    verdict = fold(entries)
+    """The certificate of a run, judged here from its records. Raises Refused for one that is no whole PASS, and UnreadableRun.
+
+    With `anew` the run is not held against the baseline and the nights in its plan: the machine was changed, and is to be accepted as it
+    is. Limits hold as ever, and what is set aside is written down.
+    """
+    verdict = fold(_alone(entries)) if anew else fold(entries)
     for refusal in _refusals(verdict):
         raise Refused(refusal)
     birth = machine_seen.of(entries)
@@ -127,6 +134,7 @@ def make(
         birth=birth,
         figures=tuple(_figures(verdict, entries, book, virtual)),
         waived=tuple(finding.text for finding in verdict.of_kind("waived")),
+        set_aside=_set_aside(verdict, fold(entries)) if anew else (),
         warnings=tuple(finding.text for finding in verdict.of_kind("warn")),
         provenance=verdict.provenance,
         era=era,
@@ -141,6 +149,29 @@ def _refusals(verdict: Verdict) -> Iterator[str]:
         yield f"is {verdict.verdict}, and only a run that passed can be the baseline ({first.text}{more}): mend that, then {AGAIN}"
     if verdict.scope != "full":
         yield f"tested a part of the machine (--only or --gpus), and only a whole run can be the baseline: {AGAIN} without them"
+
+
+def _alone(entries: Sequence[Entry]) -> list[Entry]:
+    """The same run, with a plan that knows of no baseline and no nights before."""
+    return [
+        msgspec.structs.replace(entry, body=msgspec.structs.replace(entry.body, plan=_unheld(entry.body.plan)))
+        if isinstance(entry.body, RunStarted)
+        else entry
+        for entry in entries
+    ]
+
+
+def _unheld(plan: Plan) -> Plan:
+    replace = msgspec.structs.replace
+    checks = (replace(check, due=tuple(replace(due, past=None) for due in check.due)) for check in plan.checks)
+    gaps = tuple(gap for gap in plan.gaps if not gap.startswith(NOT_HELD))
+    return replace(plan, checks=tuple(checks), gaps=gaps, birth=None)
+
+
+def _set_aside(alone: Verdict, held: Verdict) -> tuple[str, ...]:
+    """What is against a run only because of what was before it."""
+    known = {finding.text for finding in alone.of_kind(*_AGAINST)}
+    return tuple(finding.text for finding in held.of_kind(*_AGAINST) if finding.text not in known)
 
 
 def _figures(verdict: Verdict, entries: Sequence[Entry], book: NoiseBook, virtual: bool) -> Iterator[Figure]:

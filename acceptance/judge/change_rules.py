@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
 
+from acceptance.judge import data_file
 from acceptance.judge.declared import Strict, Text
 
 # A fact differs, or is lower or higher; a part is missing, added, replaced or moved, or nobody could look for parts of its kind.
@@ -84,12 +84,7 @@ def _problems(book: ChangeBook) -> Iterator[str]:
 
 def read(path: Path) -> ChangeBook:
     """The rules of a file. Raises ChangeFileError for anything that is not exactly right, and for a fact without a rule for each change."""
-    try:
-        book = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), ChangeBook)
-    except OSError as error:
-        raise ChangeFileError(f"{path.name}: cannot be read ({error.strerror}): install rigproof again") from error
-    except ValueError as error:  # what is no UTF-8, no TOML, or of another shape
-        raise ChangeFileError(f"{path.name}: {error}") from error
+    book = data_file.read(path, ChangeBook, ChangeFileError)
     for problem in _problems(book):
         raise ChangeFileError(f"{path.name}: {problem}")
     return book

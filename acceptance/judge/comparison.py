@@ -213,8 +213,10 @@ def _outcomes(runs: Sequence[Run]) -> Iterator[Outcomes]:
 def _turn(before: Outcome | None, after: Outcome | None) -> Kind:
     if before == after:
         return "same"
-    if before is None or after is None:
-        return "new" if before is None else "gone"
+    if before is None:
+        return "new"
+    if after is None:
+        return "gone"
     return "worse" if worst((before, after)) == after else "better"
 
 

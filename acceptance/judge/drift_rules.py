@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Annotated, TypeVar
 
 import msgspec
 
+from acceptance.judge import data_file
 from acceptance.judge.declared import Strict, Text
 from acceptance.judge.measurement import Limit
 from acceptance.judge.noise import NoiseBook, Spread, Worse
@@ -208,12 +208,7 @@ def read(path: Path, noise: NoiseBook) -> DriftBook:
 
     Raises DriftFileError for anything that is not exactly right, and for a measurement that stands in two tables of one kind.
     """
-    try:
-        sheet = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _Sheet)
-    except OSError as error:
-        raise DriftFileError(f"{path.name}: cannot be read ({error.strerror}): install rigproof again") from error
-    except ValueError as error:  # what is no UTF-8, no TOML, or of another shape
-        raise DriftFileError(f"{path.name}: {error}") from error
+    sheet = data_file.read(path, _Sheet, DriftFileError)
     for rows in (sheet.sense, sheet.season, (*sheet.counter, *sheet.exempt)):
         names = [name for row in rows for name in row.measurements]
         twice = sorted({name for name in names if names.count(name) > 1})

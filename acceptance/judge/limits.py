@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
+from acceptance.judge import data_file
 from acceptance.judge.measurement import Limit
 
 # The origins of what cannot be judged because nothing is known of the GPU's model. What is left unjudged on purpose has another.
@@ -81,10 +81,7 @@ def read_defaults(path: Path) -> LimitBook:
 
     Raises LimitFileError, naming the file and the entry.
     """
-    try:
-        sheet = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _Sheet)
-    except (OSError, UnicodeDecodeError, msgspec.ValidationError, tomllib.TOMLDecodeError) as error:
-        raise LimitFileError(f"{path.name}: {error}") from error
+    sheet = data_file.read(path, _Sheet, LimitFileError)
     entries: list[Override] = []
     for row in sheet.limit:
         try:

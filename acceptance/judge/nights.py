@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Look(msgspec.Struct, frozen=True):
+class Look(msgspec.Struct, frozen=True, gc=False):
     """What one measurement of one part gave on one night.
 
     `day` is in days since 1970-01-01 in UTC, with its fraction; `value` and `again`, where a second look was taken, are in the

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fnmatch
 import statistics
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from acceptance.judge import data_file
 from acceptance.judge.declared import Strict, Text
 from acceptance.judge.measurement import UNITS
 
@@ -121,12 +121,7 @@ def read(path: Path) -> NoiseBook:
 
     Raises NoiseFileError for anything that is not exactly right, and for a unit that is not there once.
     """
-    try:
-        sheet = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _Sheet)
-    except OSError as error:
-        raise NoiseFileError(f"{path.name}: cannot be read ({error.strerror}): install rigproof again") from error
-    except ValueError as error:  # what is no UTF-8, no TOML, or of another shape
-        raise NoiseFileError(f"{path.name}: {error}") from error
+    sheet = data_file.read(path, _Sheet, NoiseFileError)
     for row in (*sheet.noise, *sheet.unit):
         if (row.share is None) == (row.absolute is None):
             raise NoiseFileError(f"{path.name}: an entry needs either share or absolute ({row.basis})")

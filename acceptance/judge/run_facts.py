@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 
-from acceptance.judge import shown
+from acceptance.judge import duration, shown
 from acceptance.judge.circumstances import circumstances
 from acceptance.judge.comparison import Run
 from acceptance.judge.record import Entry, RunStarted
@@ -24,7 +23,7 @@ def of(entries: Sequence[Entry], name: str) -> Run:
         virtual=shown.table(inventory, "cpu").get("virtualised") is True,
         identities=shown.identities(inventory) | _measured(verdict),
         facts=circumstances(verdict.provenance, inventory, profile=verdict.profile, scope=verdict.scope),
-        seconds=_seconds(entries),
+        seconds=duration.seconds(entries),
     )
 
 
@@ -32,13 +31,3 @@ def _measured(verdict: Verdict) -> dict[str, str]:
     """The identities that were measured, by component: they go before what the inventory has."""
     judged = (one for check in verdict.checks for one in check.judged)
     return {one.due.component: one.serial for one in judged if one.serial}
-
-
-def _seconds(entries: Sequence[Entry]) -> float | None:
-    """From the first record to the last, by the wall clock; None where that went backwards or cannot be read."""
-    try:
-        first, last = (datetime.fromisoformat(entries[place].utc) for place in (0, -1))
-        seconds = (last - first).total_seconds()
-    except (ValueError, TypeError):
-        return None
-    return seconds if seconds >= 0 else None

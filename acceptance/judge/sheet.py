@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
 
+from acceptance.judge import data_file
 from acceptance.judge.declared import Strict, Text
 from acceptance.judge.dtype import gemm_names, native_dtypes
 from acceptance.judge.measurement import Limit
@@ -190,10 +190,7 @@ def _limit_problem(sheet: Sheet) -> str | None:
 
 def read(path: Path) -> Sheet:
     """The sheet in a file. Raises SheetError, naming the file and the key."""
-    try:
-        sheet = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Sheet)
-    except (OSError, UnicodeDecodeError, msgspec.ValidationError, tomllib.TOMLDecodeError) as error:
-        raise SheetError(f"{path.name}: {error}") from error
+    sheet = data_file.read(path, Sheet, SheetError)
     if problem := _problem(sheet):
         raise SheetError(f"{path.name}: {problem}")
     return sheet

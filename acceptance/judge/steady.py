@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from acceptance.judge import reasons
 from acceptance.judge.gpu_history import LOAD, GpuHistory, Point
 from acceptance.judge.shares import mean, median, weighed
 
@@ -23,18 +24,18 @@ COLUMNS = ("minute", "degC", "MHz", "W", "held back by")
 NOT_TOLD = "not told"
 # What holds clocks back, as it is sampled, in words; the first causes a builder looks at first.
 REASONS = {
-    "reason_hw_thermal": "heat (hardware)",
-    "reason_sw_thermal": "heat (software)",
-    "reason_hw_power_brake": "power brake",
-    "reason_hw_slowdown": "hardware slowdown",
-    "reason_sw_power_cap": "power cap",
+    reasons.HW_THERMAL: "heat (hardware)",
+    reasons.SW_THERMAL: "heat (software)",
+    reasons.POWER_BRAKE: "power brake",
+    reasons.HW_SLOWDOWN: "hardware slowdown",
+    reasons.POWER_CAP: "power cap",
 }
 _CAUSES = {
-    "reason_hw_thermal": "too little cooling (fan, dust, paste or pads, airflow of this slot)",
-    "reason_sw_thermal": "too little cooling (fan, dust, paste or pads, airflow of this slot)",
-    "reason_hw_power_brake": "the power supply or a cable told the card to hold back",
-    "reason_hw_slowdown": "heat, or the power supply told the card to hold back",
-    "reason_sw_power_cap": "its power limit, which less heat makes go further (compare `nvidia-smi -q -d POWER` with its equals)",
+    reasons.HW_THERMAL: "too little cooling (fan, dust, paste or pads, airflow of this slot)",
+    reasons.SW_THERMAL: "too little cooling (fan, dust, paste or pads, airflow of this slot)",
+    reasons.POWER_BRAKE: "the power supply or a cable told the card to hold back",
+    reasons.HW_SLOWDOWN: "heat, or the power supply told the card to hold back",
+    reasons.POWER_CAP: "its power limit, which less heat makes go further (compare `nvidia-smi -q -d POWER` with its equals)",
 }
 _NO_REASON = "no reason was sampled: clocks set by hand (`nvidia-smi -q -d CLOCK`), or a load that was held up"
 

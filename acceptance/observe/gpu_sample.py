@@ -10,20 +10,21 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from acceptance.judge import reasons
 from acceptance.observe import gpu_counters, gpu_traits, nvlink, nvml_call
 from acceptance.observe.nvml_call import LOST, Field, ask
 
 # Bits of nvmlDeviceGetCurrentClocksEventReasons (nvml.h), each a reading of its own: 0 or 1.
 REASONS = {
-    "reason_gpu_idle": 0x1,
-    "reason_clocks_setting": 0x2,
-    "reason_sw_power_cap": 0x4,
-    "reason_hw_slowdown": 0x8,
-    "reason_sync_boost": 0x10,
-    "reason_sw_thermal": 0x20,
-    "reason_hw_thermal": 0x40,
-    "reason_hw_power_brake": 0x80,
-    "reason_display_clocks": 0x100,
+    reasons.IDLE: 0x1,
+    reasons.CLOCKS_SET: 0x2,
+    reasons.POWER_CAP: 0x4,
+    reasons.HW_SLOWDOWN: 0x8,
+    reasons.SYNC_BOOST: 0x10,
+    reasons.SW_THERMAL: 0x20,
+    reasons.HW_THERMAL: 0x40,
+    reasons.POWER_BRAKE: 0x80,
+    reasons.DISPLAY_CLOCKS: 0x100,
 }
 # How long each reason has held since the driver was loaded, in nanoseconds: numbers of fields (nvml.h, NVML_FI_DEV_CLOCKS_EVENT_REASON_*),
 # with an older field of the same meaning. Not by their names: bindings of 2025 have other numbers for three of them than the drivers.
@@ -47,7 +48,7 @@ UNITS = {
     "fan": "ratio",
     "link_gen": "count",
     "link_width": "count",
-    **dict.fromkeys((*REASONS, "reason_unknown"), "count"),
+    **dict.fromkeys((*REASONS, reasons.UNKNOWN), "count"),
     **dict.fromkeys(TIMES, "s"),
     **dict.fromkeys(gpu_counters.GpuCounters.__slots__, "count"),
 }
@@ -135,7 +136,7 @@ class Sampler:
         if bits is not None:
             for name, bit in REASONS.items():
                 yield name, float(bits & bit != 0)
-            yield "reason_unknown", float(bits & ~sum(REASONS.values()) != 0)
+            yield reasons.UNKNOWN, float(bits & ~sum(REASONS.values()) != 0)
 
     def _counters(self, values: dict[Field, float]) -> Iterator[tuple[str, float]]:
         found = gpu_counters.found_in(self.nvml, self.handle, self.links, values)

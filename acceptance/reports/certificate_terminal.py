@@ -34,7 +34,7 @@ def accepted(
 def _remarks(found: Certificate, screen: Terminal, language: Language) -> None:
     if not found.inventory_declared:
         screen.say(language("no machine file said what should be in it: the baseline holds what was found"))
-    for text in found.waived:
+    for text in (*found.waived, *found.set_aside):
         screen.say(language("accepted with it: {text}", text=text))
 
 

@@ -15,9 +15,13 @@ from acceptance.reports.headline import headline
 from acceptance.reports.places import NOWHERE, Places
 
 _MOST_NAMES = 16
-_LONGEST = (
-    4_000  # characters of a component's name; one that is longer is no machine's, and is not looked for in a text
-)
+# Characters of a component's name; one that is longer is no machine's, and is not looked for in a text.
+_LONGEST = 4_000
+# What stands in a text for the component's name and for what was measured, while texts are held against each other.
+_WHOSE, _VALUE = "\0", "\1"
+_UNMARKED = str.maketrans(
+    dict.fromkeys((_WHOSE, _VALUE), "\ufffd")
+)  # as they are shown where a text from outside has them
 _MEASURED = re.compile(r"measured (-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)")
 _NUMBERED = re.compile(r"([a-z]+)([0-9]+)")
 
@@ -46,18 +50,19 @@ class _Same:
             text = headline(self.first, language)
             return text if own is None else text.replace(own, named.get(own, own))
         text = headline(replace(self.first, text=_apart(self.first.text, own)), language)
-        whose = names([named.get(one, one) for one in self.components], language)
-        text = text.replace("\0", whose, 1).replace("\0", language("each"))
+        whose = names([named.get(one, one) for one in self.components], language).translate(_UNMARKED)
+        text = text.replace(_WHOSE, whose, 1).replace(_WHOSE, language("each"))
         ends = sorted(dict.fromkeys(self.values), key=float)
-        return text.replace("\1", f"{ends[0]} .. {ends[-1]}" if len(ends) > 1 else "".join(ends))
+        return text.replace(_VALUE, f"{ends[0]} .. {ends[-1]}" if len(ends) > 1 else "".join(ends))
 
 
 def _apart(text: str, component: str) -> str:
-    """The text with its component's name as NUL and what was measured as 0x01: the same for components with the same trouble."""
+    """The text with marks for its component's name and for what was measured: the same for components with the same trouble."""
+    text, component = text.translate(_UNMARKED), component.translate(_UNMARKED)
     if len(component) > _LONGEST:
         return text
-    named = re.sub(rf"(?<![\w>-]){re.escape(component)}(?![\w-])", "\0", text)
-    return _MEASURED.sub("measured \1", named)
+    named = re.sub(rf"(?<![\w>-]){re.escape(component)}(?![\w-])", _WHOSE, text)
+    return _MEASURED.sub(f"measured {_VALUE}", named)
 
 
 def names(components: Iterable[str], language: Language) -> str:

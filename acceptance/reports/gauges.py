@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from acceptance.judge import reasons
 from acceptance.judge.incidents import told_once
 from acceptance.judge.measurement import quantity
 from acceptance.judge.record import HARMFUL, CheckStarted, Entry, Event, Measured, Note, Sample
@@ -16,18 +17,15 @@ STALE_S = 30.0
 LOST = "gpu-lost"
 # Every one of them holds the clocks down; an idle GPU, and one in clocks that somebody set, are held by nothing.
 REASONS = (
-    "reason_hw_thermal",
-    "reason_sw_thermal",
-    "reason_hw_power_brake",
-    "reason_hw_slowdown",
-    "reason_sw_power_cap",
-    "reason_sync_boost",
-    "reason_display_clocks",
-    "reason_clocks_setting",
-    "reason_unknown",
+    *reasons.HEAT_OR_HARDWARE,
+    reasons.POWER_CAP,
+    reasons.SYNC_BOOST,
+    reasons.DISPLAY_CLOCKS,
+    reasons.CLOCKS_SET,
+    reasons.UNKNOWN,
 )
 # Of a GPU that works at its power limit as it should, the power cap is told too; these are told in colour.
-ALARMING = frozenset(REASONS[:4])
+ALARMING = frozenset(reasons.HEAT_OR_HARDWARE)
 _MOST_TEXT = 20_000  # of a note: more than thirty GPUs tell
 _KEPT = 200  # events of a GPU that are compared with each other; later ones are counted as they come
 _LAP = re.compile(r"(gpu\d+): lap (\d+) of (\d+)\b((?:(?!; gpu\d+: ).)*)", re.DOTALL)
@@ -72,7 +70,7 @@ class _Gpu:
             known.get("temperature_c"),
             known.get("sm_clock_mhz"),
             tuple(one for one in REASONS if known.get(one)),
-            bool(known.get("reason_gpu_idle")),
+            bool(known.get(reasons.IDLE)),
             self.errors,
             self.figure,
             self.lap,

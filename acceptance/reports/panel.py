@@ -9,6 +9,7 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
+from acceptance.judge import reasons
 from acceptance.judge.language import Language
 from acceptance.judge.measurement import number
 from acceptance.reports.gauges import ALARMING, Gauge
@@ -41,15 +42,15 @@ class Column:
 def held(gauge: Gauge, language: Language) -> Text:
     """What holds a GPU's clocks down, in words; nothing where nothing does."""
     words = {
-        "reason_hw_thermal": language("too hot (hardware)"),
-        "reason_sw_thermal": language("too hot"),
-        "reason_hw_power_brake": language("power brake"),
-        "reason_hw_slowdown": language("slowed by hardware"),
-        "reason_sw_power_cap": language("power limit"),
-        "reason_sync_boost": language("sync boost"),
-        "reason_display_clocks": language("display clocks"),
-        "reason_clocks_setting": language("clocks set by hand"),
-        "reason_unknown": language("unknown reason"),
+        reasons.HW_THERMAL: language("too hot (hardware)"),
+        reasons.SW_THERMAL: language("too hot"),
+        reasons.POWER_BRAKE: language("power brake"),
+        reasons.HW_SLOWDOWN: language("slowed by hardware"),
+        reasons.POWER_CAP: language("power limit"),
+        reasons.SYNC_BOOST: language("sync boost"),
+        reasons.DISPLAY_CLOCKS: language("display clocks"),
+        reasons.CLOCKS_SET: language("clocks set by hand"),
+        reasons.UNKNOWN: language("unknown reason"),
     }
     if gauge.lost:
         return Text(language("LOST"), "bold red")

@@ -8,6 +8,7 @@ import pytest
 
 from acceptance import gpu_links
 from acceptance.check import Check
+from acceptance.judge import reasons
 from acceptance.judge.gpu_history import GpuHistory, running_at
 from acceptance.observe import nvml
 from acceptance.observe.inventory import Gpu
@@ -21,11 +22,11 @@ JITTER = 1.1
 SLOWEST_STEP_S = 0.4  # of 95 in 100: one sample missed, now and then
 # NVML's clock event reasons (nvml.h, nvmlClocksEventReasons) as they are sampled, with the driver's own sum of the time where it keeps one.
 REASONS = {
-    "gpu_hw_slowdown": ("reason_hw_slowdown", None),
-    "gpu_hw_thermal_slowdown": ("reason_hw_thermal", "hw_thermal_s"),
-    "gpu_sw_thermal_slowdown": ("reason_sw_thermal", "sw_thermal_s"),
-    "gpu_power_brake": ("reason_hw_power_brake", "power_brake_s"),
-    "gpu_power_cap": ("reason_sw_power_cap", "power_cap_s"),
+    "gpu_hw_slowdown": (reasons.HW_SLOWDOWN, None),
+    "gpu_hw_thermal_slowdown": (reasons.HW_THERMAL, "hw_thermal_s"),
+    "gpu_sw_thermal_slowdown": (reasons.SW_THERMAL, "sw_thermal_s"),
+    "gpu_power_brake": (reasons.POWER_BRAKE, "power_brake_s"),
+    "gpu_power_cap": (reasons.POWER_CAP, "power_cap_s"),
 }
 # The first of each must be there wherever the measurement is due; a driver that does not tell another of them has none of it to count.
 COUNTERS = {

@@ -148,7 +148,7 @@ def _before(each: Sequence[tuple[Mapping[str, str | None], Judged]]) -> Iterator
     yield Metric(
         "rigproof_measurement_baseline",
         "The value of the run that accepted the machine.",
-        tuple((labels, past.accepted.value) for labels, past in pasts if past.accepted is not None),
+        tuple((labels, past.first.middle) for labels, past in pasts if past.first is not None and past.first.baseline),
     )
 
 

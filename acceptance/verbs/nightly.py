@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from msgspec import structs
 
-from acceptance import fixtures, lock, nightly, profile, telling
+from acceptance import fixtures, lock, nightly, profile, stopping, telling
 from acceptance.judge.language import Language
 from acceptance.profile import Nights
 from acceptance.reports.terminal import Terminal
@@ -25,14 +25,21 @@ def run(given: argparse.Namespace) -> int:
     except lock.Busy as error:  # nobody need be told: the run that has the machine tells of itself
         screen.say(language("skipped: {reason}", reason=str(error)), "yellow")
         return nightly.SKIPPED
-    except (*USER_ERRORS, *TROUBLE) as error:
-        told = telling.trouble(str(error), settings)
-        for sentence in told:
+    except (
+        Exception,
+        stopping.Stopped,
+    ) as error:  # an error of rigproof's own, too: whoever relies on the nights must hear of it
+        for sentence in telling.trouble(_why(error), settings):
             screen.say(sentence, "yellow")
         raise
     for sentence in told:
         screen.say(sentence, "yellow")
     return code
+
+
+def _why(error: BaseException) -> str:
+    """Why no run came about; of what is no sentence for users, what it was."""
+    return str(error) if isinstance(error, (*USER_ERRORS, *TROUBLE)) else f"rigproof broke off: {error!r}"
 
 
 def _night(

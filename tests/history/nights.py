@@ -13,7 +13,7 @@ from acceptance import clock, journal, outputs
 from acceptance.history.era import Era
 from acceptance.history.night import Figure, Line, Night
 from acceptance.judge.plan import Plan
-from acceptance.judge.record import Body, RunStarted
+from acceptance.judge.record import Body, Observed, RunStarted
 
 MACHINE = "machine-1"
 ERA = Era((("driver", "580.1"), ("profile", "nightly"), ("station", "host")))
@@ -58,6 +58,7 @@ def write_run(
     start = records[0]
     assert isinstance(start, RunStarted)
     records[0] = RunStarted(run_id, start.plan, {"host": "box", "station": "host"}, machine)
+    records.insert(1, Observed({"board": {"nvidia_driver": "580.1"}}))
     folder = out / run_id
     folder.mkdir(parents=True)
     with journal.Writer(folder / journal.SUPERVISOR, root) as writer:

@@ -50,6 +50,7 @@ def test_a_run_is_made_the_baseline(tmp_path: Path) -> None:
     assert found == done.baseline
     assert (found.certificate.birth.run_id, found.certificate.folder) == ("one", "one")
     assert found.certificate.replaces is None
+    assert dict(found.certificate.era) == {"driver": "580.1", "profile": "smoke"}
     assert certificate.former(tmp_path, MACHINE) == ()
 
 
@@ -131,6 +132,16 @@ def test_a_run_whose_journal_is_torn(tmp_path: Path) -> None:
     with (folder / journal.SUPERVISOR).open("a") as file:
         file.write('{"seq":')
     with pytest.raises(BaselineRefused, match=r"journal.jsonl ends in half a line.*: run `rigproof accept` again"):
+        accept(folder)
+
+
+def test_a_run_that_was_ended_before_its_plan(tmp_path: Path) -> None:
+    folder = run(tmp_path, "one")
+    (folder / journal.SUPERVISOR).unlink()
+    write_segment(folder / journal.SUPERVISOR, [], tmp_path / "root")
+    with pytest.raises(
+        BaselineRefused, match=r"/one: was ended before its plan was written, .*: run `rigproof accept` again"
+    ):
         accept(folder)
 
 

@@ -117,7 +117,21 @@ def test_another_era_and_another_part_are_told_apart(path: Path) -> None:
         assert [look.value for look in found[other]] == [3.0]
         assert list(reading.looks(store, newer.key)) == [COPY]
         assert reading.looks(store, "another") == {}
-        assert [look.value for look in reading.looks(store, ERA.key, last=2)[COPY]] == [2.0]
+
+
+def test_the_first_nights_and_the_last_ones(path: Path) -> None:
+    with Store.open(path) as store:
+        for number in range(20):
+            store.add(night(number, float(number)))
+
+        def seen(since: float | None, first: int, last: int) -> list[float]:
+            return [look.value for look in reading.looks(store, ERA.key, since, first=first, last=last)[COPY]]
+
+        assert seen(None, 2, 3) == [0.0, 1.0, 17.0, 18.0, 19.0]
+        assert seen(20_005.0, 2, 3) == [5.0, 6.0, 17.0, 18.0, 19.0]
+        assert seen(20_018.0, 5, 3) == [18.0, 19.0]  # nights since the machine was accepted, and no older ones
+        assert seen(None, 15, 15) == [float(number) for number in range(20)]
+        assert seen(30_000.0, 5, 2) == [18.0, 19.0]
 
 
 def test_courses_by_name_pattern_and_number_of_nights(path: Path) -> None:

@@ -11,7 +11,7 @@ from test_every_limit import DEFAULTS, SOURCES, collected
 
 import acceptance
 from acceptance import fixtures
-from acceptance.judge import advice
+from acceptance.judge import advice, change_rules
 from acceptance.judge.advice import PLACEHOLDERS, Advice, AdviceFileError, Catalogue, placeholders
 from acceptance.judge.drift import What
 from acceptance.observe.event import table
@@ -153,7 +153,7 @@ def event_kinds() -> set[str]:
                 if isinstance(value, str) and re.fullmatch(r"[a-z]+(-[a-z]+)*", value):
                     found.add(value)
                     break
-    return (found - {"dpc", "corrected", "unknown"}) | {"drift"}
+    return (found - {"dpc", "corrected", "unknown"}) | {"drift", "inventory"}
 
 
 def test_the_kinds_of_events_are_all_found() -> None:
@@ -179,6 +179,9 @@ def test_every_kind_of_event_has_its_causes_and_nothing_else_has(file: Path) -> 
     assert {str(code) for code in codes} <= set(table("xid")["xid"])
     drifts = {event.removeprefix("drift.") for event in found.by_event if event.startswith("drift.")}
     assert drifts == set(get_args(What))
+    book = change_rules.read(fixtures.locate("changes.toml"))
+    changes = {rule.event for rule in book.change if rule.means in ("fail", "warn")}
+    assert {event for event in found.by_event if event.startswith("inventory.")} == changes
 
 
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.judge import certificate, noise
+from acceptance.judge import certificate, drift_rules, noise
+from acceptance.judge.birth import CHANGED_UNTOLD
 from acceptance.judge.certificate import BrokenSeal, Certificate, Former, NewerFormat, Refused
 from acceptance.judge.machine import Waiver
+from acceptance.judge.nights import Look
 from acceptance.judge.plan import Plan
 from acceptance.judge.record import Entry, Measured, Observed, Skipped
+from acceptance.judge.remember import remember
 from acceptance.judge.verdict import UnreadableRun
 
-NOISE = noise.read(Path(__file__).resolve().parents[2] / "fixtures" / "noise.toml")
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
+NOISE = noise.read(FIXTURES / "noise.toml")
+DRIFT = drift_rules.read(FIXTURES / "drift.toml", NOISE)
+ERA = (("driver", "580.1"), ("profile", "smoke"))
 COPY = journals.check("link.copy", journals.due("copy_h2d", "gpu0"), journals.due("copy_d2h", "gpu0", limit=None))
 FILLED = journals.check("burn.filled", journals.due("burn_memory_filled", "memory", "GiB", None))
 
@@ -36,14 +43,16 @@ def entries(
     return journals.entries(bodies)
 
 
-def made(run: list[Entry] | None = None, replaces: Former | None = None) -> Certificate:
+def made(run: list[Entry] | None = None, replaces: Former | None = None, *, anew: bool = False) -> Certificate:
     return certificate.make(
         run or entries(),
         NOISE,
         folder="2026-01-01",
         accepted_utc="2026-01-02T00:00:00.000Z",
         rigproof="1.0",
+        era=ERA,
         replaces=replaces,
+        anew=anew,
     )
 
 
@@ -57,7 +66,7 @@ def test_what_it_holds() -> None:
     )
     assert (found.profile, found.inventory_declared, found.waived, found.warnings) == ("smoke", True, (), ())
     assert found.birth == births.born(births.machine() | {"cpu": births.machine()["cpu"] | {"virtualised": False}})
-    assert found.provenance == {"host": "box"}
+    assert (found.provenance, found.era) == ({"host": "box"}, ERA)
     assert found.replaces == Former("run-0", "2025-01-01", "f" * 64)
     figure = found.figure("link.copy", "copy_h2d", "gpu0")
     assert figure is not None
@@ -161,6 +170,47 @@ def test_a_run_without_an_inventory() -> None:
 def test_a_journal_without_a_beginning() -> None:
     with pytest.raises(UnreadableRun):
         made(entries()[1:])
+
+
+# --- a machine that was changed, and is accepted as it is ---
+
+
+def held(gaps: Sequence[str] = (), value: float = 120.0) -> list[Entry]:
+    """A run that is held against a machine with another card and more speed."""
+    before = births.machine()
+    before["nvml"]["devices"][1]["uuid"] = "GPU-of-before"
+    looks = [Look(day=20_000.0 + night, value=150.0) for night in range(30)]
+    rule = DRIFT.rule("copy_h2d", "GB/s", journals.FLOOR, virtual=False)
+    assert rule is not None
+    past = remember(looks, None, rule=rule, today=20_030.0, born_day=None, rebased=False)
+    due = msgspec.structs.replace(journals.due("copy_h2d", "gpu0"), past=past)
+    birth = msgspec.structs.replace(births.born(before), book=births.BOOK)
+    plan = msgspec.structs.replace(journals.plan(journals.check("link.copy", due), gaps=gaps), birth=birth)
+    return entries(plan, values={("copy_h2d", "gpu0"): value})
+
+
+def test_a_run_that_is_worse_than_before_can_be_a_baseline_only_when_it_is_asked_for() -> None:
+    with pytest.raises(Refused, match=r"^is FAIL, .* \(gpu1 is another part"):
+        made(held())
+    found = made(held(), anew=True)
+    assert found.set_aside[0].startswith("gpu1 is another part: GPU-of-before when")
+    assert found.birth.book is None
+    assert found.waived == ()
+    assert made(entries(), anew=True).set_aside == ()
+
+
+def test_what_cannot_be_read_of_before_is_set_aside_as_well() -> None:
+    gap = f"{CHANGED_UNTOLD}: its seal is broken"
+    with pytest.raises(Refused, match="its seal is broken"):
+        made(entries(journals.plan(COPY, gaps=[gap])))
+    assert made(entries(journals.plan(COPY, gaps=[gap])), anew=True).set_aside == (gap,)
+
+
+def test_limits_and_gaps_of_the_run_itself_hold_all_the_same() -> None:
+    with pytest.raises(Refused, match="copy_h2d on gpu0: measured 50 GB/s"):
+        made(held(value=50.0), anew=True)
+    with pytest.raises(Refused, match="gpu7 is not loaded"):
+        made(held(["gpu7 is not loaded"]), anew=True)
 
 
 # --- the seal ---

@@ -8,7 +8,6 @@ from pathlib import Path
 import journals
 import pytest
 import samples
-from msgspec.structs import replace
 
 from acceptance import journal
 from acceptance.judge import run_facts
@@ -47,13 +46,6 @@ def test_a_serial_number_that_was_measured_goes_before_the_inventory() -> None:
     entries = (*found.entries, *journals.entries([Observed(disk)]))
     run = run_facts.of(entries, "name")
     assert run.identities == {"memory": "SN1", "disk:vda": "D1"}
-
-
-@pytest.mark.parametrize("utc", ["no time", "2020-01-01T00:00:00.000Z", "2026-01-01T00:00:09.000"])
-def test_a_clock_that_went_back_tells_no_duration(utc: str) -> None:
-    found = samples.journal(journals.bodies(journals.plan()))
-    entries = (*found.entries[:-1], replace(found.entries[-1], utc=utc))
-    assert run_facts.of(entries, "name").seconds is None
 
 
 def test_what_cannot_be_judged_cannot_be_compared() -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from acceptance.judge.judgement import Finding
 from acceptance.judge.language import ENGLISH
@@ -78,3 +80,18 @@ def test_any_text_is_held_together(text: str) -> None:
     twins = [Finding("fail", "a", f"x on gpu{n} {text} gpu{n}", "x", f"gpu{n}") for n in range(3)]
     ((_, told),) = lines(*twins)
     assert told.startswith("x on gpu0 to gpu2")
+    assert told.endswith(" each")
+
+
+@given(st.text(st.sampled_from("\0\1 -medrs5:"), max_size=40), st.sampled_from(["gpu", "\0", "a\1"]))
+def test_marks_of_a_text_from_outside_are_no_marks_of_ours(text: str, name: str) -> None:
+    """What the text holds itself is shown as what it is, and nothing is put in its place."""
+    shown = text.replace("\0", "\ufffd").replace("\1", "\ufffd")
+
+    def told(text: str, name: str) -> str:
+        ((_, line),) = lines(*(Finding("fail", "a", f"x on {name}{n}: {text}.", "x", f"{name}{n}") for n in range(2)))
+        return line
+
+    line = told(text, name)
+    assert not {"\0", "\1"} & set(line)
+    assert line == told(shown, name.replace("\0", "\ufffd").replace("\1", "\ufffd"))

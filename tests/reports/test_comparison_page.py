@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import compared_samples
+import pages
 import pytest
-from lxml import html as lxml_html
+from pages import page, words
 from test_junit import HOSTILE
 
 from acceptance.judge.language import Language
@@ -17,20 +18,8 @@ ALLOWED = {
 ATTRIBUTES = {"lang", "charset", "name", "content", "class", "scope", "role", "aria-label", "tabindex"}
 
 
-def page(text: str) -> lxml_html.HtmlElement:
-    return lxml_html.document_fromstring(text)
-
-
-def words(element: lxml_html.HtmlElement) -> str:
-    return " ".join(" ".join(element.xpath(".//text()[not(parent::style)]")).split())
-
-
 def assert_inert(text: str) -> None:
-    for element in page(text).iter():
-        assert element.tag in ALLOWED
-        assert set(element.attrib) <= ATTRIBUTES
-    assert not any(word in text for word in ("url(", "@import", "src=", "href=", "javascript:"))
-    assert not any(ord(letter) < 32 and letter != "\n" for letter in text)
+    pages.assert_inert(text, ALLOWED, ATTRIBUTES)
 
 
 def rows(text: str, heading: str) -> list[str]:

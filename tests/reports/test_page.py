@@ -5,9 +5,10 @@ import re
 from collections.abc import Iterator
 
 import journals
+import pages
 import pytest
 import samples
-from lxml import html as lxml_html
+from pages import page, words
 from test_junit import HOSTILE
 
 from acceptance.journal import JournalError
@@ -28,23 +29,8 @@ ATTRIBUTES = {
 }  # fmt: skip
 
 
-def page(text: str) -> lxml_html.HtmlElement:
-    return lxml_html.document_fromstring(text)
-
-
-def words(element: lxml_html.HtmlElement) -> str:
-    return " ".join(" ".join(element.xpath(".//text()[not(parent::style)]")).split())
-
-
 def assert_inert(text: str) -> None:
-    for element in page(text).iter():
-        assert element.tag in ALLOWED
-        assert set(element.attrib) <= ATTRIBUTES
-        assert re.fullmatch(r"(#[a-z]+|logs/[\w.%+-]+)?", element.get("href", ""))
-        assert re.fullmatch(r"(left:[\d.]+%;width:[\d.]+%)?", element.get("style", ""))
-        assert re.fullmatch(r"([MLHVhvCZ\d. -]+)?", element.get("d", ""))
-    assert not any(word in text for word in ("url(", "@import", "src=", "javascript:"))
-    assert not any(ord(letter) < 32 and letter != "\n" for letter in text)
+    pages.assert_inert(text, ALLOWED, ATTRIBUTES)
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +23,7 @@ from selftest.aftermath import Cut, segments
 from selftest.disk import Disk, full_disks, refused
 from selftest.interruption import kills
 from selftest.points import moment, spread
+from selftest.row import Row
 from selftest.scene import Scene
 from selftest.victim import WHAT
 
@@ -166,10 +169,16 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return fake_driver.shared(tmp_path_factory)
 
 
+def played(rows: Iterator[Row]) -> list[Row]:
+    """All of them, in a thread as in the self-test: not everything may be done there."""
+    with ThreadPoolExecutor(1) as beside:
+        return beside.submit(list, rows).result()
+
+
 @pytest.mark.e2e
 @pytest.mark.timeout(600)
 def test_each_kind_of_kill_once(tmp_path: Path, library: Path) -> None:
-    rows = list(kills(Rig(tmp_path), 3, seed=10, station="host", say=print, library=library))
+    rows = played(kills(Rig(tmp_path), 3, seed=10, station="host", say=print, library=library))
     assert [row.wrong for row in rows] == [""] * 3
     told = {row.fault.partition(" (")[0]: row.message for row in rows}
     # This seed's points are in the middle of a run.
@@ -182,7 +191,7 @@ def test_each_kind_of_kill_once(tmp_path: Path, library: Path) -> None:
 @pytest.mark.e2e
 @pytest.mark.timeout(600)
 def test_two_full_disks(tmp_path: Path, library: Path) -> None:
-    rows = list(full_disks(Rig(tmp_path), 2, seed=3, station="host", say=print, library=library))
+    rows = played(full_disks(Rig(tmp_path), 2, seed=3, station="host", say=print, library=library))
     assert [row.wrong for row in rows] == [""] * 2
     assert "No space left on device" in rows[0].message
 

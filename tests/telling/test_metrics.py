@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from acceptance.journal import Journal
 from acceptance.judge.birth import Birth
-from acceptance.judge.past import Accepted, Bounds, Level, Past
+from acceptance.judge.past import Bounds, First, Level, Past
 from acceptance.judge.record import Body, Postponed, RunEnded, RunStarted
 from acceptance.judge.verdict import Verdict, fold
 from acceptance.telling import metrics
@@ -129,7 +129,7 @@ PAST = Past(
     off_fails=3,
     off_of=10,
     level=Level(150.0, 10, 1.0, 5.0, Bounds(low=145.0)),
-    accepted=Accepted(152.0, 20000.0, Bounds(low=140.0)),
+    first=First(152.0, 10, 20000.0, Bounds(low=140.0), baseline=True),
 )
 
 

@@ -53,7 +53,8 @@ def draw(row: Row, places: Mapping[str, int]) -> Drawn:
     def at(point: Point) -> float:
         return float(places[point.run_id] * width(count) // count) + 0.5
 
-    lines, bands = [], []
+    lines: list[str] = []
+    bands: list[str] = []
     for _, stretch in groupby(points, key=lambda point: point.era):
         cells = [(x, [point.value for point in found]) for x, found in groupby(stretch, key=at)]
         path = "L".join(f"{x:g} {height(statistics.median(values))}" for x, values in cells)
@@ -67,8 +68,8 @@ def draw(row: Row, places: Mapping[str, int]) -> Drawn:
         tuple(at(points[place]) - 0.5 for place, _ in row.began),
         None if row.born is None else height(row.born),
         None if row.summary.median is None else height(row.summary.median),
-        number(low + room),
-        number(high - room),
+        number(low),
+        number(high),
     )
 
 

@@ -9,17 +9,17 @@ import jinja2
 from markupsafe import Markup
 
 from acceptance.journal import Journal, JournalError
-from acceptance.judge import shown
+from acceptance.judge import duration, shown
 from acceptance.judge.language import ENGLISH, Language
 from acceptance.judge.measurement import quantity
 from acceptance.judge.record import RunStarted, Table
 from acceptance.judge.sheet import Sheet
 from acceptance.judge.spans import Spans
 from acceptance.judge.verdict import Verdict
-from acceptance.reports import summary, tables, templating
+from acceptance.reports import summary, tables, templating, text
 from acceptance.reports.page import bars, cards, curves, heat, machine, peaks, story, timeline, topology
 from acceptance.reports.places import places
-from acceptance.reports.text import duration, one_line
+from acceptance.reports.text import one_line
 from acceptance.sampled import Look
 
 MOST_ROWS = 60  # of one table; all of them are in the journal
@@ -35,7 +35,7 @@ def coded(text: str) -> Markup:
 def environment() -> jinja2.Environment:
     """The pages' templates, in which everything that comes from outside is made harmless."""
     environment = templating.environment("acceptance.reports.page")
-    environment.filters.update(duration=duration, coded=coded)
+    environment.filters.update(duration=text.duration, coded=coded)
     environment.globals.update(quantity=quantity, WIDTH=topology.WIDTH, MOST_ROWS=MOST_ROWS)
     return environment
 
@@ -71,13 +71,13 @@ def render(
     language: Language = ENGLISH,
 ) -> str:
     """The page's text. `looks` are the samples of the GPUs in order; `sheets` those of the GPU models, for the peaks of bars."""
-    first = story.began(found.entries)
+    first = duration.began(found.entries)
     assert first is not None
     assert isinstance(first.body, RunStarted)  # there is no verdict without one
     observed = shown.observed(found.entries)
     inventory = observed.inventory
     damage: list[str] = []
-    seen = timeline.timeline(first.boot_s, _readable(looks, damage), story.seconds(found.entries) or 0.0)
+    seen = timeline.timeline(first.boot_s, _readable(looks, damage), duration.seconds(found.entries) or 0.0)
     known = peaks.peaks(inventory, sheets, language)
     judged, where = cards.by_key(verdict), places(found)
     told = frozenset(name for place in where.found.values() for name in (place.serial, place.uuid) if name)
@@ -97,7 +97,7 @@ def render(
             closing=summary.closing_line(verdict, language),
             host=verdict.provenance.get("host", language("this machine")),
             began=story.moment(first.utc),
-            seconds=story.seconds(found.entries, seen.ended_s),
+            seconds=duration.seconds(found.entries, seen.ended_s),
             broke_off=story.broke_off(found.entries),
             failed=told_of("fail"),
             unjudged=told_of("error", "skip"),

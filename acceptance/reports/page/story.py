@@ -1,4 +1,4 @@
-"""When a run was, how long it took, what the machine told meanwhile, and the programs that it ran. Pure."""
+"""When a run was, how it broke off, what the machine told meanwhile, and the programs that it ran. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from acceptance.journal import Journal
-from acceptance.judge.record import Entry, Event, RunClosed, RunEnded, RunStarted, ToolRan
+from acceptance.judge.duration import began
+from acceptance.judge.record import Entry, Event, RunClosed, RunEnded, ToolRan
 
 _UTC = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z?")
 # Sessions write the names of logs: a link leads into the folder of logs beside the page, or there is none.
@@ -40,20 +41,6 @@ def moment(utc: str) -> str | None:
     """A record's time as people read it; None for what is no time."""
     match = _UTC.fullmatch(utc)
     return f"{match[1]} {match[2]} UTC" if match else None
-
-
-def began(entries: Sequence[Entry]) -> Entry | None:
-    """The first record of the run."""
-    return next((entry for entry in entries if isinstance(entry.body, RunStarted)), None)
-
-
-def seconds(entries: Sequence[Entry], telemetry_until_s: float = 0.0) -> float | None:
-    """How long the run took, by the clock of the boot in which it began: to the last that was written or sampled then."""
-    start = began(entries)
-    if start is None:
-        return None
-    last = max(entry.boot_s for entry in entries if entry.boot == start.boot and not isinstance(entry.body, RunClosed))
-    return max(last, telemetry_until_s) - start.boot_s
 
 
 def broke_off(entries: Sequence[Entry]) -> RunClosed | None:

@@ -6,19 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
 
+from acceptance.judge import reasons
+from acceptance.judge.gpu_history import GAP_S
 from acceptance.sampled import Look, Sampled
 
 MOST = 480  # cells of a picture: a little more than a dot of a phone each
 FIRST_WIDTH_S = 0.25
-# Samples that are further apart say nothing of the time between them: as in acceptance.judge.gpu_history.
-GAP_S = 5.0
 METRICS = ("temperature_c", "power_w", "sm_clock_mhz")
 _METRICS = {
     name: (attrgetter(f"values.{name}"), attrgetter(f"low.{name}"), attrgetter(f"high.{name}")) for name in METRICS
 }
-_HEAT = ("reason_hw_slowdown", "reason_sw_thermal", "reason_hw_thermal", "reason_hw_power_brake")
-_CAP = "reason_sw_power_cap"
-_FLAGS = {name: attrgetter(f"values.{name}") for name in (*_HEAT, _CAP)}
+_FLAGS = {name: attrgetter(f"values.{name}") for name in (*reasons.HEAT_OR_HARDWARE, reasons.POWER_CAP)}
 
 
 @dataclass(slots=True)
@@ -138,9 +136,9 @@ class _Gatherer:
                 cell = Cell(min(values + lows), max(values + highs), sum(values), len(values))
                 known = track.cells[name].get(number)
                 track.cells[name][number] = known.merge(cell) if known else cell
-        if _up(_CAP, samples, spans):
+        if _up(reasons.POWER_CAP, samples, spans):
             track.capped.add(number)
-        if any(_up(flag, samples, spans) for flag in _HEAT):
+        if any(_up(flag, samples, spans) for flag in reasons.HEAT_OR_HARDWARE):
             track.slowed.add(number)
 
 

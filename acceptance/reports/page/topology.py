@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from acceptance.judge import shown
@@ -12,6 +12,8 @@ from acceptance.reports.page.names import is_gpu, nvlinks
 from acceptance.reports.text import one_line
 
 WIDTH, ROW, DEVICE_X = 420, 30, 46
+_NODE_X, _BRIDGE_X = 4, 24
+_MIDDLE = 12  # of a row: where its wire is
 _BUS_X = 352
 
 
@@ -58,50 +60,68 @@ class _Device:
     switch: str
 
 
+@dataclass(slots=True)
+class _Canvas:
+    """What has been drawn so far, down to `y`; `rows` are the heights at which devices stand, by name."""
+
+    _language: Language
+    y: int = 8
+    boxes: list[Box] = field(default_factory=list)
+    wires: list[Wire] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
+    rows: dict[str, int] = field(default_factory=dict)
+
+    def node(self, name: str, devices: Sequence[_Device]) -> None:
+        """A node, with all that hangs on it along one wire."""
+        self.boxes.append(Box("node", _NODE_X, self.y, name, ""))
+        top, last = self.y + ROW - 6, self.y
+        self.y += ROW
+        for host, switch in dict.fromkeys((device.host, device.switch) for device in devices):
+            group = [device for device in devices if (device.host, device.switch) == (host, switch)]
+            if switch:
+                last = self._bridge(switch, len(group))
+            for device in group:
+                self._device(device, name)
+            if not switch:
+                last = self.y - ROW + _MIDDLE
+        self.wires.append(Wire("pcie", f"M{_NODE_X + 10} {top}V{last}"))
+        self.y += 8
+
+    def _bridge(self, switch: str, devices: int) -> int:
+        """A switch, with the wire along which so many devices hang on it; returns the height of its own wire."""
+        middle, begin = self.y + _MIDDLE, self.y + ROW - 6
+        self.boxes.append(Box("bridge", _BRIDGE_X, self.y, self._language("PCIe switch"), switch))
+        self.wires.append(Wire("pcie", f"M{_NODE_X + 10} {middle}H{_BRIDGE_X}"))
+        self.wires.append(Wire("pcie", f"M{_BRIDGE_X + 10} {begin}V{middle + devices * ROW}"))
+        self.y += ROW
+        return middle
+
+    def _device(self, device: _Device, node: str) -> None:
+        middle = self.y + _MIDDLE
+        more = " ".join((device.model, device.address)).strip()
+        self.boxes.append(Box(device.kind, DEVICE_X, self.y, device.name, more))
+        from_x = (_BRIDGE_X if device.switch else _NODE_X) + 10
+        self.wires.append(Wire("pcie", f"M{from_x} {middle}H{DEVICE_X}"))
+        self.rows[device.name] = middle
+        self.told.append(_sentence(device, node, self._language))
+        self.y += ROW
+
+
 def picture(inventory: Mapping[str, Any], matrix: Sequence[Sequence[str]], language: Language) -> Picture | None:
     """The picture; None where no GPU is known."""
     devices = list(_devices(inventory))
     if not any(device.kind == "gpu" for device in devices):
         return None
-    boxes: list[Box] = []
-    wires: list[Wire] = []
-    told: list[str] = []
-    rows: dict[str, int] = {}
-    y = 8
+    canvas = _Canvas(language)
     for node in sorted({device.node for device in devices}, key=lambda node: (node is None, node or 0)):
-        here = [device for device in devices if device.node == node]
         name = language("processor") if node is None else language("processor, NUMA node {node}", node=node)
-        boxes.append(Box("node", 4, y, name, ""))
-        top, last = y + ROW - 6, y
-        y += ROW
-        for host, switch in dict.fromkeys((device.host, device.switch) for device in here):
-            group = [device for device in here if (device.host, device.switch) == (host, switch)]
-            if switch:
-                said = language("PCIe switch")
-                boxes.append(Box("bridge", 24, y, said, switch))
-                wires.append(Wire("pcie", f"M14 {y + 12}H24"))
-                last, begin = y + 12, y + ROW - 6
-                y += ROW
-            for device in group:
-                boxes.append(
-                    Box(device.kind, DEVICE_X, y, device.name, " ".join((device.model, device.address)).strip())
-                )
-                wires.append(Wire("pcie", f"M{34 if switch else 14} {y + 12}H{DEVICE_X}"))
-                rows[device.name] = y + 12
-                told.append(_sentence(device, name, language))
-                y += ROW
-            if switch:
-                wires.append(Wire("pcie", f"M34 {begin}V{y - ROW + 12}"))
-            else:
-                last = y - ROW + 12
-        wires.append(Wire("pcie", f"M14 {top}V{last}"))
-        y += 8
+        canvas.node(name, [device for device in devices if device.node == node])
     links = _nvlinks(matrix)
-    wires += _nvlink_wires(links, rows, language)
-    told += [
+    wires = (*canvas.wires, *_nvlink_wires(links, canvas.rows, language))
+    pairs = [
         language("{a} and {b}: {count} NVLinks", a=a, b=b, count=count) for (a, b), count in links.items() if a < b
     ]
-    return Picture(y, tuple(boxes), tuple(wires), tuple(told))
+    return Picture(canvas.y, tuple(canvas.boxes), wires, (*canvas.told, *pairs))
 
 
 def _sentence(device: _Device, node: str, language: Language) -> str:
@@ -111,7 +131,7 @@ def _sentence(device: _Device, node: str, language: Language) -> str:
 
 def _devices(inventory: Mapping[str, Any]) -> Iterator[_Device]:
     places = shown.table(inventory, "places")
-    shared = _switches([place for place in places.values()])
+    shared = _switches(places)
     for gpu in shown.gpus(inventory):
         node = (places.get(gpu.address) or {}).get("numa_node")
         yield _device(
@@ -153,14 +173,14 @@ def _device(
     )
 
 
-def _switches(places: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def _switches(places: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """The switch that a device hangs on, by the device's address: the nearest bridge that it shares with another device."""
     users: dict[str, list[str]] = {}
-    for place in places:
+    for place in places.values():
         for bridge in place["bridges"]:
             users.setdefault(bridge, []).append(place["address"])
     found = {}
-    for place in places:
+    for place in places.values():
         common = [bridge for bridge in place["bridges"] if len(users[bridge]) > 1]
         if common:
             found[place["address"]] = one_line(common[-1], 16)

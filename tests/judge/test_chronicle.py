@@ -1,0 +1,54 @@
+"""A machine's nights as a person looks at them."""
+
+from __future__ import annotations
+
+import pytest
+from test_course import made
+
+from acceptance import fixtures
+from acceptance.judge import chronicle, noise
+from acceptance.judge.chronicle import MOST, Chronicle, Row
+from acceptance.judge.course import Course, Point
+
+BOOK = noise.read(fixtures.locate("noise.toml"))
+FACTS = {1: {"driver": "580.1", "station": "host"}, 2: {"driver": "590.2", "station": "host", "image": "abc"}}
+
+
+def row(points: list[Point], measurement: str = "copy_h2d", born: float | None = None) -> Row:
+    course = Course("link.copy", measurement, "gpu0", "GB/s", "GPU-a", tuple(points))
+    return chronicle.row(course, BOOK, virtual=False, facts=FACTS, born=born)
+
+
+def test_a_course_is_held_against_its_own_noise() -> None:
+    """Copies may differ by 3 % between any two runs; a card that was never off by more than a thousandth is known better."""
+    steady = [50.0, 50.01, 49.99, 50.0, 50.02, 49.98, 50.0, 50.01]
+    found = row(made(*steady, *[49.0] * 7))
+    assert found.summary.trend == "down"
+    assert found.summary.before == 50.0
+    noisy = [50.0, 51.5, 48.5, 50.5, 49.0, 51.0, 49.5, 50.0]
+    assert row(made(*noisy, *[49.0] * 7)).summary.trend == "level"
+    assert row(made(50.0, 49.0)).summary.trend is None
+
+
+def test_where_another_era_begins() -> None:
+    points = [*made(1.0, 1.0), *made(1.0, 1.0, era=2), *made(1.0)]
+    assert row(points).began == (
+        (2, (("driver", "580.1", "590.2"), ("image", None, "abc"))),
+        (4, (("driver", "590.2", "580.1"), ("image", "abc", None))),
+    )
+    assert row(made(1.0)).began == ()
+
+
+def test_the_baseline_and_what_cannot_be_compared() -> None:
+    assert row(made(1.0), born=1.5).born == 1.5
+    assert row(made(1.0)).comparable
+    assert not row(made(1.0), "burn_copied").comparable
+
+
+@pytest.mark.parametrize("count", [0, 1, MOST + 3])
+def test_what_changed_most_stands_first_and_not_too_much_of_it(count: int) -> None:
+    rows = [row(made(*[50.0] * 8, *[50.0 - step] * 7), f"m{step}") for step in range(count)]
+    rows.append(row(made(*[50.0] * 8, *[10.0] * 7), "burn_copied"))
+    found = Chronicle("m", 15, (), tuple(rows)).changed()
+    assert len(found) <= MOST
+    assert [one.course.measurement for one in found] == [f"m{step}" for step in range(count - 1, 0, -1)][:MOST]

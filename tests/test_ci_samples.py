@@ -1,0 +1,91 @@
+"""The samples for CI: what they call can be called, a skipped night is no failure, and nothing of a stranger starts them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from acceptance import arguments, nightly
+from acceptance.schedule import units
+
+FOLDER = Path(__file__).resolve().parents[1] / "docs/ci"
+NAMES = ("github-actions.yml", "gitlab-ci.yml", "Jenkinsfile")
+TEXTS = {name: (FOLDER / name).read_text(encoding="utf-8") for name in NAMES}
+_OWN = re.compile(r"\.venv/bin/rigproof ([^|;}\n']+?)(?: *\|\||; ?\}|'|$)", re.MULTILINE)
+
+
+def calls(name: str) -> list[list[str]]:
+    """What a sample gives to rigproof, call by call."""
+    return [shlex.split(found) for found in _OWN.findall(TEXTS[name])]
+
+
+def github() -> dict[Any, Any]:
+    found: dict[Any, Any] = yaml.safe_load(TEXTS["github-actions.yml"])
+    return found
+
+
+def gitlab() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load(TEXTS["gitlab-ci.yml"])["nightly"]
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_called_can_be_called(name: str) -> None:
+    found = calls(name)
+    assert "nightly" in [call[0] for call in found]
+    for call in found:
+        given = arguments.parser().parse_args(call)
+        if given.verb == "nightly":
+            assert given.machine is not None
+            assert given.out == Path("$OUT"), "the history must outlive the workspace"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_history_stays_on_the_machine(name: str) -> None:
+    assert re.search(r"""\bOUT\b *[:=] *'?/var/lib/rigproof'?$""", TEXTS[name], re.MULTILINE)
+    assert "junit.xml" in TEXTS[name]
+
+
+def test_a_skipped_night_has_one_exit_code_everywhere() -> None:
+    assert nightly.SKIPPED == units.SKIPPED == 4
+    assert gitlab()["allow_failure"] == {"exit_codes": 4}
+    assert '"$code" -eq 4' in TEXTS["github-actions.yml"]
+    assert "code == 4" in TEXTS["Jenkinsfile"]
+
+
+def test_nothing_of_a_stranger_starts_them() -> None:
+    assert set(github()[True]) == {"schedule", "workflow_dispatch"}  # YAML 1.1 takes `on` for true
+    assert github()["permissions"] == {}
+    (job,) = github()["jobs"].values()
+    assert job["permissions"] == {"contents": "read"}
+    conditions = " ".join(rule["if"] for rule in gitlab()["rules"])
+    assert set(re.findall(r'"(\w+)"', conditions)) == {"schedule", "web"}
+    assert "merge_request" not in conditions
+    assert "cron(" in TEXTS["Jenkinsfile"]
+
+
+def test_one_at_a_time() -> None:
+    assert github()["concurrency"]["cancel-in-progress"] is False
+    assert gitlab()["resource_group"]
+    assert "disableConcurrentBuilds()" in TEXTS["Jenkinsfile"]
+
+
+def test_actions_are_pinned_by_digest() -> None:
+    (job,) = github()["jobs"].values()
+    used = [step["uses"] for step in job["steps"] if "uses" in step]
+    assert used
+    assert all(re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", name) for name in used)
+
+
+def test_reports_are_kept_whatever_the_verdict() -> None:
+    (job,) = github()["jobs"].values()
+    (kept,) = [step for step in job["steps"] if "upload-artifact" in step.get("uses", "")]
+    assert kept["if"] == "${{ always() }}"
+    assert gitlab()["artifacts"]["when"] == "always"
+    assert gitlab()["artifacts"]["reports"]["junit"].startswith("night/")
+    assert re.search(r"post \{\s+always \{", TEXTS["Jenkinsfile"])
