@@ -50,7 +50,7 @@ _JUDGE = {
     "birth": "machine_seen | inventory_drift",
     "certificate": "certificate",
     "change_rules": "change_rules | inventory_drift",
-    "chronicle": "chronicle | ../reports/chronicle_terminal",
+    "chronicle": "chronicle | reports/chronicle_terminal",
     "circumstances": "circumstances | comparison",
     "collected": "plan plan_lint | ../plugin ../selection | shipped_machines",
     "comparison": "comparison | circumstances clean_pairs",
