@@ -87,6 +87,16 @@ class Kill(_Strict, frozen=True):
     after_s: float = 0.5
 
 
+class Born(_Strict, frozen=True):
+    """The machine as it was when it was accepted: as described, without what the fault changes, and with these programs and files instead.
+
+    A baseline of it lies beside the runs when the fault is played.
+    """
+
+    programs: dict[str, Program] = {}
+    files: tuple[File, ...] = ()
+
+
 class Expect(_Strict, frozen=True):
     """What must be said: by which check (`run` for the run as a whole, `start` where no run is made), with what outcome and words.
 
@@ -124,6 +134,7 @@ class Fault(_Strict, frozen=True):
     kernel_log: KernelLog | None = None
     kill: Kill | None = None
     declared: str | None = None
+    born: Born | None = None
     arguments: tuple[str, ...] = ()
     image_steps: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
@@ -140,6 +151,7 @@ class Fault(_Strict, frozen=True):
             ("files", bool(self.files)),
             ("kernel log", self.kernel_log is not None),
             ("process", self.kill is not None),
+            ("baseline", self.born is not None),
             ("machine file", self.declared is not None),
             ("arguments", bool(self.arguments)),
             ("image", bool(self.image_steps)),

@@ -78,14 +78,20 @@ SENSORS = frozenset({"cpu_temperature_c", "cpu_throttle_count"})
 MODULES = {"4090-7950x.toml": (4, 32, 3600), "2xa100-40gb-7049gp.toml": (8, 64, 3200)}  # how many, GiB, MT/s
 
 
-def _machine(box: Box) -> Machine:
+@functools.cache
+def nightly(name: str) -> Machine:
+    """The machine of this name as a night tests it."""
+    return _machine(next(box for box in BOXES.values() if box.file == f"{name}.toml"), "nightly")
+
+
+def _machine(box: Box, profile: str = "accept") -> Machine:
     seen, virtual = inventory(box), box.slot is None
     if box.nvlinks > 4 and box.count > 2:
         seen = _switched(seen)
     seen = _with_memory(seen, box.file)
     if box.count == 1:
         seen = _with_cores(seen, virtual)
-    return _made(box, planned(box, seen, frozenset() if virtual else SENSORS), virtual)
+    return _made(box, planned(box, seen, frozenset() if virtual else SENSORS, profile), virtual)
 
 
 def _made(box: Box, plan: Plan, virtual: bool) -> Machine:

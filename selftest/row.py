@@ -8,6 +8,7 @@ FAMILIES = {
     "wrong results": "a product or a cell of memory that is not what it should be",
     "slow": "a GPU, a core or a memory that does less than it should",
     "missing": "a part that is declared, or on the bus, and is not there",
+    "changed": "a part, a link or a size that is not what it was when the machine was accepted, and that no machine file declares",
     "links": "PCI Express and NVLink: generation, lanes, replays, copies between GPUs",
     "heat and power": "clocks that are held back, margins that are used up",
     "memory health": "ECC errors, rows remapped, pages retired",

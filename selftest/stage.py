@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,13 +20,15 @@ from pathlib import Path
 import fake_driver
 import fakes
 import gpu_box
+import msgspec
 from machine_root import sysfs_tree
 from rig import Rig, processes, wait_for
 from run_left import Run
 
 from acceptance import clock
+from selftest import born
 from selftest.edits import Document, edited
-from selftest.fault import Fault, KernelLog
+from selftest.fault import Born, Fault, KernelLog
 from selftest.images import Images
 
 ENDS_S = 240.0  # that a run may last; a machine with much else to do takes long to make an image
@@ -75,6 +78,29 @@ class Stage:
         self.programs(self.rig.fakes)
         self._files()
         self._kmsg()
+        if self.fault.born is not None:
+            self._accepted(self.fault.born)
+
+    def _accepted(self, as_it_was: Born) -> None:
+        """Lay a baseline beside the runs: of the same machine without the fault, which rigproof looks at in a corner of its own."""
+        whole = msgspec.structs.replace(
+            self.fault, nvml=(), programs=as_it_was.programs, files=as_it_was.files, timeline_from=None, born=None
+        )
+        before = Stage(self.home / "born", whole, self.library, self.rigproof, None)
+        try:
+            started = before.rig.start(["inventory"], program=before.inside, wait=False)
+            shown, trouble = started.communicate(timeout=ENDS_S)
+            if started.returncode != 0:
+                raise StageError(f"the machine without the fault could not be looked at: {trouble.strip()}")
+            born.lay(self.rig.out, json.loads(shown))
+        finally:
+            before.clear()
+            shutil.rmtree(before.home, ignore_errors=True)
+
+    @property
+    def inside(self) -> list[str]:
+        """How the command line of rigproof begins in this corner."""
+        return ["unshare", "--mount", "sh", "-c", MOUNTS, "sh", str(self.root), *self.rigproof]
 
     # --- what is laid out ---
 
@@ -150,7 +176,7 @@ class Stage:
     def play(self) -> tuple[Run, float]:
         """The run to its end, and the boot-time clock at its beginning. Raises StageError where the fault could not be put in."""
         argv = [*self.rig.argv(only=self.fault.only, burn=None, machine=self._declares), *self._arguments()]
-        program = ["unshare", "--mount", "sh", "-c", MOUNTS, "sh", str(self.root), *self.rigproof]
+        program = self.inside
         before, began, boot_s = self.rig.runs(), time.monotonic(), clock.boot_s()
         started = self.rig.start(argv, program=program, wait=False)
         self._during(started, before)

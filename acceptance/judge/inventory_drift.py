@@ -16,6 +16,7 @@ from acceptance.judge.birth import Birth
 from acceptance.judge.change_rules import ChangeBook, FactChange, PartChange, Rule
 from acceptance.judge.judgement import Finding
 from acceptance.judge.matching import match
+from acceptance.judge.measurement import GIB, quantity
 from acceptance.judge.parts import NETWORK, Parts, kind_of
 from acceptance.judge.record import Entry
 
@@ -148,10 +149,9 @@ class _Pair:
         directions, share = _direction(before, after)
         rule = self._book.of_fact(kind_of(part), name, *directions)
         if rule is not None and not share <= rule.within:
-            about = _about(rule, part, name)
-            yield from _told(
-                rule, part or None, f"{about}: {_shown(rule, before)} {self._when}, {_shown(rule, after)} now"
-            )
+            shown = [_shown(rule, name, text) for text in (before, after)]
+            text = f"{_about(rule, part, name)}: {shown[0]} {self._when}, {shown[1]} now"
+            yield from _told(rule, part or None, text)
 
     def untold(self) -> Iterator[Change]:
         """What was told then and is not now: nobody knows whether it changed."""
@@ -190,6 +190,9 @@ def _direction(before: str, after: str) -> tuple[tuple[FactChange, ...], float]:
     return ("differs", "lower" if b < a else "higher"), abs(b - a) / abs(a) if a else math.inf
 
 
-def _shown(rule: Rule, text: str) -> str:
-    """A fact for people: `700.0` of something that is counted is 700, while `1.0` of a version is just that."""
+def _shown(rule: Rule, name: str, text: str) -> str:
+    """A fact for people: bytes as GiB, `700.0` of something that is counted as 700, while `1.0` of a version is just that."""
+    size = _size(text)
+    if size is not None and name.endswith("_bytes"):
+        return quantity(size / GIB, "GiB")
     return text if rule.change == "differs" else text.removesuffix(".0")

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import journals
+import msgspec
 
 from acceptance.judge import change_rules, machine_seen
 from acceptance.judge.birth import Birth
+from acceptance.judge.inventory_drift import Change
 from acceptance.judge.record import Entry, Measured, Observed
 
 BOOK = change_rules.read(Path(__file__).resolve().parents[2] / "fixtures" / "changes.toml")
@@ -130,3 +132,13 @@ def born(inventory: dict[str, Any], **measured: float) -> Birth:
     found = machine_seen.of(run(inventory, **measured))
     assert found is not None
     return found
+
+
+def ruled(then: Birth) -> Birth:
+    """A birth as a plan has it, with the rules that ship."""
+    return msgspec.structs.replace(then, book=BOOK)
+
+
+def brief(told: tuple[Change, ...]) -> list[tuple[str, str, str | None]]:
+    """Kind, event and component of each change."""
+    return [(one.kind, one.event, one.component) for one in told]

@@ -38,7 +38,7 @@ def test_the_basis_says_what_the_past_consists_of() -> None:
     told = basis(found, "TFLOP/s")
     assert "median of 28 nights 6" in told
     assert "one deviation" in told
-    assert "4.5 of it allowed" in told
+    assert "5 of it allowed" in told
     assert "baseline of 2024-10-04 and 27 nights after it 6" in told
     assert "re-based" not in told
 

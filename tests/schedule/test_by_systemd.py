@@ -12,7 +12,7 @@ from schedules import schedule
 
 from acceptance import command
 from acceptance.deadline import Deadline
-from acceptance.schedule import quoting, units
+from acceptance.schedule import hour, quoting, units
 from acceptance.schedule.units import Schedule
 
 pytestmark = pytest.mark.tools
@@ -116,17 +116,17 @@ def moments(at: time, zone: str, after: str, nights: int) -> list[str]:
         ("America/New_York", "2026-11-01"), ("Asia/Shanghai", "2026-03-29"), ("Australia/Sydney", "2026-04-05"),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("at", [units.AT, time(2, 30)])
+@pytest.mark.parametrize("at", [hour.AT, time(2, 30)])
 def test_one_night_is_one_run_when_clocks_are_changed(zone: str, day: str, at: time) -> None:
     before = f"{day[:8]}{int(day[8:]) - 1:02d}"
     found = moments(at, zone, f"{before} 12:00:00" if day[8:] != "01" else "2026-10-31 12:00:00", 3)
     days = [moment.split()[0] for moment in found]
     assert days[0] == day, "the night of the change has its run"
     assert len(set(days)) == 3, "and has it once"
-    if at == units.AT:
+    if at == hour.AT:
         assert all(moment.split()[1] == "03:30:00" for moment in found)
 
 
 def test_nothing_of_this_machine_is_read(tmp_path: Path) -> None:
     """The calendar is checked in the zone that was named, whatever zone this machine is in."""
-    assert os.environ.get("TZ") is None or moments(units.AT, "UTC", "2026-01-01 00:00:00", 1) == ["2026-01-01 03:30:00"]
+    assert os.environ.get("TZ") is None or moments(hour.AT, "UTC", "2026-01-01 00:00:00", 1) == ["2026-01-01 03:30:00"]

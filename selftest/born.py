@@ -1,0 +1,48 @@
+"""A baseline laid beside the runs of a fault: of its machine before the fault, as rigproof itself sees that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import journals
+
+from acceptance import __version__, clock
+from acceptance.history import certificate as files
+from acceptance.judge import certificate, machine_seen
+from acceptance.judge.certificate import Certificate
+from acceptance.judge.record import Observed, RunStarted
+
+RUN = "accepted"
+
+
+def lay(out: Path, inventory: Mapping[str, Any]) -> Path:
+    """Write the baseline of this machine into the folder of the runs: this inventory, and no figures.
+
+    Raises ValueError for no inventory.
+    """
+    machine_id = clock.machine_id()
+    start = RunStarted(RUN, journals.plan(), {}, machine_id)
+    birth = machine_seen.of(journals.entries([start, Observed(dict(inventory))]))
+    if birth is None:
+        raise ValueError("rigproof showed no inventory to make a baseline of")
+    made = Certificate(
+        machine_id=machine_id,
+        folder=RUN,
+        accepted_utc=clock.utc(),
+        rigproof=__version__,
+        profile=start.plan.profile,
+        inventory_declared=False,
+        birth=birth,
+        figures=(),
+        waived=(),
+        set_aside=(),
+        warnings=(),
+        provenance={},
+        era=(),
+    )
+    path = files.path(out, machine_id)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(certificate.sealed(made))
+    return path

@@ -1,0 +1,138 @@
+"""The baseline on its way into a run: from the file into the plan, the journal and the verdict; and what to do after a change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import journals
+import msgspec
+import pytest
+from gpu_machine import device, machine
+from runs import machine_root, write_segment
+
+from acceptance import fixtures, journal, outputs
+from acceptance.history import certificate
+from acceptance.history.baseline_errors import BaselineRefused
+from acceptance.judge import change_rules, noise
+from acceptance.judge.birth import CHANGED_UNTOLD
+from acceptance.judge.plan import Plan
+from acceptance.judge.record import Entry, RunStarted
+from acceptance.judge.verdict import Verdict, fold
+from acceptance.memory import Memory
+from acceptance.observe.inventory import Inventory
+from acceptance.place import Host
+from acceptance.preparation import Options, Prepared
+
+HEALTHY = machine(device(0), device(1))
+OTHER = machine(device(0), replace(device(1), uuid="GPU-another"))
+NOISE = noise.read(fixtures.locate("noise.toml"))
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return machine_root(tmp_path / "root")
+
+
+def recalled(out: Path, root: Path, inventory: Inventory, plan: Plan | None = None) -> tuple[Plan, tuple[str, ...]]:
+    """The plan of the next run, with what is remembered in it, and its notes."""
+    prepared = Prepared(Options(out=out, root=root), None, inventory, plan or journals.plan(), "a summary")
+    found = Memory(out, root).recall(prepared, Host(), 20_454.0)
+    return found.plan, tuple(note.text for note in found.notes)
+
+
+def run(out: Path, root: Path, name: str, inventory: Inventory) -> Verdict:
+    """A run that measures nothing wrong, on this machine, as the memory has it planned; closed with its reports."""
+    plan, _ = recalled(out, root, inventory)
+    prepared = Prepared(Options(), None, inventory, plan, "a summary")
+    bodies = [RunStarted(name, plan, {}, "machine-1"), prepared.observed(), *journals.bodies(plan)[1:]]
+    write_segment(out / name / journal.SUPERVISOR, bodies, root)
+    return outputs.write(out / name)
+
+
+def accept(out: Path, root: Path, name: str, *, again: bool = False) -> certificate.Accepted:
+    return certificate.accept(out / name, out, NOISE, replace=again, root=root)
+
+
+def test_without_a_baseline_a_plan_has_none(tmp_path: Path, root: Path) -> None:
+    plan, notes = recalled(tmp_path, root, HEALTHY)
+    assert plan.birth is None
+    assert not [note for note in notes if "baseline" in note]
+
+
+def test_the_plan_has_the_baseline_with_the_rules_of_this_version(tmp_path: Path, root: Path) -> None:
+    assert run(tmp_path, root, "one", HEALTHY).verdict == "PASS"
+    born = accept(tmp_path, root, "one").baseline.certificate.birth
+    plan, _ = recalled(tmp_path, root, HEALTHY)
+    book = change_rules.read(fixtures.locate("changes.toml"))
+    assert plan.birth == msgspec.structs.replace(born, book=book)
+    assert run(tmp_path, root, "two", HEALTHY).verdict == "PASS"
+
+
+def test_another_card_fails_every_run_until_it_is_accepted(tmp_path: Path, root: Path) -> None:
+    run(tmp_path, root, "one", HEALTHY)
+    accept(tmp_path, root, "one")
+    for name in ("two", "three"):
+        verdict = run(tmp_path, root, name, OTHER)
+        (finding,) = verdict.of_kind("fail")
+        assert (verdict.verdict, finding.check, finding.event) == ("FAIL", "run", "inventory.replaced")
+        assert finding.text.startswith("gpu1 is another part: GPU-00000001-0000-4000-8000-000000000000 when")
+    with pytest.raises(BaselineRefused, match=r"is FAIL, .*gpu1 is another part"):
+        accept(tmp_path, root, "three")
+    done = accept(tmp_path, root, "three", again=True)
+    assert done.baseline.certificate.set_aside[0].startswith("gpu1 is another part")
+    assert run(tmp_path, root, "four", OTHER).verdict == "PASS"
+    assert run(tmp_path, root, "five", HEALTHY).verdict == "FAIL"
+
+
+def test_it_can_be_judged_again_anywhere_from_its_journal_alone(tmp_path: Path, root: Path) -> None:
+    run(tmp_path, root, "one", HEALTHY)
+    file = accept(tmp_path, root, "one").baseline.path
+    before = run(tmp_path, root, "two", OTHER)
+    file.unlink()
+    (tmp_path / "two").rename(tmp_path / "elsewhere")
+    assert outputs.judge(tmp_path / "elsewhere") == before
+
+
+def test_its_causes_are_told_in_the_reports(tmp_path: Path, root: Path) -> None:
+    run(tmp_path, root, "one", HEALTHY)
+    accept(tmp_path, root, "one")
+    run(tmp_path, root, "two", OTHER)
+    for name in (outputs.JUNIT, outputs.PAGE):
+        told = " ".join((tmp_path / "two" / name).read_text(encoding="utf-8").split())
+        assert "gpu1 is another part" in told
+        assert "it was exchanged in a repair" in told
+        assert "rigproof baseline accept RUN --replace" in told
+
+
+def test_a_baseline_that_was_changed_leaves_a_whole_run_unjudged_until_another_is_accepted(
+    tmp_path: Path, root: Path
+) -> None:
+    run(tmp_path, root, "one", HEALTHY)
+    file = accept(tmp_path, root, "one").baseline.path
+    file.write_text(file.read_text().replace("RTX 4090", "RTX 5090"))
+    verdict = run(tmp_path, root, "two", HEALTHY)
+    (finding,) = verdict.of_kind("error")
+    assert verdict.verdict == "UNJUDGED"
+    assert finding.text.startswith(f"{CHANGED_UNTOLD}: {file}: is not what was sealed")
+    assert accept(tmp_path, root, "two", again=True).baseline.certificate.set_aside == (finding.text,)
+    assert run(tmp_path, root, "three", HEALTHY).verdict == "PASS"
+
+
+def test_a_run_of_a_part_says_it_and_is_judged(tmp_path: Path, root: Path) -> None:
+    run(tmp_path, root, "one", HEALTHY)
+    file = accept(tmp_path, root, "one").baseline.path
+    file.write_text("")
+    plan, notes = recalled(tmp_path, root, HEALTHY, msgspec.structs.replace(journals.plan(), scope="partial"))
+    assert plan.gaps == ()
+    assert any(note.startswith(CHANGED_UNTOLD) for note in notes)
+
+
+def test_a_plan_of_before_there_were_baselines_is_read() -> None:
+    start = RunStarted("run-1", journals.plan(), {}, "machine-1")
+    plain = msgspec.json.decode(msgspec.json.encode(start))
+    del plain["plan"]["birth"]
+    old = msgspec.convert(plain, RunStarted)
+    bodies = [old, *journals.bodies(journals.plan())[1:]]
+    entries: list[Entry] = journals.entries(bodies)
+    assert fold(entries).verdict == "PASS"
