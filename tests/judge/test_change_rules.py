@@ -86,6 +86,22 @@ def test_the_first_rule_that_fits(tmp_path: Path) -> None:
         ('change = "added"', 'change = "moved"', ["gpu needs a rule", "was added"]),
         ('change = "missing"', 'change = "moved"', ["gpu needs a rule", "is missing"]),
         ('change = "unread"', 'change = "moved"', ["gpu needs a rule", "are unread"]),
+        (
+            'of = ["gpu", "dimm", "disk", "net"]\nchange = "missing"',
+            'of = ["gpu", "disk", "net"]\nchange = "missing"',
+            ["dimm needs"],
+        ),
+        (
+            'of = ["gpu", "dimm", "disk", "net"]\nchange = "missing"',
+            'of = ["gpu", "dimm", "net"]\nchange = "missing"',
+            ["disk needs"],
+        ),
+        (
+            'of = ["gpu", "dimm", "disk", "net"]\nchange = "missing"',
+            'of = ["gpu", "dimm", "disk"]\nchange = "missing"',
+            ["net needs"],
+        ),
+        ('disks = ["sata"]', "disks = []", ["disks"]),
         ("[counted]", "[accounted]", ["accounted"]),
         ("[counted]", "[counted", ["changes.toml"]),
     ],

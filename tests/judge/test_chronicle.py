@@ -9,7 +9,7 @@ from test_course import made
 
 from acceptance import fixtures
 from acceptance.judge import chronicle, noise
-from acceptance.judge.chronicle import Chronicle, Row
+from acceptance.judge.chronicle import MOST, Chronicle, Row
 from acceptance.judge.course import Course, Point
 
 BOOK = noise.read(fixtures.locate("noise.toml"))
