@@ -43,7 +43,7 @@ _JUDGE = {
     "advice": "advice",
     "agreement": "agreement | suites/compute_suite",
     "architecture": "architecture | compute_expectation gpu_expectation sheet_limits",
-    "birth": "machine_seen inventory_drift",
+    "birth": "machine_seen inventory_drift | certificate",
     "certificate": "certificate",
     "change_rules": "change_rules | inventory_drift inventory_recorded",
     "chronicle": "chronicle | reports/chronicle_terminal",

@@ -66,9 +66,3 @@ def test_only_what_is_beyond_noise_changed() -> None:
     assert times[1] < 1.0 < times[2] < 2.0
     found = Chronicle("m", 14, (), tuple(rows)).changed()
     assert [one.course.measurement for one in found] == ["copy_3", "copy_2"]
-
-
-def test_what_changed_by_more_than_noise_explains_has_changed() -> None:
-    plain = row(made(50.0))
-    rows = [replace(plain, summary=replace(plain.summary, times=times)) for times in (None, 0.5, 1.0, 1.5)]
-    assert [one.summary.times for one in Chronicle("m", 1, (), tuple(rows)).changed()] == [1.5]
