@@ -20,9 +20,8 @@ from acceptance.judge import noise
 from acceptance.judge.course import Course
 from acceptance.judge.language import ENGLISH, Language
 from acceptance.judge.measurement import GIB
-from acceptance.reports import chronicle_terminal
+from acceptance.reports import chronicle_terminal, chronicle_words
 from acceptance.reports.terminal import Terminal
-from acceptance.reports.text import size
 
 _NEAR = 5  # names that are offered for one that is not there
 
@@ -109,7 +108,6 @@ class Histories:
         """
         if keep_days is None and keep_gib is None:
             raise NoHistory("--prune needs --keep-days or --keep-gib, or both: say how much is to stay")
-        language = self._language
         with self._alone():
             baseline = certificate.read(self._asked.out, self._id)
             with self._opened() as store:
@@ -122,13 +120,8 @@ class Histories:
                     keep_bytes=int(keep_gib * GIB) if keep_gib is not None else None,
                     never=[baseline.certificate.birth.run_id] if baseline else [],
                 )
-        for name, held in found.folders:
-            self._screen.say(language("removed {name} ({size})", name=name, size=size(held)))
-        if found.nights:
-            self._screen.say(language("the values of {n} nights were removed from the history", n=found.nights))
-        if not found.folders and not found.nights:
-            self._screen.say(language("nothing is to be removed"))
-        self._screen.say(language("the runs that stay hold {size}", size=size(found.left)))
+        for line in chronicle_words.pruned(found.folders, found.nights, found.left, self._language):
+            self._screen.say(line)
 
     def _alone(self) -> AbstractContextManager[object]:
         """Nothing may write a run of this machine meanwhile. What another machine writes cannot be seen from here."""

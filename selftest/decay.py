@@ -1,4 +1,4 @@
-"""What goes wrong with a machine over nights: faults that begin on a known day, as what they change in a sound night's values."""
+"""What goes wrong with a machine over nights: faults that begin on a known night, as what they do to a sound night's values. Pure."""
 
 from __future__ import annotations
 
@@ -7,36 +7,47 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from acceptance.judge.plan import Due
-from selftest.journals_made import Key
+from selftest.journals_made import DISK, Key
 from selftest.nights_made import Decay
 
 GPU = "gpu0"
-# The share of looks in which a link that trains anew now and then is found with half its lanes: assumed.
+# The share of looks in which a link that trains anew now and then is found slow: assumed.
 FLAPS = 0.3
-# degC a day and in all of a fan that wears out, and what the rate loses with the clock at its end: assumed.
-FAN_A_DAY, FAN_MOST, FAN_TAKES = 0.2, 12.0, 0.02
+# degC a night and in all of a fan that wears out, and what the rate loses with the clock by then: assumed.
+FAN_A_NIGHT, FAN_MOST, FAN_TAKES = 0.2, 12.0, 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault: what it is, what it does from its first night on (`decay` counts nights from it), and whether nothing is to fail.
+    """One fault: what it is, and what it does from its first night on (`decay` counts nights from it).
 
-    `era`: from that night on the machine runs under another driver, so its nights before are not its past.
+    `era`: on that night the driver was changed, so the nights before are no measure any more. `fails`: it is to fail in the end; else it
+    is to be remarked only, or (`era`) nothing is to be said.
     """
 
     what: str
     decay: Decay
     era: bool = False
-    sound: bool = False
+    fails: bool = True
 
 
 def of_products(due: Due) -> bool:
-    """Whether a rate of the faulty GPU's products."""
+    """Whether it is a rate of the faulty GPU's products."""
     return due.component == GPU and due.unit == "TFLOP/s"
 
 
+def of_own_products(due: Due) -> bool:
+    """The same without gpu-burn's."""
+    return of_products(due) and not due.measurement.startswith("gpu_burn")
+
+
+def of_one_product(due: Due) -> bool:
+    """Whether it is the rate of one format alone."""
+    return due.component == GPU and due.measurement == "gemm_bf16"
+
+
 def of_host_copies(due: Due) -> bool:
-    """Whether a rate over the faulty GPU's own link."""
+    """Whether it is a rate over the faulty GPU's own link."""
     return due.component == GPU and due.unit == "GB/s" and ("h2d" in due.measurement or "d2h" in due.measurement)
 
 
@@ -49,18 +60,27 @@ def slower(share: float, which: Callable[[Due], bool] = of_products) -> Decay:
     return decay
 
 
-def slope(share: float) -> Decay:
+def slope(share: float, which: Callable[[Due], bool] = of_products) -> Decay:
     """Slower by a share every thirty nights."""
 
     def decay(_key: Key, due: Due, value: float, night: int, _dice: random.Random) -> float:
-        return (1 - share * night / 30) * value if of_products(due) else value
+        return (1 - share * night / 30) * value if which(due) else value
+
+    return decay
+
+
+def noisier(share: float) -> Decay:
+    """Products that come out faster or slower, by so much as one deviation."""
+
+    def decay(_key: Key, due: Due, value: float, _night: int, dice: random.Random) -> float:
+        return value * (1 + dice.gauss(0.0, share)) if of_products(due) else value
 
     return decay
 
 
 def fan(_key: Key, due: Due, value: float, night: int, _dice: random.Random) -> float:
-    """A fan that wears out: hotter day by day, and a little slower at the end."""
-    hotter = min(FAN_A_DAY * night, FAN_MOST)
+    """A fan that wears out: hotter night by night, and a little slower at the end."""
+    hotter = min(FAN_A_NIGHT * night, FAN_MOST)
     if due.component != GPU:
         return value
     if due.measurement in ("gpu_temperature", "gpu_memory_temperature"):
@@ -70,10 +90,13 @@ def fan(_key: Key, due: Due, value: float, night: int, _dice: random.Random) -> 
     return value * (1 - FAN_TAKES * hotter / FAN_MOST) if due.unit == "TFLOP/s" else value
 
 
+def hotter(key: Key, due: Due, value: float, night: int, dice: random.Random) -> float:
+    """The same where the rate does not suffer."""
+    return value if due.unit == "TFLOP/s" else fan(key, due, value, night, dice)
+
+
 def lanes(_key: Key, due: Due, value: float, _night: int, _dice: random.Random) -> float:
-    """A link that trains with half its lanes."""
-    if due.measurement == "gpu_link_width" and due.component == GPU:
-        return value / 2
+    """A link that trained with half its lanes."""
     return value / 2 if of_host_copies(due) else value
 
 
@@ -82,31 +105,39 @@ def flapping(_key: Key, due: Due, value: float, _night: int, dice: random.Random
     return 0.9 * value if of_host_copies(due) and dice.random() < FLAPS else value
 
 
-def counter(measurement: str, a_night: float) -> Decay:
-    """A counter that grows by so much every night."""
+def counts(measurement: str, a_night: float, nights: int | None = None) -> Decay:
+    """A counter that grows by so much more every night, for so many nights."""
 
     def decay(_key: Key, due: Due, value: float, night: int, _dice: random.Random) -> float:
-        return (
-            value + a_night * (night + 1) if due.measurement == measurement and due.component in (GPU, DISK) else value
-        )
+        if due.measurement != measurement or due.component not in (GPU, DISK.component):
+            return value
+        grown = a_night * (night + 1 if nights is None else min(night + 1, nights))
+        return value + (round(grown, 2) if due.unit == "ratio" else round(grown))
 
     return decay
 
 
-DISK = "disk:nvme0n1"
 FAULTS = (
     Fault("every product of a GPU 2 % slower", slower(0.02)),
     Fault("every product of a GPU 3 % slower", slower(0.03)),
     Fault("every product of a GPU 5 % slower", slower(0.05)),
-    Fault(
-        "one product (bfloat16, sustained) alone 3 % slower",
-        slower(0.03, lambda due: due.component == GPU and due.measurement == "gemm_bf16"),
-    ),
+    Fault("the same 3 %, where gpu-burn was not run", slower(0.03, of_own_products)),
+    Fault("one format alone 3 % slower", slower(0.03, of_one_product)),
+    Fault("one format alone 5 % slower", slower(0.05, of_one_product)),
     Fault("every product 1 % slower a month", slope(0.01)),
+    Fault("one format alone 1 % slower a month", slope(0.01, of_one_product)),
     Fault("every product 0.5 % slower a month", slope(0.005)),
-    Fault("a fan that wears out: 0.2 degC a day", fan),
-    Fault("a link with 8 of 16 lanes", lanes),
+    Fault("a fan that wears out: 0.2 degC a night, in the end 12 degC and 2 % of the rate", fan),
+    Fault("the same, where the rate does not suffer", hotter),
+    Fault("a link that trained with 8 of 16 lanes (by its copies alone)", lanes),
     Fault("copies a tenth slower in three looks of ten", flapping),
-    Fault("another driver, 4 % slower in all products", slower(0.04), era=True, sound=True),
+    Fault("products that move by 3 % from look to look", noisier(0.03)),
+    Fault("one row of a GPU's memory remapped", counts("gpu_remapped_corrected", 1, 1), fails=False),
+    Fault("a row remapped every night", counts("gpu_remapped_corrected", 1)),
+    Fault("50 corrected memory errors a night", counts("gpu_ecc_corrected_total", 50), fails=False),
+    Fault("5000 corrected memory errors a night", counts("gpu_ecc_corrected_total", 5000)),
+    Fault("200 PCI Express replays a night", counts("gpu_pcie_replays_total", 200), fails=False),
+    Fault("1 % of a disk's life a week", counts("disk_wear", 0.01 / 7), fails=False),
+    Fault("another driver, with which all products are 4 % slower", slower(0.04), era=True, fails=False),
     Fault("the same 4 % without another driver", slower(0.04)),
-)
+)  # fmt: skip

@@ -18,7 +18,6 @@ import pytest
 
 from acceptance import (
     __main__,
-    arguments,
     clock,
     fixtures,
     journal,
@@ -31,6 +30,7 @@ from acceptance import (
     verbs,
 )
 from acceptance.__main__ import main
+from acceptance.arguments.recorded import TOOLS
 from acceptance.judge.record import Body, RunClosed, RunStarted
 from acceptance.reports import languages
 from acceptance.verbs import read
@@ -99,8 +99,27 @@ def test_help_agrees_with_what_there_is(call: Call) -> None:
         assert option in planned
 
 
+@pytest.mark.parametrize(
+    ("module", "unneeded"),
+    [
+        ("acceptance.__main__", {"msgspec", "rich"}),
+        ("acceptance.verbs.read", {"rich", "pytest"}),
+        ("acceptance.verbs.judge", {"sqlite3", "acceptance.command"}),
+        ("acceptance.verbs.plan", {"sqlite3"}),
+        ("acceptance.verbs.accept", set()),
+    ],
+)
+def test_what_a_verb_does_not_need_is_not_loaded(module: str, unneeded: set[str]) -> None:
+    """Pages are made at the end, a container's engine is not everywhere, and checks are another process's."""
+    never = {"jinja2", "junitparser", "docker", "pytest", "numpy"}
+    code = f"import sys, acceptance.__main__, {module}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert module in done.stdout.split()
+    assert not set(done.stdout.split()) & (never | unneeded)
+
+
 def test_every_reader_is_offered(call: Call) -> None:
-    assert set(read.READERS) == set(arguments.TOOLS)
+    assert set(read.READERS) == set(TOOLS)
 
 
 @pytest.mark.parametrize(

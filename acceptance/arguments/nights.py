@@ -7,7 +7,7 @@ from pathlib import Path
 
 from acceptance.arguments import shared, values
 from acceptance.arguments.form import Parser, Verb
-from acceptance.schedule import units
+from acceptance.schedule.hour import AT
 
 SCHEDULED = "Exit codes: 0 done, 3 systemd or the disk got in the way, 2 for a mistake in the call."
 BASELINE = (
@@ -111,8 +111,8 @@ def schedule(verb: Verb) -> None:
             "--at",
             metavar="TIME",
             type=values.time_of_day,
-            default=units.AT,
-            help=f"time of day (default: {units.AT:%H:%M})",
+            default=AT,
+            help=f"time of day (default: {AT:%H:%M})",
         )
         asked.add_argument("--run-as", metavar="USER", help="the user who runs it (default: root)")
         asked.add_argument(

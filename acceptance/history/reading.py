@@ -34,23 +34,28 @@ def looks(
     measure. What was outside its past is there, marked: it tells two nights in a row, and whoever takes a level from looks leaves it out.
     Values within their limits count whatever the night's verdict was: another part's fault is not theirs.
     """
-    of_era = f"SELECT seq FROM night WHERE {_ERA} AND {_HELD}"
-    query = (
-        f"SELECT min(seq), max(seq) FROM ({of_era} AND day >= ? ORDER BY seq LIMIT ?)",
-        f"SELECT min(seq), max(seq) FROM ({of_era} ORDER BY seq DESC LIMIT ?)",
-        "SELECT line, day, value, again, flags FROM line CROSS JOIN figure ON line = line.id AND night BETWEEN ? AND ?"
-        f" CROSS JOIN night ON seq = night WHERE value IS NOT NULL AND flags & {FAILED} = 0 AND {_ERA} AND {_HELD}"
-        " ORDER BY line.id, night",
+    of_era = f"SELECT seq, day FROM night WHERE {_ERA} AND {_HELD}"
+    early = dict(
+        _rows(store, f"{of_era} AND day >= ? ORDER BY seq LIMIT ?", era, -math.inf if since is None else since, first)
     )
-    early, end = next(_rows(store, query[0], era, -math.inf if since is None else since, first))
-    late, newest = next(_rows(store, query[1], era, last))
-    found: dict[int, list[Look]] = {}
-    for begin, until in ((early, end), (max(late or 0, (end or 0) + 1), newest)):
-        for line, day, value, again, flags in _rows(store, query[2], begin, until, era):
-            look = Look(day, value, again, flags & OUTSIDE != 0, flags & UNSTEADY != 0)
-            found.setdefault(line, []).append(look)
-    lines = _lines(store)
-    return {lines[number]: tuple(told) for number, told in found.items()}
+    late = dict(_rows(store, f"{of_era} AND seq > ? ORDER BY seq DESC LIMIT ?", era, max(early, default=0), last))
+    days, found = early | late, {}
+    query = (
+        f"SELECT night, value, again, flags FROM figure WHERE line = ? AND value IS NOT NULL AND flags & {FAILED} = 0"
+        " AND night BETWEEN ? AND ? ORDER BY night"
+    )
+    for number, line in _lines(store).items():
+        told = [
+            Look(days[night], value, again, flags & OUTSIDE != 0, flags & UNSTEADY != 0)
+            for nights in (early, late)
+            for night, value, again, flags in _rows(
+                store, query, number, min(nights, default=0), max(nights, default=0)
+            )
+            if night in days
+        ]
+        if told:
+            found[line] = tuple(told)
+    return found
 
 
 def courses(
@@ -87,9 +92,11 @@ def rows(
         f" CROSS JOIN era ON era.id = night.era WHERE {_NAMED} ORDER BY line.id, night"
     )
     what, where = measurement or "*", component or "*"
-    for *told, serial, unit, value, again, flags in _rows(store, query, _first(store, last), what, what, where, where):
-        marks = (bool(flags & bit) for bit in (OUTSIDE, UNSTEADY, FAILED))
-        yield (*told, serial or None, unit, value, again, *marks)
+    named = (_first(store, last), what, what, where, where)
+    with trouble.told(store.path):  # a row at a time: all of them may be millions
+        for *told, serial, unit, value, again, flags in store.connection.execute(query, named):
+            marks = (bool(flags & bit) for bit in (OUTSIDE, UNSTEADY, FAILED))
+            yield (*told, serial or None, unit, value, again, *marks)
 
 
 def eras(store: Store) -> dict[int, Era]:
@@ -100,9 +107,8 @@ def eras(store: Store) -> dict[int, Era]:
 
 def _first(store: Store, last: int | None) -> int:
     """The number of the first of the last so many nights."""
-    rows = (
-        [] if last is None else list(_rows(store, "SELECT seq FROM night ORDER BY seq DESC LIMIT 1 OFFSET ?", last - 1))
-    )
+    query = "SELECT seq FROM night ORDER BY seq DESC LIMIT 1 OFFSET ?"
+    rows = _rows(store, query, last - 1) if last is not None else []
     return int(rows[0][0]) if rows else 0
 
 
@@ -117,9 +123,9 @@ def _lines(store: Store) -> dict[int, Line]:
 def skipped_in_a_row(store: Store) -> int:
     """How many runs in a row, the last one among them, found the machine in use and were postponed."""
     query = "SELECT count(*) FROM night WHERE seq > (SELECT coalesce(max(seq), 0) FROM night WHERE NOT postponed)"
-    return int(next(_rows(store, query))[0])
+    return int(_rows(store, query)[0][0])
 
 
-def _rows(store: Store, query: str, *values: object) -> Iterator[Any]:
+def _rows(store: Store, query: str, *values: object) -> list[Any]:
     with trouble.told(store.path):
-        yield from store.connection.execute(query, values)
+        return store.connection.execute(query, values).fetchall()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import statistics
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from acceptance.history.alone import alone
 from acceptance.history.night import Night
 from acceptance.history.old import Old
 from acceptance.history.store import Store
-from acceptance.history.trouble import Damaged
+from acceptance.history.trouble import Damaged, HistoryError
 from acceptance.judge.record import RunStarted
 from acceptance.judge.verdict import UnreadableRun
 
@@ -54,40 +55,62 @@ def opened(out: Path, machine_id: str) -> tuple[Store, tuple[str, ...]]:
 
 
 def anew(out: Path, machine_id: str, why: str | None = None) -> tuple[Store, tuple[str, ...]]:
-    """Set the file aside, and make another from the runs that are there, and from what can still be read of nights whose run is gone.
+    """Make another file from the runs that are there, and from what can be read of nights whose run is gone; the old one is kept.
 
-    `why` says what is wrong with it; None where it is only to be made anew. Raises HistoryError.
+    `why` says what is wrong with it; None where it is only to be made anew. Whoever dies in it leaves the old file or the whole new one.
+    Raises HistoryError.
     """
     path = where.database(out, machine_id)
-    aside = _set_aside(path, "replaced" if why is None else "damaged")
+    with alone(path.parent), trouble.told(path):
+        told = [] if why is not None and _sound(path) else _made(out, machine_id, path, why)
     store = Store.open(path)
     try:
-        if aside is None and why is not None:
-            return store, catch_up(store, out, machine_id)[1]  # another process was quicker
-        with Old.open(aside, machine_id) as old:
-            count, told = catch_up(store, out, machine_id, old)
+        return store, (*told, *catch_up(store, out, machine_id)[1])  # what came to its end meanwhile
     except BaseException:
         store.close()
         raise
+
+
+def _made(out: Path, machine_id: str, path: Path, why: str | None) -> list[str]:
+    """Make the new file beside the old one, and put it in its place; what there is to tell."""
+    making = path.with_name(f"{path.name}.making")
+    _remove(making)
+    there = path if path.exists() else None
+    with Old.open(there, machine_id) as old, Store.open(making, held=True) as store:
+        count, told = catch_up(store, out, machine_id, old)
+    # The last to close a file empties its log: where that found no room, the file alone is not whole.
+    if making.with_name(f"{making.name}-wal").exists():
+        raise HistoryError(f"{making}: cannot be written to its end: make room, then start again")
     nights = f"{count} night{'' if count == 1 else 's'}"
-    kept = f"; the old file is kept as {aside.name}" if aside else ""
-    return store, (f"{why or path}: the history was made anew, with {nights}{kept}", *told)
+    kept = ""
+    if there is not None:
+        aside = path.with_name(f"{path.name}.{'damaged' if why else 'replaced'}-{clock.utc().replace(':', '-')}")
+        _keep(path, aside)
+        kept = f"; the old file is kept as {aside.name}"
+    making.replace(path)
+    return [f"{why or path}: the history was made anew, with {nights}{kept}", *told]
 
 
-def _set_aside(path: Path, word: str) -> Path | None:
-    """Move the file with its log; returns where it is now. The log first: SQLite would take it for the next file's."""
-    name = f"{path.name}.{word}-{clock.utc().replace(':', '-')}"
-    with alone(path.parent), trouble.told(path):
-        if not path.exists() or (word == "damaged" and _sound(path)):
-            return None
-        for ending in ("-wal", "-shm", ""):
-            source = path.with_name(f"{path.name}{ending}")
-            if source.exists():
-                source.replace(path.with_name(f"{name}{ending}"))
-    return path.with_name(name)
+def _keep(path: Path, aside: Path) -> None:
+    """Give a file a second name, and its log that name alone: SQLite would take it for the next file's."""
+    try:
+        aside.hardlink_to(path)
+    except OSError:  # a file system without links
+        shutil.copy2(path, aside)
+    log = path.with_name(f"{path.name}-wal")
+    if log.exists():
+        log.replace(aside.with_name(f"{aside.name}-wal"))
+    path.with_name(f"{path.name}-shm").unlink(missing_ok=True)
+
+
+def _remove(path: Path) -> None:
+    """Remove what an earlier start left of a file that it was making."""
+    for ending in ("-wal", "-shm", ""):
+        path.with_name(f"{path.name}{ending}").unlink(missing_ok=True)
 
 
 def _sound(path: Path) -> bool:
+    """Whether another process was quicker: the file is whole."""
     try:
         with Store.view(path) as store:
             store.check()

@@ -55,12 +55,13 @@ class Store:
         self.connection = connection
 
     @classmethod
-    def open(cls, path: Path, steps: Sequence[Sequence[str]] = schema.STEPS) -> Self:
+    def open(cls, path: Path, steps: Sequence[Sequence[str]] = schema.STEPS, *, held: bool = False) -> Self:
         """Open a machine's history to write; it is made where there is none, and brought to this version.
 
+        `held` says that the caller is `alone` in its folder.
         Raises HistoryError, also where the file system does not let two processes share memory, which the write-ahead log needs.
         """
-        with trouble.told(path), alone(path.parent):
+        with trouble.told(path), contextlib.nullcontext() if held else alone(path.parent):
             connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
             try:
                 if schema.version(connection, path, steps) == 0:
@@ -204,9 +205,11 @@ def _flags(one: Figure) -> int:
 def _line(connection: sqlite3.Connection, figure: Figure) -> int:
     one = figure.line
     names = (one.check, one.measurement, one.component, one.unit, one.serial or "")
-    where = "check_id = ? AND measurement = ? AND component = ? AND unit = ? AND serial = ?"
-    found = connection.execute(f"SELECT id FROM line WHERE {where}", names).fetchone()
+    found = connection.execute(
+        "SELECT id FROM line WHERE check_id = ? AND measurement = ? AND component = ? AND unit = ? AND serial = ?",
+        names,
+    ).fetchone()
     if found:
         return int(found[0])
-    columns = "check_id, measurement, component, unit, serial"
-    return int(connection.execute(f"INSERT INTO line ({columns}) VALUES (?, ?, ?, ?, ?)", names).lastrowid or 0)
+    made = "INSERT INTO line (check_id, measurement, component, unit, serial) VALUES (?, ?, ?, ?, ?)"
+    return int(connection.execute(made, names).lastrowid or 0)

@@ -93,7 +93,7 @@ def _first(baseline: Look | None, within: Sequence[Look], level: Level | None, r
     middle = _median([one.value for one in nights])
     deviation = max(rule.deviation(middle), level.deviation if level is not None else 0.0)
     allowed = rule.constants.first.factor * deviation * math.sqrt(1 + MEDIAN_SPREAD**2 / len(nights))
-    bounds = _bounds(middle, allowed, rule.worse)
+    bounds = _bounds(middle, allowed + (rule.slow or 0.0), rule.worse)  # it began in another season
     moved = level is not None and bounds.beyond(level.middle)
     return First(_shown(middle), len(nights), nights[0].day, bounds, baseline is not None, moved)
 

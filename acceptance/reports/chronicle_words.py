@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from acceptance.judge.chronicle import Changes, Chronicle, Row
 from acceptance.judge.course import Trend
 from acceptance.judge.language import ENGLISH, Language
 from acceptance.judge.measurement import number
+from acceptance.reports.text import size
 
 NONE = "-"  # a cell in which there is nothing
 LOAD = "load "  # before the name of a load whose seconds are a fact of an era
@@ -70,7 +73,7 @@ def head(language: Language = ENGLISH) -> tuple[str, ...]:
         language("unit"),
         language("nights"),
         language("median"),
-        "± MAD",
+        "MAD",
         language("last"),
         language("trend"),
         language("outside"),
@@ -120,4 +123,15 @@ def _changed(name: str, before: str | None, after: str | None, language: Languag
     }
     load = name.removeprefix(LOAD)
     what = words.get(name, language("time of {load}", load=load) if load != name else name)
-    return f"{what}: {before or NONE} → {after or NONE}"
+    return f"{what}: {before or NONE} -> {after or NONE}"
+
+
+def pruned(folders: Sequence[tuple[str, int]], nights: int, left: int, language: Language = ENGLISH) -> Iterator[str]:
+    """What was removed: folders of runs with their bytes, the values of so many nights; and how many bytes stay."""
+    for name, held in folders:
+        yield language("removed {name} ({size})", name=name, size=size(held))
+    if nights:
+        yield language("the values of {n} nights were removed from the history", n=nights)
+    if not folders and not nights:
+        yield language("nothing is to be removed")
+    yield language("the runs that stay hold {size}", size=size(left))

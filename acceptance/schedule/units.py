@@ -8,14 +8,15 @@ from datetime import time
 from pathlib import Path
 
 from acceptance.schedule import quoting
+from acceptance.schedule.hour import AT
 
 NAME = "rigproof-nightly"
 SERVICE, TIMER, FAILED = f"{NAME}.service", f"{NAME}.timer", f"{NAME}-failed.service"
 OURS = "# Written by `rigproof schedule install`"  # by which a unit of an earlier rigproof is known: never change it
 MARK = f"{OURS}, removed by `rigproof schedule uninstall`. For changes of your own: `systemctl edit`."
-AT = time(4, 30)  # where clocks are put on, they skip an hour of those before: systemd would skip the night with it
 SKIPPED = 4  # the exit code of a night on which the machine was in use: no failure
 NICE = 10
+READ_ONLY = tuple(map(Path, ("/usr", "/boot", "/efi", "/etc")))  # what ProtectSystem=full makes so (systemd.exec(5))
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,11 @@ class Schedule:
     at: time = AT
     user: bool = False
     run_as: str | None = None
+
+    @property
+    def protected(self) -> bool:
+        """Whether some folders of the system are read-only to it: to root's units alone."""
+        return not self.user and self.run_as is None
 
     @property
     def nightly(self) -> tuple[str, ...]:
@@ -95,7 +101,7 @@ def service(schedule: Schedule) -> str:
         "IOSchedulingClass=idle",
         "OOMScoreAdjust=500",
     ]
-    if not schedule.user and schedule.run_as is None:
+    if schedule.protected:
         # Of another user some of these would take away programs that may do more than he (nvidia-modprobe, mail).
         lines += ["ProtectSystem=full", "ProtectControlGroups=true", "ProtectHostname=true", "LockPersonality=true"]
     return "\n".join(lines) + "\n"

@@ -56,7 +56,7 @@ def post(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> str | N
     thread = threading.Thread(target=lambda: said.append(_tries(hook, body, run_id, deadline)), daemon=True)
     thread.start()
     thread.join(deadline.remaining() + GIVEN_UP_S)
-    return said[0] if said else "it did not come to the end of its answer in time"
+    return said[0] if said else "it did not come to the end of its answer in time: see what listens there"
 
 
 def _tries(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> str | None:
@@ -67,8 +67,10 @@ def _tries(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> str |
         pause = next(pauses, None)
         if answer.failure is None:
             return None
-        told = answer.failure if tried == 1 else f"{answer.failure}, {tried} times"
-        if not answer.again or pause is None:
+        if not answer.again:
+            return answer.failure
+        told = f"{answer.failure}{f', {tried} times' if tried > 1 else ''}: see whether anything listens there"
+        if pause is None:
             return told
         pause = max(pause, answer.after_s)
         if pause >= deadline.remaining():

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from acceptance import telling
 from acceptance.reports.terminal import Terminal
-from acceptance.schedule import clocks, failure, installing, saying, units
+from acceptance.schedule import clocks, failure, hour, installing, saying, units
 from acceptance.schedule.installing import Place, ScheduleError
 from acceptance.schedule.units import Schedule
 from acceptance.verbs import spoken
@@ -53,7 +53,7 @@ def _schedule(given: argparse.Namespace) -> Schedule:
     if lost := clocks.skipped_on(given.at, date.today()):
         raise ScheduleError(
             f"--at {given.at:%H:%M}: on {lost} the clocks here are put on over it, and systemd would skip that night: give another time, "
-            f"such as {units.AT:%H:%M}"
+            f"such as {hour.AT:%H:%M}"
         )
     nightly = given.nightly
     if nightly.machine is not None and not nightly.machine.is_file():
@@ -64,7 +64,7 @@ def _schedule(given: argparse.Namespace) -> Schedule:
             "and give --webhook @FILE"
         )
     telling.read(nightly.textfile, nightly.on_fail, nightly.webhook, nightly.webhook_secret_file)
-    return Schedule(
+    made = Schedule(
         program=_program(),
         arguments=given.words,
         telling=tuple(_told(nightly)),
@@ -73,6 +73,12 @@ def _schedule(given: argparse.Namespace) -> Schedule:
         user=given.user,
         run_as=installing.known_user(given.run_as) if given.run_as is not None else None,
     )
+    for option, path in (("--out", nightly.out), ("--textfile", nightly.textfile)):
+        if path is not None and made.protected and any(path.resolve().is_relative_to(one) for one in units.READ_ONLY):
+            raise ScheduleError(
+                f"{option} {path}: the units may not write below {path.resolve().parents[-2]}: give a path in /var/lib"
+            )
+    return made
 
 
 def _told(nightly: argparse.Namespace) -> Iterator[str]:

@@ -19,18 +19,26 @@ from acceptance.history.trouble import HistoryError
 TODAY = 20_484.0  # 2026-01-31
 
 
-@pytest.fixture
-def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Thirty nights of January, each with a file of 100 kB."""
-    out = tmp_path / "reports"
-    for day in range(1, 31):
-        monkeypatch.setattr(clock, "utc", lambda day=day: f"2026-01-{day:02}T02:00:00.000Z")
-        folder = write_run(out, f"run-{day:02}", {("copy", "gpu0"): 100.0 + day})
-        (folder / "logs").mkdir()
-        (folder / "logs" / "telemetry").write_bytes(b"x" * 100_000)
+    out = tmp_path_factory.mktemp("retention") / "reports"
+    with pytest.MonkeyPatch.context() as patched:
+        for day in range(1, 31):
+            patched.setattr(clock, "utc", lambda day=day: f"2026-01-{day:02}T02:00:00.000Z")
+            folder = write_run(out, f"run-{day:02}", {("copy", "gpu0"): 100.0 + day})
+            (folder / "logs").mkdir()
+            (folder / "logs" / "telemetry").write_bytes(b"x" * 100_000)
     (out / "latest").symlink_to("run-30")
-    monkeypatch.undo()
+    rebuild.opened(out, MACHINE)[0].close()
     return out
+
+
+@pytest.fixture
+def out(made: Path, tmp_path: Path) -> Path:
+    """The same, to do with as one likes."""
+    shutil.copytree(made.parent, tmp_path / "copied", symlinks=True)
+    return tmp_path / "copied" / "reports"
 
 
 @pytest.fixture

@@ -100,15 +100,15 @@ def inventory(box: Box) -> Inventory:
     return replace(seen, pci=pci, cpu=replace(seen.cpu, virtualised=box.slot is None))
 
 
-def planned(box: Box, seen: Inventory, sensors: frozenset[str] = frozenset()) -> Plan:
-    """The accept profile's plan for the shipped machine file on this machine, which has these sensors."""
+def planned(box: Box, seen: Inventory, sensors: frozenset[str] = frozenset(), name: str = "accept") -> Plan:
+    """The plan of a profile for the shipped machine file on this machine, which has these sensors."""
     path = fixtures.locate("machines") / box.file
     declared = machine.read(path)
     names = selection.names((), gpus(seen), components.gpu_count(declared, seen))
-    chosen = profile.choose(profile.read(fixtures.locate("profiles.toml")), "accept")
+    chosen = profile.choose(profile.read(fixtures.locate("profiles.toml")), name)
     return plan.build(
         collected(),
-        profile="accept",
+        profile=name,
         loads_s=profile.seconds(chosen, None),
         memory_gib=1.0,
         cannot_detect=chosen.cannot_detect,

@@ -20,7 +20,7 @@ from acceptance.judge.certificate import BrokenSeal, Certificate, Former, NewerF
 from acceptance.judge.machine import Waiver
 from acceptance.judge.nights import Look
 from acceptance.judge.plan import Plan
-from acceptance.judge.record import Entry, Measured, Note, Observed, Skipped
+from acceptance.judge.record import Entry, Measured, Observed, Skipped
 from acceptance.judge.remember import remember
 from acceptance.judge.verdict import UnreadableRun
 
@@ -75,12 +75,6 @@ def test_what_it_holds() -> None:
     assert "recorded H200 runs" in figure.basis
     assert found.figure("link.copy", "copy_h2d", "gpu1") is None
     assert len(found.figures) == 3
-
-
-def test_something_may_stand_before_the_beginning() -> None:
-    run = entries()
-    run.insert(0, msgspec.structs.replace(run[0], body=Note("a remark")))
-    assert made(run) == made()
 
 
 def test_a_machine_without_a_machine_file_can_have_one_and_it_says_so() -> None:
@@ -163,14 +157,22 @@ def test_a_run_that_is_unjudged() -> None:
         made(entries(journals.plan(COPY, gaps=["gpu7 is not loaded"])))
     with pytest.raises(Refused, match=r"^is UNJUDGED"):
         made(entries()[:-1])
-    skipped = [
-        msgspec.structs.replace(entry, body=Skipped(entry.body.check, "no tool", entry.body.measurement))
-        if isinstance(entry.body, Measured)
-        else entry
-        for entry in entries()
-    ]
-    with pytest.raises(Refused, match=r"^is UNJUDGED, .* was not measured: no tool, and 2 more\): "):
-        made(skipped)
+
+
+def test_a_run_in_which_something_was_skipped() -> None:
+    run = []
+    for entry in entries():
+        body = entry.body
+        if isinstance(body, Measured) and body.check == "link.copy":
+            body = Skipped(body.check, "no rights", body.measurement, body.component)
+        run.append(msgspec.structs.replace(entry, body=body))
+    with pytest.raises(Refused, match=r"^is UNJUDGED, .* \(.*no rights, and 1 more\): "):
+        made(run)
+
+
+def test_the_beginning_of_a_run_need_not_be_its_first_line() -> None:
+    start, seen, *rest = entries()
+    assert made([seen, start, *rest]) == made()
 
 
 def test_a_run_of_a_part_of_the_machine() -> None:

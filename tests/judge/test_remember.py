@@ -150,7 +150,7 @@ def test_a_baseline_is_held_against_from_the_first_night_on() -> None:
     assert made.level is None
     assert first is not None
     assert (first.middle, first.nights, first.day, first.baseline, first.moved) == (600.0, 1, 100.0, True, False)
-    assert first.bounds.low == pytest.approx(600 - 5 * math.sqrt(1 + ODD) * GENERAL, abs=0.01)
+    assert first.bounds.low == pytest.approx(600 - 5.5 * math.sqrt(1 + ODD) * GENERAL, abs=0.01)
 
 
 def test_the_four_weeks_after_a_baseline_count_as_much_as_itself() -> None:
@@ -177,6 +177,13 @@ def test_a_level_that_left_the_first_nights_is_told() -> None:
     still = past(looks(steady(88))).first
     assert still is not None
     assert not still.moved
+
+
+def test_a_beginning_in_another_season_allows_for_it() -> None:
+    of = rule("gpu_temperature", "degC")
+    first = past([Look(100.0, 60.0)], born=60.0, of=of).first
+    assert first is not None
+    assert first.bounds.high == pytest.approx(60 + 5.5 * math.sqrt(1 + ODD) * 2.0 + 7.0, abs=0.001)
 
 
 def test_a_noisier_machine_has_a_wider_beginning() -> None:
@@ -302,7 +309,7 @@ def test_nights_that_strayed_are_counted_in_the_last_two_weeks() -> None:
     for night, change in ((10, strayed[0]), (17, strayed[1]), (20, strayed[0]), (25, strayed[1])):
         found[night] = replace(found[night], **change)
     made = past(found)
-    assert (made.off, made.off_of, made.off_fails, made.before) == (3, 14, 3, False)
+    assert (made.off, made.off_of, made.off_fails, made.before) == (3, 14, 4, False)
     assert past(found[:26]).off == 3
     assert past(found[:21]).before
 
@@ -377,4 +384,4 @@ def test_any_nights_give_a_past_that_holds_their_own_median(
 
 def test_the_shipped_numbers_are_those_of_these_tests() -> None:
     assert BOOK.sheet.step.factor == FACTOR
-    assert BOOK.sheet.first.factor == 5.0
+    assert BOOK.sheet.first.factor == 5.5

@@ -67,16 +67,17 @@ def test_the_published_figures_are_judged(healthy: Run) -> None:
 
 
 @pytest.mark.parametrize("name", SEVERAL)
-def test_a_gpu_a_sixth_slower_than_its_twin_fails(name: str) -> None:
+def test_a_gpu_a_fifth_slower_than_its_twin_fails(name: str) -> None:
     made = run(BOXES[name])
-    made.change = slow("gpu1", 5 / 6)
+    made.change = slow("gpu1", 4 / 5)
     found = made.verdict()
     assert found.verdict == "FAIL"
     named = failed(found)
     formats = {due.measurement for check in made.made.checks for due in check.due if due.unit == "ratio"}
     formats = {name for name in formats if name.startswith(("gemm_", "gpu_burn_"))}
     assert {"gemm_bf16_ratio", "gemm_bf16_short_ratio", "gpu_burn_ratio_tensor"} <= formats
-    assert {(name, "gpu1") for name in formats} <= named
+    # Short products in float16 may differ by 18 % between sound cards; the sustained ones, which may not, name the card.
+    assert {(name, "gpu1") for name in formats - {"gemm_f16_short_ratio"}} <= named
     assert {component for _, component in named} == {"gpu1"}
 
 

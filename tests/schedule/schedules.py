@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import time
 from pathlib import Path
 
-from acceptance.schedule import units
+from acceptance.schedule import hour
 from acceptance.schedule.units import Schedule
 
 
@@ -13,7 +13,7 @@ def schedule(
     *arguments: str,
     program: str = "/opt/rigproof/bin/rigproof",
     folder: str = "/var/lib/rigproof",
-    at: time = units.AT,
+    at: time = hour.AT,
     user: bool = False,
     run_as: str | None = None,
     telling: tuple[str, ...] = (),

@@ -6,7 +6,7 @@ from datetime import date, time
 
 import pytest
 
-from acceptance.schedule import clocks, units
+from acceptance.schedule import clocks, hour
 
 ZONES = (
     "UTC", "Europe/Berlin", "Europe/Helsinki", "Europe/London", "Atlantic/Azores", "America/New_York", "America/Havana",
@@ -55,4 +55,4 @@ def test_the_next_such_night_is_told(in_zone: Callable[[str], None]) -> None:
 @pytest.mark.parametrize("zone", ZONES)
 def test_every_night_has_the_time_that_is_taken_when_none_is_given(in_zone: Callable[[str], None], zone: str) -> None:
     in_zone(zone)
-    assert clocks.skipped_on(units.AT, date(2026, 1, 1)) is None
+    assert clocks.skipped_on(hour.AT, date(2026, 1, 1)) is None

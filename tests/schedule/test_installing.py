@@ -194,6 +194,20 @@ def test_a_full_disk(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert files(root) == set()
 
 
+def test_what_cannot_be_removed_is_said(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = Place.system(root)
+    installing.install(schedule(), place)
+
+    def refuse(path: Path, **_: object) -> None:
+        raise OSError(30, "Read-only file system", str(path))
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(
+        ScheduleError, match=r"rigproof-nightly.timer: Read-only file system: mend that, then start again"
+    ):
+        installing.uninstall(place)
+
+
 def test_a_folder_that_is_a_file(root: Path) -> None:
     (root / "etc").write_text("")
     with pytest.raises(ScheduleError, match=r"Not a directory|File exists"):

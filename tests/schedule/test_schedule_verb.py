@@ -11,7 +11,7 @@ import pytest
 
 from acceptance.__main__ import main
 from acceptance.arguments import parser
-from acceptance.schedule import clocks, units
+from acceptance.schedule import clocks, installing, units
 from acceptance.schedule.installing import Place
 from acceptance.verbs import schedule
 
@@ -68,6 +68,18 @@ def test_install_and_uninstall(here: Path, capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().out == "there was no schedule to remove\n"
 
 
+def test_where_systemd_runs_the_next_night_can_be_looked_up(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(installing, "_systemctl", lambda _place, *words: asked.append(words[0]))
+    (here / "root/run/systemd/system").mkdir(parents=True)
+    assert run(here, "install", "--at", "05:07") == 0
+    out = capsys.readouterr().out
+    assert "every night at 05:07; when next:\nsystemctl list-timers rigproof-nightly.timer\n" in out
+    assert asked == ["daemon-reload", "enable", "restart"]
+
+
 def test_the_program_of_the_units_is_this_one(here: Path) -> None:
     assert run(here, "install") == 0
     service = (Place.system(here / "root").folder / units.SERVICE).read_text()
@@ -99,6 +111,18 @@ def test_show_writes_nothing(here: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert list(here.iterdir()) == []
 
 
+def test_what_no_crontab_can_hold_is_said_beside_the_units(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(here, "show", "--", "--out", "two\nlines") == 0
+    out = capsys.readouterr().out
+    assert ' --out "two\\x0alines"\n' in out
+    assert "holds a character that no crontab can hold" in out
+
+
+@pytest.mark.parametrize("whose", [["--user"], ["--run-as", "root"]])
+def test_only_roots_own_units_protect_the_system(here: Path, whose: list[str]) -> None:
+    assert run(here, "show", *whose, "--", "--out", "/usr/local/reports") == 0
+
+
 def test_a_language(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(here, "uninstall", "--lang", "zh-CN")
     assert "没有" in capsys.readouterr().out
@@ -123,6 +147,8 @@ def test_a_language(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["show", "--", "--on-fail", "no-such-program"], "no-such-program is not installed"),
         (["show", "--", "--textfile", "x.txt"], "reads files named *.prom alone"),
         (["show", "--", "--out", "\udcff"], "is not UTF-8"),
+        (["show", "--", "--out", "/usr/local/reports"], "the units may not write below /usr: give a path in /var/lib"),
+        (["show", "--", "--textfile", "/etc/x.prom"], "--textfile /etc/x.prom: the units may not write below /etc"),
         (["failed", "--textfile", "x.txt"], "reads files named *.prom alone"),
         (["uninstall", "--at", "03:00"], "--at"),
     ],

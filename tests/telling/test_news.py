@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from receiver import Receiver, receiving
 from runs import machine_root, write_segment
 
 from acceptance import outputs, telling
+from acceptance.__main__ import main
 from acceptance.judge.record import Postponed, RunEnded
 from acceptance.telling import hooks, news, webhook
 from acceptance.telling.settings import Settings, Webhook
@@ -221,3 +223,12 @@ def test_the_textfile_of_a_recorded_run(tmp_path: Path) -> None:
     path.unlink()
     telling.textfile(run, path)
     assert path.read_bytes() == before
+
+
+def test_report_writes_it_when_it_is_asked_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, path = made(tmp_path), tmp_path / "rigproof.prom"
+    telling.tell(run, Settings(textfile=tmp_path / "before.prom"))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    assert main(["report", str(run), "--textfile", str(path)]) == 0
+    assert path.read_bytes() == (tmp_path / "before.prom").read_bytes()
+    assert main(["report", str(run), "--textfile", str(tmp_path / "x.txt")]) == 2

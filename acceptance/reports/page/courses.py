@@ -68,8 +68,8 @@ def draw(row: Row, places: Mapping[str, int]) -> Drawn:
         tuple(at(points[place]) - 0.5 for place, _ in row.began),
         None if row.born is None else height(row.born),
         None if row.summary.median is None else height(row.summary.median),
-        number(low + room),
-        number(high - room),
+        number(low),
+        number(high),
     )
 
 

@@ -1,0 +1,71 @@
+"""`rigproof nightly` tells of whatever came of the night, as long as somebody can be told."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from acceptance import lock, preparation
+from acceptance.__main__ import main
+from acceptance.verbs import testing
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to stand in, with a command that keeps what it is told."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "hook").write_text("#!/bin/sh\ncat >told\n")
+    (tmp_path / "hook").chmod(0o755)
+    return tmp_path
+
+
+def night(here: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException) -> tuple[int, list[str] | None]:
+    """The exit code of a night that ends with an error, and what the command was told to be unjudged."""
+
+    def end(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(testing, "machine", end)
+    code = main(["nightly", "--on-fail", "./hook", "--textfile", "x.prom"])
+    if not (here / "told").exists():
+        return code, None
+    return code, [row["text"] for row in json.loads((here / "told").read_text())["unjudged"]]
+
+
+def test_trouble_is_told_as_it_is_said(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trouble = preparation.PreparationError("the inventory could not be read: mend it")
+    assert night(here, monkeypatch, trouble) == (3, ["the inventory could not be read: mend it"])
+    assert 'rigproof_run_verdict{verdict="UNJUDGED"} 1.0' in (here / "x.prom").read_text()
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("division"), OSError(28, "No space left on device", "x")])
+def test_an_error_of_our_own_is_told_too(here: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    code, (text,) = night(here, monkeypatch, error)  # type: ignore[misc]  # it was told
+    assert code == 3
+    assert text.startswith("rigproof broke off: ")
+    assert type(error).__name__ in text
+
+
+def test_a_machine_that_another_run_has_is_nobodys_trouble(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert night(here, monkeypatch, lock.Busy("another rigproof run has this machine")) == (4, None)
+    assert not (here / "x.prom").exists()
+
+
+def test_settings_are_looked_at_before_anything(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(testing, "machine", lambda *_: pytest.fail("a run was begun"))
+    for option, words in (
+        (["--textfile", "x.txt"], "--textfile x.txt: "),
+        (["--on-fail", "no-such-program"], "no-such-program is not installed"),
+        (["--webhook", "nowhere"], "that is no address"),
+        (["--webhook-secret-file", "hook"], "give both or neither"),
+    ):
+        assert main(["nightly", *option]) == 2
+        said = capsys.readouterr().err
+        assert words in said
+        assert said.count("\n") == 1
