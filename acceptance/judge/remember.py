@@ -121,10 +121,9 @@ def _grown(within: Sequence[Look], rule: Rule) -> Grown | None:
     if len(values) < rules.recent + rules.before:
         return None
     early, late = values[: -rules.recent], values[-rules.recent :]
-    general, now = rule.deviation(late[-1]), _spread(late, _median(late))
-    if now <= rules.least * general:
-        return None
-    before = max(_spread(early, _median(early)), rule.constants.deviation.floor * general)
+    middle = _median(early)
+    before = max(_spread(early, middle), rule.constants.deviation.floor * rule.deviation(middle))
+    now = _spread(late, _median(late))
     return Grown(_shown(before), _shown(now), rules.recent) if now > rules.ratio * before else None
 
 

@@ -58,6 +58,12 @@ def test_the_basis_names_the_first_nights_where_there_is_no_baseline() -> None:
     assert "first 28 nights from 1970-04-11 on 6" in basis(past(looks(steady(60))), "TFLOP/s")
 
 
+def test_the_basis_counts_the_nights_after_the_baseline() -> None:
+    assert "baseline of 1970-04-11 and 1 night after it 600 TFLOP/s" in basis(
+        past(looks([600.0, 600.0]), born=600.0), "TFLOP/s"
+    )
+
+
 def test_the_basis_of_a_baseline_alone_is_the_baseline() -> None:
     assert basis(past(looks([600.0]), born=600.0), "TFLOP/s") == "baseline of 1970-04-11 600 TFLOP/s"
 
