@@ -87,6 +87,7 @@ def test_nights_move_as_the_noise_says() -> None:
 
 def test_a_judgement_that_says_nothing_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drift, "judge", lambda *_: Drifted())
+    monkeypatch.setattr(year, "YEAR", 30)
     assert detect_once(place("GPU 3 % slower"), 1) == (None, None)
     _, found = rows(1, 1, 1)
     assert {row.smallest for row in found} == {"never"}
