@@ -27,7 +27,7 @@ ARGS = --profile "$(PROFILE)" --station "$(STATION)" --out "$(OUT)" \
        $(if $(IMAGE),--image "$(IMAGE)") $(SPOKEN)
 
 .DEFAULT_GOAL := help
-.PHONY: help accept smoke nightly soak nightly-install nightly-uninstall plan inventory judge report compare image engine tools selftest selftest-long selftest-gpu mutants test test-attack test-e2e test-gpu lint bench clean
+.PHONY: help accept smoke nightly soak nightly-install nightly-uninstall plan inventory judge report compare history image engine tools selftest selftest-long selftest-gpu mutants test test-attack test-e2e test-gpu lint bench clean
 
 help: ## list these targets
 	@echo 'rigproof: the acceptance test for a newly built NVIDIA GPU machine'
@@ -72,6 +72,9 @@ report: .venv/.run ## write the reports of a recorded run again (RUN=DIR)
 
 compare: .venv/.run ## recorded runs side by side (RUNS="DIR DIR")
 	@$(RIGPROOF) compare $(RUNS) $(SPOKEN)
+
+history: .venv/.run ## what this machine measured from night to night
+	@$(RIGPROOF) history --out "$(OUT)" $(SPOKEN)
 
 image: .venv/.run ## build the container's image, or find it (BASE=REF builds on another base)
 	@.venv/bin/python -m acceptance.image $(if $(BASE),--base "$(BASE)")

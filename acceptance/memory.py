@@ -119,6 +119,20 @@ def _put_off(nights: tuple[Kept, ...]) -> int:
     return count
 
 
+def _part(line: Line) -> tuple[str, str, str]:
+    """What a line is of, wherever the part is: one that moved to another slot takes its nights along."""
+    return line.check, line.measurement, line.serial or line.component
+
+
+def _by_part(looks: Mapping[Line, tuple[Look, ...]]) -> dict[tuple[str, str, str], tuple[Look, ...]]:
+    """The looks of each part in the order of their nights, whatever its component was called on each."""
+    found: dict[tuple[str, str, str], tuple[Look, ...]] = {}
+    for line, told in looks.items():
+        known = found.get(_part(line))
+        found[_part(line)] = told if known is None else tuple(sorted((*known, *told), key=lambda look: look.day))
+    return found
+
+
 class _Born:
     """The values of the run that accepted the machine, by the part that they are of: one that moved to another slot keeps its own."""
 
@@ -135,7 +149,7 @@ class _Born:
 
     def value(self, line: Line) -> float | None:
         """The value of a line; None where the part was not there, or not measured."""
-        return self._values.get((line.check, line.measurement, line.serial or line.component))
+        return self._values.get(_part(line))
 
 
 def _with_past(
@@ -148,6 +162,7 @@ def _with_past(
     today: float,
 ) -> Plan:
     identities = shown.identities(msgspec.to_builtins(prepared.inventory))
+    nights = _by_part(looks)
     virtual, born = bool(prepared.inventory.cpu.virtualised), _Born(accepted)
 
     def past(check: str, due: Due) -> Due:
@@ -156,7 +171,7 @@ def _with_past(
             return due
         line = night.line(check, due, identities, plan.gpus)
         found = remember(
-            looks.get(line, ()),
+            nights.get(_part(line), ()),
             born.value(line),
             rule=rule,
             today=today,

@@ -99,10 +99,10 @@ class Detected:
     failed: tuple[int | None, ...]
 
 
-def quiet_year(name: str, seed: int) -> tuple[int, list[tuple[int, Found]]]:
+def quiet_year(name: str, as_cards: bool, seed: int) -> tuple[int, list[tuple[int, Found]]]:
     """One sound year: how many figures were judged, and everything that was said, with its night."""
     dice = random.Random(f"sound {name} {seed}")
-    moved = moves(nightly(name), dice)
+    moved = moves(nightly(name), dice, as_cards=as_cards)
     lines = _lines(moved, lambda key: _moving(key, moved[key]))
     said = [
         (night.day, found)
@@ -113,9 +113,9 @@ def quiet_year(name: str, seed: int) -> tuple[int, list[tuple[int, Found]]]:
     return len(lines), said
 
 
-def quiet(name: str, years: int, seed: int, jobs: int = 1) -> Quiet:
+def quiet(name: str, years: int, seed: int, jobs: int = 1, *, as_cards: bool = False) -> Quiet:
     """So many sound years of a machine."""
-    found = _each(partial(quiet_year, name), range(seed, seed + years), jobs)
+    found = _each(partial(quiet_year, name, as_cards), range(seed, seed + years), jobs)
     words = Counter(f"{one.kind} {one.what}" for _, said in found for _, one in said)
     failed = [[one.text for _, one in said if one.kind == "fail"] for _, said in found]
     return Quiet(
@@ -129,12 +129,12 @@ def quiet(name: str, years: int, seed: int, jobs: int = 1) -> Quiet:
     )
 
 
-def detect_once(place: int, seed: int) -> tuple[int | None, int | None]:
+def detect_once(place: int, as_cards: bool, seed: int) -> tuple[int | None, int | None]:
     """On which night after it began a fault of FAULTS was remarked and failed, in one machine drawn."""
     fault = FAULTS[place]
     dice = random.Random(f"{fault.what} {seed}")
     machine = nightly(ONE)
-    moved = {key: one for key, one in moves(machine, dice).items() if _touched(fault, key, one)}
+    moved = {key: one for key, one in moves(machine, dice, as_cards=as_cards).items() if _touched(fault, key, one)}
     lines = _lines(moved, lambda _key: True)
 
     def decay(key: Key, due: Due, value: float, night: int, die: random.Random) -> float:
@@ -153,11 +153,11 @@ def detect_once(place: int, seed: int) -> tuple[int | None, int | None]:
     return remarked, None
 
 
-def detect(draws: int, seed: int, jobs: int = 1) -> tuple[Detected, ...]:
+def detect(draws: int, seed: int, jobs: int = 1, *, as_cards: bool = False) -> tuple[Detected, ...]:
     """Every fault in so many machines each."""
     found = []
     for place, fault in enumerate(FAULTS):
-        told = _each(partial(detect_once, place), range(seed, seed + draws), jobs)
+        told = _each(partial(detect_once, place, as_cards), range(seed, seed + draws), jobs)
         found.append(Detected(fault, tuple(one for one, _ in told), tuple(one for _, one in told)))
     return tuple(found)
 
@@ -222,10 +222,12 @@ def _when(nights: Sequence[int | None]) -> str:
     return f"night {middle}" if middle == last else f"night {middle}, at the latest {last}"
 
 
-def markdown(years: int, boards: int, draws: int, seed: int, jobs: int) -> str:
+def markdown(years: int, boards: int, draws: int, seed: int, jobs: int, *, as_cards: bool = False) -> str:
     """The tables of the page."""
-    sound = [quiet(name, count, seed, jobs) for name, count in ((ONE, years), (BOARD, boards)) if count]
-    return "\n".join((*_quiet_table(sound), "", *_detected_table(detect(draws, seed, jobs), draws)))
+    sound = [
+        quiet(name, count, seed, jobs, as_cards=as_cards) for name, count in ((ONE, years), (BOARD, boards)) if count
+    ]
+    return "\n".join((*_quiet_table(sound), "", *_detected_table(detect(draws, seed, jobs, as_cards=as_cards), draws)))
 
 
 def _quiet_table(sound: Sequence[Quiet]) -> Iterator[str]:
@@ -262,10 +264,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--boards", type=int, default=0, help="sound years of a machine with eight")
     parser.add_argument("--draws", type=int, default=5, help="machines for each fault")
     parser.add_argument("--seed", type=int, default=SEED, help="where the dice begin")
+    parser.add_argument("--as-cards", action="store_true", help="one card's nights differ as much as cards do")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes side by side")
     given = parser.parse_args(argv)
     began = time.monotonic()
-    sys.stdout.write(markdown(given.years, given.boards, given.draws, given.seed, given.jobs) + "\n")
+    tables = markdown(given.years, given.boards, given.draws, given.seed, given.jobs, as_cards=given.as_cards)
+    sys.stdout.write(tables + "\n")
     sys.stderr.write(f"{time.monotonic() - began:.0f} s\n")
     return 0
 

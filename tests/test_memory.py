@@ -1,1 +1,205 @@
-"""What is remembered of a machine, from run to run: through the supervisor, the history, and the plan of the next run."""
+"""What is remembered of a machine, from night to night: through journals, the history, and the plan of the next run."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from datetime import UTC, datetime
+from pathlib import Path
+
+import journals
+import pytest
+from gpu_machine import device, machine
+from msgspec.structs import replace
+from runs import machine_root, write_segment
+
+from acceptance import journal, outputs, segment
+from acceptance.history import where
+from acceptance.judge.plan import Due, Plan
+from acceptance.judge.record import Body, Postponed, RunEnded
+from acceptance.judge.verdict import Verdict
+from acceptance.memory import Memory, Recalled
+from acceptance.observe.inventory import Inventory
+from acceptance.opening import opening
+from acceptance.place import Host
+from acceptance.preparation import Options, Prepared
+
+PAIR = machine(device(0), device(1))
+SWAPPED = machine(
+    device(0, uuid=PAIR.nvml.devices[1].uuid), device(1, uuid=PAIR.nvml.devices[0].uuid)
+)  # both cards in each other's slot
+MADE = replace(
+    journals.plan(
+        journals.check("link.host_copies", journals.due("copy_h2d", "gpu0"), journals.due("copy_h2d", "gpu1")),
+        profile="nightly",
+    ),
+    gpus=("gpu0", "gpu1"),
+)
+SOUND = (150.0, 152.0)
+DAY_S = 86400.0
+FIRST_S = 1_790_000_000.0
+
+
+class Nights:
+    """One machine night after night; `night` is the number of the next one."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.out, self.root = folder / "out", machine_root(folder / "root")
+        self.night = 0
+        self.inventory = PAIR
+        self.plan: Plan = MADE
+        self._monkeypatch = monkeypatch
+        self._options = Options(out=self.out, root=self.root)
+
+    def recalled(self, inventory: Inventory | None = None) -> Recalled:
+        prepared = Prepared(self._options, None, inventory or self.inventory, self.plan, "a summary")
+        return Memory(self.out, self.root).recall(prepared, Host(), FIRST_S / DAY_S + self.night)
+
+    def run(self, *values: float, again: tuple[float, float] | None = None) -> Verdict:
+        """A night with these values of gpu0 and gpu1, as the memory has it planned."""
+        recalled = self.recalled()
+        made = recalled.plan
+        measured = {("copy_h2d", f"gpu{index}"): value for index, value in enumerate(values)}
+        self._write(recalled, journals.bodies(made, measured)[1:])
+        if again:
+            looked = {("copy_h2d", f"gpu{index}"): value for index, value in enumerate(again)}
+            write_segment(
+                self._folder / "journal-load-again.jsonl", journals.check_bodies(made.checks[0], looked), self.root
+            )
+        return self._close()
+
+    def put_off(self) -> Verdict:
+        """A night on which the machine is in use."""
+        recalled = self.recalled()
+        self._write(recalled, [Postponed(("gpu0: somebody",), recalled.put_off + 1, 3), RunEnded(False, "in use")])
+        return self._close()
+
+    @property
+    def _folder(self) -> Path:
+        return self.out / f"night-{self.night:03}"
+
+    def _write(self, recalled: Recalled, bodies: list[Body]) -> None:
+        prepared = Prepared(self._options, None, self.inventory, recalled.plan, "a summary", recalled.notes)
+        moment = FIRST_S + DAY_S * self.night
+        self._monkeypatch.setattr(segment.clock, "utc", lambda: _utc(moment))
+        write_segment(self._folder / journal.SUPERVISOR, [*opening(prepared, Host(), self._folder), *bodies], self.root)
+
+    def _close(self) -> Verdict:
+        verdict = outputs.judge(self._folder)
+        (self._folder / outputs.VERDICT).write_text("{}")  # its reports are of no interest here, and take their time
+        assert Memory(self.out, self.root).keep() == ()
+        self.night += 1
+        return verdict
+
+
+def _utc(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+@pytest.fixture
+def nights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Nights:
+    return Nights(tmp_path, monkeypatch)
+
+
+def sound(nights: Nights, count: int) -> None:
+    """So many nights with nothing wrong, and some noise."""
+    for number in range(count):
+        verdict = nights.run(SOUND[0] + 0.1 * (number % 3), SOUND[1] - 0.1 * (number % 2))
+        assert verdict.verdict == "PASS"
+        assert not verdict.of_kind("warn")
+
+
+def warned(verdict: Verdict) -> list[tuple[str | None, str | None]]:
+    return [(finding.component, finding.event) for finding in verdict.of_kind("warn", "fail")]
+
+
+def test_a_step_is_a_warning_on_the_first_night_and_a_failure_on_the_second(nights: Nights) -> None:
+    sound(nights, 8)
+    first = nights.run(141.5, 152.0)
+    assert (first.verdict, warned(first)) == ("PASS", [("gpu0", "drift.step")])
+    second = nights.run(141.6, 152.0)
+    assert (second.verdict, warned(second)) == ("FAIL", [("gpu0", "drift.step")])
+    assert "the second night running" in second.of_kind("fail")[0].text
+    assert outputs.judge(nights.out / "night-009") == second  # from its journal alone
+
+
+def test_a_night_between_two_of_them_is_no_failure(nights: Nights) -> None:
+    sound(nights, 8)
+    assert warned(nights.run(141.5, 152.0)) == [("gpu0", "drift.step")]
+    assert warned(nights.run(150.0, 152.0)) == []
+    verdict = nights.run(141.5, 152.0)
+    assert (verdict.verdict, warned(verdict)) == ("PASS", [("gpu0", "drift.step")])
+
+
+def test_what_the_second_look_does_not_show_does_not_count_as_outside(nights: Nights) -> None:
+    sound(nights, 8)
+    assert warned(nights.run(141.5, 152.0, again=(150.0, 152.0))) == [("gpu0", "drift.unsteady")]
+    verdict = nights.run(141.5, 152.0, again=(141.6, 152.0))
+    assert (verdict.verdict, warned(verdict)) == ("PASS", [("gpu0", "drift.step")])
+    assert nights.run(141.5, 152.0, again=(141.6, 152.0)).verdict == "FAIL"
+
+
+def test_a_card_takes_its_nights_along_to_another_slot(nights: Nights) -> None:
+    nights.plan = replace(
+        MADE,
+        checks=(
+            journals.check(
+                "link.host_copies", journals.due("copy_h2d", "gpu0", limit=None), journals.due("copy_h2d", "gpu1")
+            ),
+        ),
+    )
+    for _ in range(8):
+        nights.run(150.0, 190.0)
+    levels = {due.component: due.past.level for due in _dues(nights.recalled().plan) if due.past}
+    assert {name: level.middle for name, level in levels.items() if level} == {"gpu0": 150.0, "gpu1": 190.0}
+    moved = {due.component: due.past.level for due in _dues(nights.recalled(SWAPPED).plan) if due.past}
+    assert {name: level.middle for name, level in moved.items() if level} == {"gpu0": 190.0, "gpu1": 150.0}
+
+
+def _dues(plan: Plan) -> list[Due]:
+    return [due for check in plan.checks for due in check.due]
+
+
+def test_another_time_of_load_begins_anew_and_says_so(nights: Nights) -> None:
+    sound(nights, 8)
+    nights.plan = replace(MADE, loads_s={"nvbandwidth": 3.0})
+    recalled = nights.recalled()
+    assert not any(due.past for due in _dues(recalled.plan))
+    (note,) = recalled.notes
+    assert note.text.startswith("figures are not held against the nights before, because ")
+    assert "the time of nvbandwidth is 3 s" in note.text
+    assert nights.run(140.0, 152.0).verdict == "PASS"
+    assert note in [entry.body for entry in journal.read(nights.out / "night-008").entries]
+
+
+def test_nights_that_were_put_off_are_counted_and_measured_nothing(nights: Nights) -> None:
+    sound(nights, 5)
+    assert [nights.put_off().verdict for _ in range(3)] == ["UNJUDGED", "UNJUDGED", "FAIL"]
+    assert nights.recalled().put_off == 3
+    assert any(due.past for due in _dues(nights.recalled().plan))
+    assert nights.run(*SOUND).verdict == "PASS"
+    assert nights.recalled().put_off == 0
+
+
+def test_a_history_that_is_damaged_is_made_anew_and_told_of(nights: Nights) -> None:
+    sound(nights, 6)
+    before = nights.recalled().plan
+    file = where.database(nights.out, "machine-1")
+    for stray in file.parent.glob("history.sqlite3-*"):
+        stray.unlink()
+    file.write_bytes(b"no database" * 1000)
+    recalled = nights.recalled()
+    assert recalled.plan == before
+    assert "made anew, with 6 nights" in recalled.notes[0].text
+
+
+def test_a_history_that_cannot_be_used_costs_no_verdict(nights: Nights) -> None:
+    file = where.database(nights.out, "machine-1")
+    nights.recalled()
+    with contextlib.closing(sqlite3.connect(file)) as newer:
+        newer.execute("PRAGMA user_version = 99")
+    recalled = nights.recalled()
+    assert recalled.plan == MADE
+    assert recalled.notes[0].text.startswith("this run is not remembered: ")
+    assert not recalled.notes[0].trouble
+    assert "the next run adds it" in Memory(nights.out, nights.root).keep()[0]

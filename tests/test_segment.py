@@ -36,6 +36,7 @@ EVERY: tuple[Body, ...] = (
     record.Sample({"cpu_temperature_c": 54.0}, 10.0, {"cpu_temperature_c": 50.0}, {"cpu_temperature_c": 61.0}),
     record.Note("something", trouble=True),
     record.SessionEnded("load", False, "was ended by signal 9", 12.0),
+    record.Postponed(("python3 holds gpu0",), 2, 8),
     record.RunEnded(False, "stopped by SIGINT"),
     record.RunClosed("cpu.gemm[f64]", True, {"cpu_temperature_c": 91.0}, "restarted"),
 )

@@ -21,11 +21,10 @@ _AT_ONCE = 200  # nights whose figures are held in memory: some ten megabytes
 class Old:
     """Reads row by row what can be read. Of a damaged file it vouches for nothing: its nights are shown, and are no measure for others."""
 
-    def __init__(self, connection: sqlite3.Connection | None, name: str, machine_id: str) -> None:
+    def __init__(self, connection: sqlite3.Connection | None, machine_id: str) -> None:
         self._connection = connection
-        self._name = name
         self._machine_id = machine_id
-        self._lost = 0
+        self._lost = False
         sound = list(self._rows("PRAGMA quick_check(1)"))
         self._sound = sound == [("ok",)]
         self.ranks: dict[str, int] = dict(self._rows("SELECT run_id, seq FROM night ORDER BY seq"))
@@ -45,7 +44,7 @@ class Old:
         if path is not None:
             with contextlib.suppress(sqlite3.Error):
                 connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
-        return cls(connection, path.name if path else "", machine_id)
+        return cls(connection, machine_id)
 
     def __enter__(self) -> Self:
         return self
@@ -58,8 +57,10 @@ class Old:
 
     @property
     def told(self) -> tuple[str, ...]:
-        """What could not be read of nights that were asked for."""
-        return (f"{self._name}: {self._lost} parts of it could not be read any more",) if self._lost else ()
+        """Whether anything could not be read."""
+        if not self._lost:
+            return ()
+        return ("not all of the old file could be read: of nights whose run folder is gone, values may be missing",)
 
     def night(self, run_id: str) -> Night | None:
         """A night by its run, as far as it can be read; None where nothing of it can."""
@@ -95,4 +96,4 @@ class Old:
             try:
                 yield from self._connection.execute(query, values)
             except sqlite3.Error:
-                self._lost += 1
+                self._lost = True

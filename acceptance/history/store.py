@@ -205,9 +205,11 @@ def _flags(one: Figure) -> int:
 def _line(connection: sqlite3.Connection, figure: Figure) -> int:
     one = figure.line
     names = (one.check, one.measurement, one.component, one.unit, one.serial or "")
-    where = "check_id = ? AND measurement = ? AND component = ? AND unit = ? AND serial = ?"
-    found = connection.execute(f"SELECT id FROM line WHERE {where}", names).fetchone()
+    found = connection.execute(
+        "SELECT id FROM line WHERE check_id = ? AND measurement = ? AND component = ? AND unit = ? AND serial = ?",
+        names,
+    ).fetchone()
     if found:
         return int(found[0])
-    columns = "check_id, measurement, component, unit, serial"
-    return int(connection.execute(f"INSERT INTO line ({columns}) VALUES (?, ?, ?, ?, ?)", names).lastrowid or 0)
+    made = "INSERT INTO line (check_id, measurement, component, unit, serial) VALUES (?, ?, ?, ?, ?)"
+    return int(connection.execute(made, names).lastrowid or 0)

@@ -19,7 +19,7 @@ from acceptance.judge.record import Entry, Measured, RunStarted
 from acceptance.judge.verdict import Verdict, fold
 
 FORMAT = 1
-_AGAINST = ("fail", "error", "skip")
+_AGAINST = ("fail", "error")
 AGAIN = "run `rigproof accept` again"
 
 

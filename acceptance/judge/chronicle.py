@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 
 from acceptance.judge import course
 from acceptance.judge.course import Course, Summary
@@ -57,8 +58,10 @@ class Chronicle:
 
     def changed(self) -> tuple[Row, ...]:
         """The courses whose last nights lie further from those before than noise explains, the furthest first; MOST of them."""
-        found = [row for row in self.rows if row.comparable and (row.summary.times or 0.0) > 1.0]
-        return tuple(sorted(found, key=lambda row: -(row.summary.times or 0.0))[:MOST])
+        found = [
+            (row.summary.times, row) for row in self.rows if row.comparable and row.summary.trend in ("up", "down")
+        ]
+        return tuple(row for _, row in sorted(found, key=itemgetter(0), reverse=True)[:MOST])
 
 
 def row(

@@ -25,8 +25,8 @@ def circumstances(provenance: Mapping[str, str], inventory: Mapping[str, Any], *
 
     An inventory is plain data as a journal holds it, of whatever version wrote it.
     """
-    found: Facts = {("", name): text for name, text in more.items() if text}
-    found |= {("", name): text for name, text in provenance.items() if name not in _OWN}
+    found: Facts = {("", name): said for name, said in more.items() if said}
+    found |= {("", name): said for name, said in provenance.items() if name not in _OWN}
     found |= {(component, name): text(value) for component, name, value in _all(inventory) if value is not None}
     return found
 

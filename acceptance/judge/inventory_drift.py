@@ -22,7 +22,7 @@ from acceptance.judge.record import Entry
 
 Kind = Literal["fail", "warn", "note"]
 _ORDER: tuple[Kind, ...] = ("fail", "warn", "note")
-_SWITCH = {"off": 0.0, "on": 1.0}
+_SWITCH = ("off", "on")  # off is the lower
 _NAMED_BY_SLOT = "dimm"
 NO_INVENTORY = (
     "this run holds no inventory, so the machine's parts could not be held against the baseline: run it again"
@@ -75,7 +75,7 @@ def changes(birth: Birth, now: Birth) -> tuple[Change, ...]:
 def _size(told: str) -> float | None:
     """A fact as a number, for the question which of two is lower; None for what is none."""
     try:
-        size = _SWITCH[told] if told in _SWITCH else float(told)
+        size = float(_SWITCH.index(told)) if told in _SWITCH else float(told)
     except ValueError:
         return None
     return size if math.isfinite(size) else None
@@ -127,7 +127,8 @@ class _Pair:
             return f"{self._then.called(part)} {self._when} is {now} now" if part != now else None
         slots = self._then.fact(part, "slot"), self._now.fact(now, "slot")
         addresses = self._then.fact(part, "pci_address"), self._now.fact(now, "pci_address")
-        if None in addresses or addresses[0] == addresses[1] or (slots[0] is not None and slots[0] == slots[1]):
+        same_slot = None not in slots and len(set(slots)) == 1
+        if same_slot or None in addresses or len(set(addresses)) == 1:
             return None
         return f"{now} ({self._now.identities.get(now)}): at {self._then.place(part)} {self._when}, at {self._now.place(now)} now"
 

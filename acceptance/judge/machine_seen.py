@@ -29,9 +29,8 @@ _OF_DISK = ("transport", "kind")
 _OF_LINK = ("kind", "bus", "is_virtual_function", "pci_address", "up", "pcie_speed_gts", "pcie_width")
 _FOR_PEOPLE = ("memory", "GiB")  # rounded: `total_bytes` stands beside it
 _MAC = re.compile("[0-9a-f]{2}(:[0-9a-f]{2}){5}")
-_LOCAL = (
-    0x02  # IEEE 802: the bit of the first octet that marks an address as given by an administrator, not by the maker
-)
+# IEEE 802: the bits of the first octet that mark an address as a group's, or as given by an administrator and not by the maker.
+_NO_MAKERS = 0x03
 
 
 def of(entries: Sequence[Entry]) -> Birth | None:
@@ -89,7 +88,7 @@ def _of_gpu(device: Table) -> dict[str, object]:
 def _own_mac(link: Table, links: Sequence[Table]) -> str | None:
     """The address that a card was made with: one that two links tell is that of a bond, one that an administrator gave tells of no card."""
     mac = link.get("mac")
-    if not isinstance(mac, str) or not _MAC.fullmatch(mac) or int(mac[:2], 16) & _LOCAL:
+    if not isinstance(mac, str) or not _MAC.fullmatch(mac) or int(mac[:2], 16) & _NO_MAKERS:
         return None
     return mac if sum(other.get("mac") == mac for other in links) == 1 else None
 

@@ -55,7 +55,7 @@ class Parts:
 
     def macs(self) -> frozenset[str]:
         """The addresses that its network cards were made with."""
-        return frozenset(text for (_, name), text in self.facts.items() if name == "mac")
+        return frozenset(filter(None, (self.fact(part, "mac") for part in self.names)))
 
     def links(self, shared: frozenset[str]) -> dict[str, str]:
         """What tells each network link from the others: its own address where that is `shared` with the other run, else its place on the

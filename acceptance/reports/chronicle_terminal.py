@@ -11,7 +11,9 @@ from acceptance.reports import grid, sparkline
 from acceptance.reports.signs import PLAIN
 from acceptance.reports.terminal import Terminal
 
-WIDTH = 30  # letters of a line of values: with the other columns it fits into 120
+WIDTH = 30  # letters of a line of values, where there is room
+_OTHERS = 90  # columns that all the rest takes
+_LEAST = 8  # letters that still show something
 
 
 def show(found: Chronicle, screen: Terminal, language: Language = ENGLISH, *, one: bool = False) -> None:
@@ -46,10 +48,11 @@ def _grid(screen: Terminal, rows: Sequence[Row], language: Language, *, moved: b
     names = [(row.course.check, row.course.measurement, row.course.component) for row in rows]
     replaced = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else set()
     head = [*words.head(language), *([language("change")] if moved else []), language("values")]
+    width = max(_LEAST, min(WIDTH, screen.console.width - _OTHERS)) if screen.watched else WIDTH
     cells = []
     for row, name in zip(rows, names, strict=True):
         values = [point.value for point in row.course.points]
-        drawn = sparkline.line(values, WIDTH, plain=plain)
+        drawn = sparkline.line(values, width, plain=plain)
         told = list(words.cells(row, plain=plain))
         if name in replaced and row.course.serial:
             told[1] = f"{told[1]} ({row.course.serial})"

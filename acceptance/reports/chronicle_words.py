@@ -73,7 +73,7 @@ def head(language: Language = ENGLISH) -> tuple[str, ...]:
         language("unit"),
         language("nights"),
         language("median"),
-        "± MAD",
+        "MAD",
         language("last"),
         language("trend"),
         language("outside"),
@@ -123,7 +123,7 @@ def _changed(name: str, before: str | None, after: str | None, language: Languag
     }
     load = name.removeprefix(LOAD)
     what = words.get(name, language("time of {load}", load=load) if load != name else name)
-    return f"{what}: {before or NONE} → {after or NONE}"
+    return f"{what}: {before or NONE} -> {after or NONE}"
 
 
 def pruned(folders: Sequence[tuple[str, int]], nights: int, left: int, language: Language = ENGLISH) -> Iterator[str]:

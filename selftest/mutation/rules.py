@@ -159,9 +159,11 @@ def shortened(node: ast.AST, parent: ast.AST, field: str, table: bool, _words: W
 
 
 def exchanged(node: ast.AST, _parent: ast.AST, _field: str, table: bool, _words: Words) -> Iterator[ast.AST]:
-    """A table in which two neighbours have each other's value."""
+    """A table in which two neighbours have each other's value. What is spread into it by `**` is no entry."""
     if isinstance(node, ast.Dict) and table:
         for index in range(len(node.values) - 1):
+            if None in node.keys[index : index + 2]:
+                continue
             new = copy.deepcopy(node)
             new.values[index : index + 2] = [new.values[index + 1], new.values[index]]
             yield new

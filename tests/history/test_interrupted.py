@@ -7,6 +7,7 @@ import functools
 import os
 import random
 import resource
+import shutil
 import signal
 import sqlite3
 from collections.abc import Callable
@@ -175,27 +176,76 @@ def test_a_kill_while_a_file_is_brought_to_the_next_version(tmp_path: Path, monk
 
 
 def test_a_kill_while_a_history_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what it holds a part is in no run folder any more."""
     out = tmp_path / "reports"
-    for number in range(3):
+    for number in range(2):
         write_run(out, f"run-{number}")
     path = where.database(out, MACHINE)
+    store, _ = rebuild.opened(out, MACHINE)
+    with store:
+        for number in range(10, 13):
+            store.add(night(number, figures=FIGURES))
+    kept = tmp_path / "kept"
+    shutil.copytree(path.parent, kept)
+    runs = ["run-0", "run-1", "run-00010", "run-00011", "run-00012"]
 
-    def damaged() -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        for one in path.parent.glob("history.sqlite3*"):
-            one.unlink()
-        path.write_text("nothing of ours\n" * 1000)
+    def again() -> None:
+        shutil.rmtree(path.parent)
+        shutil.copytree(kept, path.parent)
 
-    damaged()
-    last = counted(lambda: rebuild.opened(out, MACHINE), monkeypatch)
+    last = counted(lambda: rebuild.anew(out, MACHINE), monkeypatch)
     for at in points(3, last):
-        damaged()
-        killed(lambda: rebuild.opened(out, MACHINE), at)
+        again()
+        killed(lambda: rebuild.anew(out, MACHINE), at)
         store, _ = rebuild.opened(out, MACHINE)
         with store:
             store.check()
-            assert [kept.run_id for kept in store.nights()] == ["run-0", "run-1", "run-2"]
-            assert [len(course.points) for course in reading.courses(store)] == [3]
+            assert [one.run_id for one in store.nights()] == runs
+            assert sorted(len(course.points) for course in reading.courses(store)) == [2, *[3] * len(FIGURES)]
+        rebuild.anew(out, MACHINE)[0].close()
+        assert not list(path.parent.glob("*.making*"))
+
+
+@pytest.mark.parametrize("call", ["hardlink_to", "replace", "unlink"])
+def test_a_kill_while_the_new_file_takes_the_place_of_the_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    out = tmp_path / "reports"
+    path = where.database(out, MACHINE)
+    with Store.open(path) as store:
+        store.add(night(1, figures=FIGURES))
+    real = getattr(Path, call)
+
+    def dies(self: Path, *given: object, **more: object) -> object:
+        if self.name.endswith((".making-wal", ".making-shm", ".making")) and call == "unlink":
+            return real(self, *given, **more)
+        os.kill(os.getpid(), signal.SIGKILL)
+        return None
+
+    def child() -> None:
+        monkeypatch.setattr(Path, call, dies)
+        rebuild.anew(out, MACHINE)
+
+    assert at_once(child) == [-signal.SIGKILL]
+    store, _ = rebuild.opened(out, MACHINE)
+    with store:
+        assert whole(store) == ["run-00001"]
+
+
+def test_a_file_system_without_links_keeps_a_copy(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(self: Path, target: Path) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    with Store.open(path) as store:
+        store.add(night(1, figures=FIGURES))
+    monkeypatch.setattr(Path, "hardlink_to", refused)
+    store, told = rebuild.anew(path.parents[2], MACHINE)
+    with store:
+        assert whole(store) == ["run-00001"]
+    (aside,) = path.parent.glob("*.replaced-*Z")
+    assert aside.name in told[0]
+    with Store.open(aside) as old:
+        assert whole(old) == ["run-00001"]
 
 
 @pytest.mark.parametrize("size", [0, 1000, 5000, 20_000, 40_000, 60_000, 100_000])
@@ -225,6 +275,31 @@ def test_a_full_disk_is_said_and_takes_no_night_that_was_there(path: Path, size:
         runs = whole(store)
         assert runs == [f"run-{number:05}" for number in range(len(runs))]
         assert runs
+
+
+@pytest.mark.parametrize("size", [0, 5000, 40_000])
+def test_a_disk_that_is_full_while_a_history_is_made_anew_takes_nothing_of_the_old(path: Path, size: int) -> None:
+    with Store.open(path) as store:
+        for number in range(20):
+            store.add(night(number, figures=FIGURES))
+    reader, pen = os.pipe()
+
+    def make() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+        try:
+            rebuild.anew(path.parents[2], MACHINE)
+        except HistoryError as error:
+            os.write(pen, f"{error}".encode())
+
+    assert at_once(make) == [0]
+    os.close(pen)
+    assert "make room" in os.read(reader, 4096).decode()
+    os.close(reader)
+    store, told = rebuild.opened(path.parents[2], MACHINE)
+    with store:
+        assert len(whole(store)) == 20
+        assert told == ()
 
 
 def test_a_history_that_stays_in_use_is_said(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

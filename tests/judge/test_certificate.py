@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acceptance.judge import certificate, drift_rules, noise
-from acceptance.judge.birth import CHANGED_UNTOLD
+from acceptance.judge.birth import CHANGED_UNTOLD, NIGHTS_UNTOLD
 from acceptance.judge.certificate import BrokenSeal, Certificate, Former, NewerFormat, Refused
 from acceptance.judge.machine import Waiver
 from acceptance.judge.nights import Look
@@ -156,6 +156,22 @@ def test_a_run_that_is_unjudged() -> None:
         made(entries()[:-1])
 
 
+def test_a_run_in_which_something_was_skipped() -> None:
+    run = []
+    for entry in entries():
+        body = entry.body
+        if isinstance(body, Measured) and body.check == "link.copy":
+            body = Skipped(body.check, "no rights", body.measurement, body.component)
+        run.append(msgspec.structs.replace(entry, body=body))
+    with pytest.raises(Refused, match=r"^is UNJUDGED, .* \(.*no rights, and 1 more\): "):
+        made(run)
+
+
+def test_the_beginning_of_a_run_need_not_be_its_first_line() -> None:
+    start, seen, *rest = entries()
+    assert made([seen, start, *rest]) == made()
+
+
 def test_a_run_of_a_part_of_the_machine() -> None:
     plan = msgspec.structs.replace(journals.plan(COPY), scope="partial")
     with pytest.raises(Refused, match=r"^tested a part of the machine .*: run `rigproof accept` again without them$"):
@@ -199,8 +215,9 @@ def test_a_run_that_is_worse_than_before_can_be_a_baseline_only_when_it_is_asked
     assert made(entries(), anew=True).set_aside == ()
 
 
-def test_what_cannot_be_read_of_before_is_set_aside_as_well() -> None:
-    gap = f"{CHANGED_UNTOLD}: its seal is broken"
+@pytest.mark.parametrize("untold", [CHANGED_UNTOLD, NIGHTS_UNTOLD])
+def test_what_cannot_be_read_of_before_is_set_aside_as_well(untold: str) -> None:
+    gap = f"{untold}: its seal is broken"
     with pytest.raises(Refused, match="its seal is broken"):
         made(entries(journals.plan(COPY, gaps=[gap])))
     assert made(entries(journals.plan(COPY, gaps=[gap])), anew=True).set_aside == (gap,)
@@ -223,7 +240,8 @@ def test_sealed_and_opened() -> None:
     assert again == found
     assert len(sha256) == 64
     assert sha256.encode() in file
-    assert file.endswith(b"}\n")
+    assert file.endswith(b"\n}\n")
+    assert b'\n  "machine_id": "machine-1",\n' in file, "people read it"
 
 
 def test_white_space_and_the_order_of_keys_break_no_seal() -> None:

@@ -86,6 +86,22 @@ def test_the_first_rule_that_fits(tmp_path: Path) -> None:
         ('change = "added"', 'change = "moved"', ["gpu needs a rule", "was added"]),
         ('change = "missing"', 'change = "moved"', ["gpu needs a rule", "is missing"]),
         ('change = "unread"', 'change = "moved"', ["gpu needs a rule", "are unread"]),
+        (
+            'of = ["gpu", "dimm", "disk", "net"]\nchange = "missing"',
+            'of = ["gpu", "disk", "net"]\nchange = "missing"',
+            ["dimm needs"],
+        ),
+        (
+            'of = ["gpu", "dimm", "disk", "net"]\nchange = "missing"',
+            'of = ["gpu", "dimm", "net"]\nchange = "missing"',
+            ["disk needs"],
+        ),
+        (
+            'of = ["gpu", "dimm", "disk", "net"]\nchange = "missing"',
+            'of = ["gpu", "dimm", "disk"]\nchange = "missing"',
+            ["net needs"],
+        ),
+        ('disks = ["sata"]', "disks = []", ["disks", "length >= 1"]),
         ("[counted]", "[accounted]", ["accounted"]),
         ("[counted]", "[counted", ["changes.toml"]),
     ],
@@ -97,6 +113,17 @@ def test_what_is_not_right_is_named(tmp_path: Path, old: str, new: str, words: l
         change_rules.read(written(tmp_path, text))
     for word in ["changes.toml: ", *words]:
         assert word in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["gpu", "dimm", "disk", "net"])
+@pytest.mark.parametrize("change", ["missing", "added", "unread"])
+def test_parts_of_every_kind_need_every_rule(tmp_path: Path, kind: str, change: str) -> None:
+    others = [f'"{other}"' for other in ("gpu", "dimm", "disk", "net") if other != kind]
+    old = f'of = ["gpu", "dimm", "disk", "net"]\nchange = "{change}"'
+    text = PARTS.replace(old, f'of = [{", ".join(others)}]\nchange = "{change}"')
+    assert text != PARTS
+    with pytest.raises(ChangeFileError, match=f"{kind} needs a rule for a part that is missing"):
+        change_rules.read(written(tmp_path, text))
 
 
 def test_a_part_of_a_direction_may_stand_in_two_rules(tmp_path: Path) -> None:

@@ -68,6 +68,18 @@ def test_too_few_nights_tell_nothing() -> None:
     assert course.recent(made(*map(float, range(9)))) == ([0.0, 1.0], [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0])
 
 
+def test_only_the_last_era_is_going_anywhere_and_only_by_nights_that_are_a_measure() -> None:
+    points = [*made(*[90.0] * 7), *made(*[10.0] * 7, era=2), *made(99.0, era=2, held=False), *made(*[12.0] * 7, era=2)]
+    assert course.recent(points) == ([10.0] * 7, [12.0] * 7)
+
+
+def test_a_trend_is_of_the_last_era_and_of_what_is_a_measure() -> None:
+    points = [*made(1.0, 2.0), *made(3.0, era=2), *made(99.0, era=2, held=False), *made(4.0, era=2)]
+    assert course.recent(points) == ([], [3.0, 4.0])
+    later = [*made(*[90.0] * 9), *made(*[10.0] * 7, *[10.5] * 7, era=2)]
+    assert of(later).before == 10.0
+
+
 def test_one_night_makes_no_trend() -> None:
     assert of(made(*[10.0] * 20, 99.0)).trend == "level"
 

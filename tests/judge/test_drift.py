@@ -87,6 +87,11 @@ def test_three_nights_of_fourteen_that_strayed_are_a_failure(again: float | None
     assert only(held(replace(PLAIN, off=1), 570.0, again)).kind == "warn"
 
 
+def test_the_first_night_that_strays_is_one() -> None:
+    assert only(held(Past(True, 2, 14, level=LEVEL), 570.0)).kind == "warn"
+    assert only(held(Past(True, 1, 14, level=LEVEL), 570.0)).kind == "fail"
+
+
 def test_where_nothing_tells_which_side_is_worse_a_change_never_fails() -> None:
     both = replace(PLAIN, decides=False, before=True, off=9, level=Level(700.0, 28, 4.0, 4.5, Bounds(680.0, 720.0)))
     for value, way in ((679.0, "3 % below"), (721.0, "3 % above")):

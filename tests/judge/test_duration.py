@@ -20,6 +20,11 @@ def test_a_run_lasts_until_the_last_that_was_written_or_sampled_before_the_resta
     assert duration.seconds([*entries[:-1], replace(closed, boot_s=9_000.0)]) == len(bodies) - 1
 
 
+def test_a_run_in_the_first_second_of_a_boot() -> None:
+    entries = journals.entries(journals.bodies(journals.plan()), start_s=0.0, step_s=0.0625)
+    assert duration.seconds(entries) == (len(entries) - 1) * 0.0625 < 1.0
+
+
 @pytest.mark.parametrize("utc", ["no time", "2020-01-01T00:00:00.000Z"])
 def test_the_wall_clock_may_go_wrong(utc: str) -> None:
     entries = journals.entries(journals.bodies(journals.plan()))

@@ -144,6 +144,15 @@ def test_modules_of_one_serial_number_are_told_by_their_slots() -> None:
     assert brief(changes(ruled(born(before)), born(after))) == [("fail", "inventory.missing", "dimm:B1")]
 
 
+def test_a_module_of_which_nothing_is_told_but_its_slot() -> None:
+    before, after = machine(), machine()
+    for plain in (before, after):
+        plain["memory"]["dimms"] = [{"slot": "A1"}, {"slot": "B1"}]
+    after["memory"]["dimms"].pop()
+    (told,) = changes(ruled(born(before)), born(after))
+    assert told.text.startswith(f"dimm:B1 is missing: it was there {WHEN}; ")
+
+
 def test_modules_that_cannot_be_read_any_more_are_not_missing() -> None:
     def change(plain: Plain) -> None:
         plain["memory"]["dimms"] = None
@@ -214,6 +223,14 @@ def test_links_that_come_and_go(other: Plain) -> None:
     assert changes(ruled(born(more)), born(machine())) == ()
 
 
+def test_a_disk_outside_with_the_serial_number_of_one_inside() -> None:
+    """As some USB adapters tell it: the disk inside is told by its own, whatever names both have."""
+    before, after = machine(), machine()
+    before["disks"] = [disk("sda", serial="S", transport="sata"), disk("sdb", serial="S", transport="usb")]
+    after["disks"] = [disk("sda", serial="S", transport="usb"), disk("sdb", serial="S", transport="sata")]
+    assert changes(ruled(born(before)), born(after)) == ()
+
+
 # --- network ---
 
 
@@ -249,6 +266,13 @@ def test_another_card_in_the_same_place() -> None:
         plain["links"] = [link("eth5", mac="b8:00:00:00:00:99")]
 
     assert brief(found(change)) == [("warn", "inventory.replaced", "net:eth5")]
+
+
+def test_another_card_in_another_place_under_the_same_name() -> None:
+    def change(plain: Plain) -> None:
+        plain["links"] = [link(mac="b8:00:00:00:00:99", pci_address="0000:61:00.0")]
+
+    assert brief(found(change)) == [("warn", "inventory.replaced", "net:eth0")]
 
 
 def test_a_card_is_missing() -> None:
@@ -406,6 +430,40 @@ def test_what_is_not_told_now_is_said() -> None:
         f"not told in this run, so not held against what it was when the baseline was recorded ({DAY}): "
         "serial number of the board"
     ]
+
+
+@pytest.mark.parametrize(
+    ("names", "rest"),
+    [
+        (("serial", "vendor", "name", "bios_version", "kernel"), ""),
+        (("serial", "vendor", "name", "bios_version", "kernel", "nvidia_driver"), "1 more"),
+    ],
+    ids=["five", "six"],
+)
+def test_of_what_is_not_told_five_are_named(names: tuple[str, ...], rest: str) -> None:
+    def change(plain: Plain) -> None:
+        plain["board"] |= dict.fromkeys(names)
+
+    (told,) = found(change)
+    named, _, more = told.text.partition(f"{WHEN}: ")[2].partition(" and ")
+    assert len(named.split(", ")) == 5
+    assert more == rest
+
+
+def test_exactly_what_is_allowed_means_nothing() -> None:
+    before, after = machine(), machine()
+    before["memory"]["total_bytes"], after["memory"]["total_bytes"] = 100, 99
+    assert changes(ruled(born(before)), born(after)) == ()
+    after["memory"]["total_bytes"] = 98
+    assert brief(changes(ruled(born(before)), born(after))) == [("fail", "inventory.less", "memory")]
+
+
+def test_ecc_that_was_off_and_is_on() -> None:
+    before = machine()
+    before["nvml"]["devices"][1]["traits"]["ecc_enabled"] = False
+    (told,) = changes(ruled(born(before)), born(machine()))
+    assert (told.kind, told.event) == ("warn", "inventory.setting")
+    assert told.text.startswith(f"ECC of gpu1: off {WHEN}, on now; ")
 
 
 def test_failures_stand_first() -> None:

@@ -52,6 +52,7 @@ def test_facts() -> None:
     assert told["gpu0", "max_link_width_here"] == "16"
     assert told["gpu0", "nvlinks"] == "2"
     assert told["gpu0", "ecc_enabled"] == "on"
+    assert told["gpu0", "serial"] == "160"
     assert told["net:eth0", "mac"] == "b8:00:00:00:00:01"
     assert told["net:eth0", "pcie_width"] == "16"
     assert told["disk:nvme0n1", "transport"] == "nvme"
@@ -94,6 +95,17 @@ def test_a_gpu_that_does_not_answer_tells_nothing_of_its_links(more: dict[str, A
     assert told["gpu1", "nvlinks"] == "2"
 
 
+def test_a_gpu_that_the_driver_does_not_know_is_a_part_with_a_place() -> None:
+    plain = machine(1)
+    plain["nvml"] = {"devices": []}
+    found = born(plain)
+    assert found.parts[0] == "gpu0"
+    assert "gpu0" not in found.identities
+    assert {name: text for (part, name), text in found.told().items() if part == "gpu0"} == {
+        "pci_address": "0000:01:00.0"
+    }
+
+
 def test_a_gpu_without_nvlinks_has_none() -> None:
     plain = machine(1)
     plain["nvml"]["devices"] = [gpu(0, links=[])]
@@ -105,6 +117,7 @@ def test_a_gpu_without_nvlinks_has_none() -> None:
     [
         ("b8:00:00:00:00:02", True),
         ("ba:00:00:00:00:02", False),  # given by an administrator
+        ("b9:00:00:00:00:02", False),  # of a group
         ("00:00:10:87:fe:80:00:00:00:00:00:00:b8:00:00:03:00:00:00:02", False),  # IP over InfiniBand
         ("", False),
         (None, False),

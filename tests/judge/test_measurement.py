@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.judge.measurement import UNITS, Limit, Measurement, Series, number, quantity
+from acceptance.judge.measurement import GIB, MIB, UNITS, Limit, Measurement, Series, number, quantity
 
 NAN, INF = math.nan, math.inf
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -176,3 +176,7 @@ def test_growth_of_one_sample_is_not_zero() -> None:
 def test_a_counter_that_fell_was_reset_and_its_growth_is_not_known() -> None:
     with pytest.raises(ValueError, match="fell"):
         series(7, 8, 0, 9).growth()
+
+
+def test_mebibytes_and_gibibytes_are_powers_of_two() -> None:
+    assert (MIB, GIB) == (1_048_576, 1_073_741_824)

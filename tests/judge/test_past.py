@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from nights_made import looks, past, rule, steady
 
-from acceptance.judge.past import Bounds, Past, basis, date, nights
+from acceptance.judge.past import Bounds, First, Past, basis, began, date, nights
 
 
 @pytest.mark.parametrize(
@@ -66,6 +66,11 @@ def test_the_basis_counts_the_nights_after_the_baseline() -> None:
 
 def test_the_basis_of_a_baseline_alone_is_the_baseline() -> None:
     assert basis(past(looks([600.0]), born=600.0), "TFLOP/s") == "baseline of 1970-04-11 600 TFLOP/s"
+
+
+@pytest.mark.parametrize(("count", "words"), [(1, ""), (2, " and 1 night after it"), (3, " and 2 nights after it")])
+def test_the_nights_after_the_baseline_are_counted(count: int, words: str) -> None:
+    assert began(First(605.0, count, 20454.0, Bounds(low=570.0), baseline=True)) == f"baseline of 2026-01-01{words}"
 
 
 def test_the_basis_of_a_counter_is_its_source() -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pytest
 from journals import NONE_ALLOWED, bodies, check, check_bodies, due, entries, plan
 from msgspec.structs import replace
 
-from acceptance.judge import second_look
+from acceptance.judge import second_look, whole_run
 from acceptance.judge.collected import AGAIN
+from acceptance.judge.judgement import Finding
 from acceptance.judge.past import Bounds, Level, Past
 from acceptance.judge.plan import Due
 from acceptance.judge.record import (
@@ -96,6 +97,43 @@ def test_what_the_second_look_shows_is_told(again: float, event: str, outside: b
     assert judged.drift is not None
     assert (judged.drift.outside, judged.drift.unsteady, judged.drift.look_again) == (outside, unsteady, False)
     assert not second_look.worth(one(verdict).judged, one(verdict).findings)
+
+
+def test_a_remark_of_another_kind_is_no_reason_not_to_look_again() -> None:
+    found = one(night(105.0))
+    assert {finding.event for finding in found.findings} == {None, "drift.step"}
+    assert second_look.worth(found.judged, found.findings)
+
+
+def troubles(*own: Body, known: Sequence[Finding] = ()) -> list[str]:
+    return [finding.text for finding in second_look.troubles("a.one", entries(own), known)]
+
+
+def test_what_a_second_look_ended_with_is_told_once() -> None:
+    known = [Finding("warn", "a.one", "copy is lower"), Finding("fail", "a.one", "faults on gpu0: measured 2")]
+
+    def said(message: str) -> list[str]:
+        return troubles(CheckStarted("a.one"), CheckEnded("a.one", "fail", message, 1.0), known=known)
+
+    assert said("faults on gpu0: measured 2; and more") == []
+    assert said("the load hung") == ["at the second look: the load hung"]
+    assert said("copy is lower") == ["at the second look: copy is lower"], "that was a remark only"
+
+
+def test_a_second_look_begins_and_ends_once() -> None:
+    began, ended = CheckStarted("a.one"), CheckEnded("a.one", "pass", "", 1.0)
+    assert troubles() == troubles(began, ended) == []
+    assert troubles(began) == ["the second look did not finish"]
+    for own in ([ended], [began, ended, ended], [began, began, ended], [began, began]):
+        counts = f"began {own.count(began)} and ended {own.count(ended)} times, not once"
+        assert troubles(*own) == [f"the second look {counts}"]
+
+
+def test_a_session_of_second_looks_that_never_ended_is_told() -> None:
+    made = plan(check("a.one"))
+    begun = SessionStarted(AGAIN, made.digest, ("a.one",))
+    texts = [finding.text for finding in whole_run.findings(made, [*bodies(made), begun], stopped=False)]
+    assert texts == [f"session {AGAIN} began 1 and ended 0 times, not once"]
 
 
 def test_the_second_night_outside_fails_and_is_looked_at_again_all_the_same() -> None:

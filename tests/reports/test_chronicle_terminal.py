@@ -30,7 +30,7 @@ def test_which_machine_what_changed_most_then_everything() -> None:
     ]
     place = shown.index("What changed most: the last week beside the nights before")
     head, *rows = shown[place + 1 : shown.index("All measurements") - 1]
-    assert head == "measurement component unit nights median ± MAD last trend outside change values"
+    assert head == "measurement component unit nights median MAD last trend outside change values"
     assert [row[: row.rindex(" ")] for row in rows] == ["copy_h2d gpu0 GB/s 23 50 0.1 46.2 ↓ 1 -8.0 %"]
     place = shown.index("All measurements")
     rows = shown[place + 2 :]
@@ -49,7 +49,9 @@ def test_one_that_was_named_tells_where_another_era_begins() -> None:
     shown = lines(chronicles.machine(), one=True)
     assert "Nights of what was named" in shown
     assert not any("changed" in line for line in shown)
-    assert shown[-1] == ("copy_d2h gpu0: another era from run-12 on: driver: 580.1 → 590.2; time of burn: 20 s → 30 s")
+    assert shown[-1] == (
+        "copy_d2h gpu0: another era from run-12 on: driver: 580.1 -> 590.2; time of burn: 20 s -> 30 s"
+    )
 
 
 def test_nothing_changed_and_nothing_there() -> None:

@@ -14,6 +14,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import chronicles
 import hostile
 import pytest
 import sample_runs
@@ -22,6 +23,7 @@ import samples
 from acceptance import outputs, sampled
 from acceptance.judge.verdict import fold
 from acceptance.reports import page
+from acceptance.reports.page import nights
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 PHONE, DESK = 390, 1280
@@ -96,3 +98,15 @@ def test_hostile_text_does_nothing_in_a_browser(text: str, tmp_path: Path) -> No
     assert (told["acting"], told["handlers"]) == (0, 0)
     assert told["wide"] == []
     assert told["title"].startswith("FAIL · rigproof")
+
+
+@pytest.mark.parametrize("width", [PHONE, DESK])
+@pytest.mark.parametrize("text", [None, hostile.EVERYTHING, "x" * 5_000])
+def test_a_page_of_nights_fits_and_says_nothing(text: str | None, width: int, tmp_path: Path) -> None:
+    made = chronicles.machine(("fedc9876",)) if text is None else chronicles.hostile(text)
+    (tmp_path / "report.html").write_text(nights.render(made), encoding="utf-8")
+    found, console = seen(tmp_path, width)
+    assert (console, found["wide"], found["acting"], found["handlers"]) == ([], [], 0, 0)
+    assert found["width"] <= width
+    assert found["verdict"] == "Nights of a machine"
+    assert found["figures"] == len(made.rows)

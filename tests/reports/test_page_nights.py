@@ -46,7 +46,7 @@ def test_what_changed_most_then_a_plot_for_each() -> None:
         "copy_d2h gpu1",
     ]
     assert "median 50 GB/s, MAD 0.1; last 46.2; 23 nights, 1 outside" in words(figures[0])
-    assert "run-12: driver: 580.1 → 590.2; time of burn: 20 s → 30 s" in words(figures[2])
+    assert "run-12: driver: 580.1 -> 590.2; time of burn: 20 s -> 30 s" in words(figures[2])
     kinds = [[path.get("class") for path in figure.iter("path")] for figure in figures]
     assert kinds[0] == ["median", "born", "line", "mark apart", "mark"]
     assert kinds[1] == ["median", "line", "mark apart", "mark"]

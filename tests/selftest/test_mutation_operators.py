@@ -57,6 +57,7 @@ def changes(source: str, rule: str, words: rules.Words = rules.OUTCOMES) -> list
         ("shortened", "def f():\n    return ('a', 'b')", []),
         ("numbered", "x = a[1:1]", ["1 -> 2", "1 -> 0", "1 -> 2 (2)", "1 -> 0 (2)"]),
         ("exchanged", "X = {'a': 1, 'b': 2}", ["{'a': 1, 'b': 2} -> {'a': 2, 'b': 1}"]),
+        ("exchanged", "X = {**a, **b}", []),
     ],
 )  # fmt: skip
 def test_a_rule(rule: str, source: str, expected: list[str]) -> None:

@@ -50,7 +50,7 @@ def test_a_sound_year_has_no_failure_and_few_remarks() -> None:
 )
 def test_decay_fails_in_time_or_not_at_all(what: str, latest: int | None) -> None:
     number = place(what)
-    remarked, failed = detect_once(number, 1)
+    remarked, failed = detect_once(number, False, 1)
     assert (failed is not None) == FAULTS[number].fails == (latest is not None)
     if latest is not None:
         assert failed is not None
@@ -73,7 +73,7 @@ def test_every_fault_touches_something_that_a_night_measures() -> None:
 def test_nights_move_as_the_noise_says() -> None:
     machine, dice = nightly(ONE), random.Random(3)
     moved = moves(machine, dice)
-    key = next(key for key in moved if key[1] == "gpu_burn_float")
+    key = next(key for key in moved if key[1] == "burn_bf16")
     drawn = [night for night in nights_of(machine, moved, dice, 300)]
     first = [float(night.first[key] or 0) for night in drawn]
     assert statistics.stdev(first) == pytest.approx(moved[key].deviation, rel=0.3)
@@ -85,10 +85,17 @@ def test_nights_move_as_the_noise_says() -> None:
     assert drawn[-1].first[wear] == pytest.approx(0.05 * 300 / YEAR, abs=0.01)
 
 
+def test_nights_that_differ_as_cards_do_are_noisier() -> None:
+    machine = nightly(ONE)
+    own, wide = (moves(machine, random.Random(1), as_cards=as_cards) for as_cards in (False, True))
+    key = next(key for key in own if key[1] == "gemm_bf16")
+    assert wide[key].deviation == pytest.approx(own[key].deviation * 0.008 / 0.005)
+
+
 def test_a_judgement_that_says_nothing_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drift, "judge", lambda *_: Drifted())
     monkeypatch.setattr(year, "YEAR", 30)
-    assert detect_once(place("GPU 3 % slower"), 1) == (None, None)
+    assert detect_once(place("GPU 3 % slower"), False, 1) == (None, None)
     _, found = rows(1, 1, 1)
     assert {row.smallest for row in found} == {"never"}
 

@@ -157,8 +157,11 @@ def test_a_gpu_a_fifth_slower_than_its_twin_fails_by_name(gemm: Machine, dtype: 
     gemm.given["gpu1"][rate(gemm, dtype), "gpu0"] *= 0.8
     said = gemm.said()
     assert said.outcome == "fail"
-    limit = 0.85 if rate(gemm, dtype).endswith("_short") else 0.9  # briefly equal cards differ more
-    assert said.message.startswith(f"{rate(gemm, dtype)}_ratio on gpu1: measured 0.8, limit >= {limit}; basis: ")
+    name = rate(gemm, dtype)
+    limit = (
+        0.82 if name == "gemm_f16_short" else 0.85 if name.endswith("_short") else 0.9
+    )  # briefly equal cards differ more
+    assert said.message.startswith(f"{name}_ratio on gpu1: measured 0.8, limit >= {limit}; basis: ")
     assert len(said.message.splitlines()) == 1
 
 

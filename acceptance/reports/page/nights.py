@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
+import functools
 from itertools import groupby
+
+import jinja2
 
 from acceptance.judge.chronicle import Chronicle
 from acceptance.judge.language import ENGLISH, Language
 from acceptance.reports import chronicle_words as words
+from acceptance.reports import templating
 from acceptance.reports.page import courses
-from acceptance.reports.page.render import environment
+
+
+@functools.cache
+def _template() -> jinja2.Template:
+    return templating.environment("acceptance.reports.page").get_template("nights.html.j2")
 
 
 def render(found: Chronicle, language: Language = ENGLISH) -> str:
     """The page's text."""
     places = {night.run_id: place for place, night in enumerate(found.shown)}
     drawn = [(row, courses.draw(row, places)) for row in found.rows]
-    return (
-        environment()
-        .get_template("nights.html.j2")
-        .render(
-            _=language,
-            language=language,
-            told=words,
-            opening=words.opening(found, language),
-            found=found,
-            changed=found.changed(),
-            groups=[(name, list(rows)) for name, rows in groupby(drawn, key=lambda one: one[0].course.check)],
-            width=courses.width(len(found.shown)),
-            cells=lambda row: words.cells(row, plain=False),
-        )
+    return _template().render(
+        _=language,
+        language=language,
+        told=words,
+        opening=words.opening(found, language),
+        found=found,
+        changed=found.changed(),
+        groups=[(name, list(rows)) for name, rows in groupby(drawn, key=lambda one: one[0].course.check)],
+        width=courses.width(len(found.shown)),
+        cells=lambda row: words.cells(row, plain=False),
     )

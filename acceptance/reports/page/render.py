@@ -32,8 +32,7 @@ def coded(text: str) -> Markup:
 
 
 @functools.cache  # reading the templates takes longer than filling them in
-def environment() -> jinja2.Environment:
-    """The pages' templates, in which everything that comes from outside is made harmless."""
+def _environment() -> jinja2.Environment:
     environment = templating.environment("acceptance.reports.page")
     environment.filters.update(duration=text.duration, coded=coded)
     environment.globals.update(quantity=quantity, WIDTH=topology.WIDTH, MOST_ROWS=MOST_ROWS)
@@ -86,7 +85,7 @@ def render(
         return list(cards.cards(verdict.of_kind(*kinds), judged, where, language))
 
     return (
-        environment()
+        _environment()
         .get_template("page.html.j2")
         .render(
             _=language,

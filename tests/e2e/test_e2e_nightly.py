@@ -1,0 +1,108 @@
+"""Nights as a timer starts them: skipped, started twice, killed, and told of."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sqlite3
+from pathlib import Path
+
+import fakes
+import pytest
+from gpu_box import Document, GpuBox
+from rig import BUSY, Rig, wait_for
+
+from acceptance.judge.record import Postponed, SessionStarted
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(280)]
+ONLY = "gpu,cpu.stress_ng,kernel_log.during_run"
+
+
+def nightly(rig: Rig, *more: str, only: str | None = ONLY) -> list[str]:
+    """The arguments of `rigproof nightly` on a machine without GPUs."""
+    return ["nightly", *rig.argv(*more, only=only)[1:]]
+
+
+def nights(rig: Rig) -> list[tuple[str, str, int]]:
+    """What the history holds: folder, verdict, and whether the night was put off."""
+    (file,) = rig.out.glob("history/*/history.sqlite3")
+    with sqlite3.connect(file) as found:
+        return found.execute("SELECT folder, verdict, postponed FROM night ORDER BY seq").fetchall()
+
+
+@pytest.fixture
+def tools(rig: Rig) -> Rig:
+    for tool in ("stress-ng", "stressapptest"):
+        fakes.write(rig.fakes, tool, "healthy")
+    return rig
+
+
+def test_two_that_start_together_are_one_night(tools: Rig) -> None:
+    rig, before = tools, tools.runs()
+    first = rig.start(nightly(rig))
+    folder = rig.started_run(before)
+    second = rig.start(nightly(rig), wait=False)
+    out, err = second.communicate(timeout=60)
+    assert (second.returncode, err) == (4, "")
+    assert f"skipped: {BUSY}" in out
+    assert first.wait(100) == 0
+    assert nights(rig) == [(folder.name, "PASS", 0)]
+
+
+def test_a_night_that_was_killed_is_closed_and_remembered_once(tools: Rig) -> None:
+    rig, before = tools, tools.runs()
+    fakes.write(rig.fakes, "stress-ng", "hangs")
+    started = rig.start(nightly(rig))
+    killed = rig.started_run(before)
+    rig.reached(killed, "cpu.stress_ng")
+    started.send_signal(signal.SIGKILL)
+    started.wait(20)
+    fakes.write(rig.fakes, "stress-ng", "healthy")
+    done = [rig.run(nightly(rig)) for _ in range(2)]
+    assert [one.code for one in done] == [0, 0]
+    assert "was never finished" in done[0].out
+    names = [str(one.path.name) for one in done if one.path]
+    assert nights(rig) == [(killed.name, "UNJUDGED", 0), (names[0], "PASS", 0), (names[1], "PASS", 0)]
+
+
+def test_a_clock_set_back_and_another_time_zone_lose_and_double_nothing(tools: Rig) -> None:
+    rig = tools
+    for zone in ("Pacific/Kiritimati", "America/Anchorage", "Europe/Helsinki"):
+        assert rig.run(nightly(rig), variables={"TZ": zone}).code == 0
+    assert len({folder for folder, _, _ in nights(rig)}) == 3
+    exported = rig.run(["history", "gpu_count", "--out", str(rig.out), "--export", "jsonl"])
+    assert exported.code == 0
+    rows = [json.loads(line) for line in exported.out.splitlines()]
+    assert [row["run_id"] for row in rows] == [folder for folder, _, _ in nights(rig)]
+
+
+def in_use(document: Document) -> None:
+    """Somebody computes on the second GPU."""
+    document["gpus"][1]["compute_processes"] = [{"pid": 4194300, "name": "train", "memory_bytes": 5 << 30}]
+
+
+def test_a_machine_in_use_is_left_alone_and_too_many_such_nights_are_a_failure(rig: Rig, library: Path) -> None:
+    box = GpuBox(rig, library, "2x4090", edit=in_use)
+    argv = ["nightly", *rig.argv("--most-skipped", "2", only=None, machine=False)[1:]]
+    first = rig.run(argv, program=box.program)
+    assert first.code == 4
+    assert first.verdict["verdict"] == "UNJUDGED"
+    assert first.verdict["skipped"]["in_a_row"] == 1
+    assert "gpu1: train (process 4194300, 5.0 GiB) computes on it" in first.texts("unjudged")
+    assert len(first.bodies(Postponed)) == 1
+    assert first.bodies(SessionStarted) == []
+    assert {one["outcome"] for one in first.verdict["checks"]} == {"skip"}
+    second = rig.run(argv, program=box.program)
+    assert second.code == 1
+    assert second.verdict["verdict"] == "FAIL"
+    assert "skipped 2 times in a row" in second.texts("violations")
+    assert [(verdict, put_off) for _, verdict, put_off in nights(rig)] == [("UNJUDGED", 1), ("FAIL", 1)]
+
+
+def test_whoever_is_to_be_told_is_told(tools: Rig) -> None:
+    rig, said = tools, tools.home / "said"
+    fakes.write(rig.fakes, "stress-ng", "failing text, exit 0")
+    run = rig.run(nightly(rig, "--on-fail", f"tee {said}", "--textfile", str(rig.home / "rigproof.prom")))
+    assert run.code == 1
+    assert json.loads(wait_for(lambda: said.read_text() if said.is_file() else None))["run_id"] == run.verdict["run_id"]
+    assert "rigproof_run_verdict" in (rig.home / "rigproof.prom").read_text()
