@@ -26,7 +26,8 @@ UNLIKE = 0.35
 # One look in two hundred strays three times as far: assumed.
 STRAY, FAR = 0.005, 3.0
 # One card's rates of sustained products from night to night, as a share: one card in two recorded runs showed 0.05 to 0.45 % in
-# seven formats, a deviation of 0.22 %; twice that and more is drawn. `as_cards` draws what lies between cards instead, 0.8 % (`selftest.noise`).
+# seven formats, a deviation of 0.22 %; twice that and more is drawn. `as_cards` draws what lies between cards instead, which is 0.8 %
+# (`selftest.noise`).
 ONE_CARD = 0.005
 # What differs from run to run where nobody measured it: this share of noise.toml's spread, which is some four deviations wide.
 OF_SPREAD = 0.25
