@@ -204,6 +204,21 @@ def test_the_four_weeks_after_a_baseline_count_as_much_as_itself() -> None:
     assert (few.middle, few.nights) == (750.0, 2)
 
 
+def test_what_was_accepted_is_not_held_against_the_machine() -> None:
+    found = [Look(100.0, 600.0, outside=True, unsteady=True), *looks([600.0], first=101.0)]
+    made = past(found[:1], born=600.0)
+    assert (made.before, made.off) == (False, 0)
+    assert past(found, born=600.0).off == 0
+
+
+def test_nights_outside_right_after_a_baseline_do_not_take_its_place() -> None:
+    found = [Look(100.0, 600.0), *(Look(101.0 + night, 500.0, outside=True) for night in range(9))]
+    made = past(found, born=600.0)
+    assert made.first is not None
+    assert (made.first.middle, made.first.nights) == (600.0, 1)
+    assert made.first.bounds.beyond(500.0)
+
+
 def test_without_a_baseline_the_first_nights_stand_in_once_they_are_not_the_last_as_well() -> None:
     assert past(looks(steady(55))).first is None
     made = past(looks(steady(56))).first
@@ -397,8 +412,12 @@ def counted(values: list[float], today: float, of: str = "gpu_ecc_corrected_tota
     return made
 
 
-def test_a_counter_needs_a_night_before() -> None:
-    assert remember([], 3.0, rule=rule("disk_wear", "ratio"), today=200.0, born_day=100.0) is None
+def test_a_counter_needs_a_night_before_or_a_baseline() -> None:
+    assert remember([], None, rule=rule("disk_wear", "ratio"), today=200.0, born_day=100.0) is None
+    made = remember([], 0.03, rule=rule("disk_wear", "ratio"), today=102.0, born_day=100.0)
+    assert made is not None
+    assert made.counter is not None
+    assert (made.counter.stood, made.counter.days) == (0.03, 2.0)
     assert remember(looks([math.nan]), None, rule=rule("disk_wear", "ratio"), today=200.0) is None
 
 
