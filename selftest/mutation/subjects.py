@@ -27,8 +27,6 @@ class Subject:
 NOT_YET = frozenset(
     f"acceptance/judge/{name}.py"
     for name in (
-        "drift_rules",
-        "remember",
     )
 )
 
@@ -50,8 +48,8 @@ _JUDGE = {
     "declared": "expectation machine_errors | machine every_limit",
     "diagnosis": "diagnosis | recorded_burns suites/together_suite",
     "direction": "direction | comparison",
-    "drift": "drift | second_look",
-    "drift_rules": "drift_rules",
+    "drift": "drift | second_look past remember",
+    "drift_rules": "drift_rules | remember",
     "dtype": "dtype | architecture compute_expectation sheet_limits",
     "duration": "duration | run_facts",
     "expectation": "expectation | every_limit shipped_machines",
@@ -70,17 +68,17 @@ _JUDGE = {
     "matching": "matching | comparison",
     "measurement": "measurement | judgement limits",
     "miscompare": "miscompare | diagnosis recorded_burns | suites/together_suite",
-    "nights": "nights",
+    "nights": "nights | remember",
     "noise": "noise | comparison clean_pairs",
     "pair_expectation": "gpu_expectation | shipped_machines synthetic_machines",
     "parts": "inventory_drift | inventory_recorded",
-    "past": "past | drift",
+    "past": "past | drift remember",
     "pcie": "pcie | gpu_expectation",
     "plan": "plan plan_lint | shipped_machines ../preparation",
     "readings": "readings",
     "reasons": "steady | reports/gauges reports/page_timeline suites/watch_suite",
     "record": "record | verdict incidents ../journal ../segment",
-    "remember": "remember",
+    "remember": "remember | drift past",
     "ring_pattern": "ring_pattern | diagnosis recorded_burns",
     "shares": "shares | recorded_burns suites/together_suite",
     "run_facts": "run_facts | comparison",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import statistics
 
@@ -11,9 +12,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from nights_made import BOOK, looks, past, rule, steady
 
+from acceptance.judge.drift_rules import Rule
 from acceptance.judge.limits import at_least, exactly, none_of
 from acceptance.judge.measurement import Limit
 from acceptance.judge.nights import Look
+from acceptance.judge.noise import Spread
 from acceptance.judge.past import Past
 from acceptance.judge.remember import remember
 
@@ -42,6 +45,12 @@ def test_the_level_is_the_median_of_the_last_four_weeks() -> None:
     found = past(looks([*[500.0] * 50, *[600.0] * 27, 590.0]))
     assert found.level is not None
     assert (found.level.middle, found.level.nights) == (600.0, 28)
+
+
+def test_an_odd_number_of_nights_has_one_in_the_middle() -> None:
+    found = past(looks([600.0, 602.0, 609.0, 606.0, 604.0])).level
+    assert found is not None
+    assert found.middle == 604.0
 
 
 def test_an_even_number_of_nights_has_its_median_between_two() -> None:
@@ -78,6 +87,13 @@ def test_nights_outside_are_not_part_of_the_level() -> None:
     assert made.level is not None
     assert (made.level.middle, made.level.nights) == (600.0, 10)
     assert made.before
+
+
+def test_four_nights_within_are_enough() -> None:
+    found = [Look(100.0 + night, 500.0 if night > 3 else 600.0, outside=night > 3) for night in range(12)]
+    made = past(found)
+    assert made.level is not None
+    assert (made.level.middle, made.level.nights) == (600.0, 4)
 
 
 @pytest.mark.parametrize("inside", [0, 3])
@@ -117,6 +133,13 @@ def test_a_count_that_never_moved_allows_nothing() -> None:
     assert remember(looks([0.0] * 5), None, rule=rule("disk_faults", "count", none_of("b")), today=200.0) is None
 
 
+@pytest.mark.parametrize(
+    ("value", "bound"), [(0.00123456789, 0.00123456), (7654.321987, 7654.32), (-0.1234567, -0.123457), (0.0, 0.0)]
+)
+def test_a_bound_has_six_digits(value: float, bound: float) -> None:
+    assert low(past(looks([value] * 5), of=rule("memory_speed", "MT/s"))) == bound
+
+
 # --- the limit, and what the nights add to it ---
 
 
@@ -141,6 +164,18 @@ def test_a_limit_that_one_value_meets_says_all() -> None:
     assert remember(looks([40.0] * 28), None, rule=high, today=200.0) is not None
 
 
+def test_a_limit_between_the_bounds_of_the_nights_and_of_the_beginning_is_not_the_tighter() -> None:
+    def held(of: Rule, values: list[float]) -> bool:
+        return remember(looks(values), values[0], rule=of, today=300.0, born_day=100.0) is not None
+
+    rising = [*steady(40, 500.0, 1.0), *steady(60, 600.0, 1.0)]
+    assert held(rule(limit=at_least(560.0, "TFLOP/s", "b")), rising)
+    assert not held(rule(limit=at_least(590.0, "TFLOP/s", "b")), rising)
+    cooling = [*steady(40, 80.0, 0.1), *steady(60, 60.0, 0.1)]
+    assert held(rule("gpu_temperature", "degC", Limit("degC", "b", high=80.0)), cooling)
+    assert not held(rule("gpu_temperature", "degC", Limit("degC", "b", high=65.0)), cooling)
+
+
 # --- how it began ---
 
 
@@ -153,6 +188,12 @@ def test_a_baseline_is_held_against_from_the_first_night_on() -> None:
     assert first.bounds.low == pytest.approx(600 - 5.5 * math.sqrt(1 + ODD) * GENERAL, abs=0.01)
 
 
+def test_a_baseline_alone_is_held_to_the_general_noise_however_small() -> None:
+    first = past([Look(100.0, 0.88)], born=0.88, of=rule("vram_rate", "ratio")).first
+    assert first is not None
+    assert first.bounds.low == pytest.approx(0.88 - 5.5 * math.sqrt(1 + ODD) * 0.005, abs=1e-5)
+
+
 def test_the_four_weeks_after_a_baseline_count_as_much_as_itself() -> None:
     made = past(looks([900.0, *steady(100)]), born=900.0).first
     assert made is not None
@@ -161,6 +202,21 @@ def test_the_four_weeks_after_a_baseline_count_as_much_as_itself() -> None:
     few = past(looks([900.0, 600.0]), born=900.0).first
     assert few is not None
     assert (few.middle, few.nights) == (750.0, 2)
+
+
+def test_what_was_accepted_is_not_held_against_the_machine() -> None:
+    found = [Look(100.0, 600.0, outside=True, unsteady=True), *looks([600.0], first=101.0)]
+    made = past(found[:1], born=600.0)
+    assert (made.before, made.off) == (False, 0)
+    assert past(found, born=600.0).off == 0
+
+
+def test_nights_outside_right_after_a_baseline_do_not_take_its_place() -> None:
+    found = [Look(100.0, 600.0), *(Look(101.0 + night, 500.0, outside=True) for night in range(9))]
+    made = past(found, born=600.0)
+    assert made.first is not None
+    assert (made.first.middle, made.first.nights) == (600.0, 1)
+    assert made.first.bounds.beyond(500.0)
 
 
 def test_without_a_baseline_the_first_nights_stand_in_once_they_are_not_the_last_as_well() -> None:
@@ -230,6 +286,21 @@ def test_one_per_cent_a_month_is_a_slope_within_three_months() -> None:
     assert slope.last < (slope.bounds.low or 0.0) < slope.first
 
 
+def test_a_slope_is_two_deviations_or_five_standard_errors_from_where_it_began() -> None:
+    quiet = past(looks([*[600.0] * 30, *[580.0] * 30])).slope
+    assert quiet is not None
+    assert quiet.bounds.low == pytest.approx(600 - 2 * GENERAL, abs=0.001)
+    loud = past(looks([*[600.0] * 30, *[520.0, 480.0] * 15])).slope
+    assert loud is not None
+    assert loud.bounds.low == pytest.approx(600 - 5 * 1.2533 * 1.4826 * 20.0 * math.sqrt(2 / 20), abs=0.001)
+
+
+def test_a_slope_of_a_temperature_is_as_much_as_seasons_do() -> None:
+    slope = past(looks([*[60.0] * 30, *[75.0] * 30]), of=rule("gpu_temperature", "degC")).slope
+    assert slope is not None
+    assert slope.bounds.high == pytest.approx(67.0)
+
+
 def test_what_stays_level_or_gets_better_is_none() -> None:
     assert past(looks(steady(120))).slope is None
     assert past(looks(sloped(120, -0.02))).slope is None
@@ -238,6 +309,9 @@ def test_what_stays_level_or_gets_better_is_none() -> None:
 def test_a_slope_needs_nights_enough_and_days_enough() -> None:
     steep = sloped(60, 0.06)
     assert past(looks(steep)).slope is not None
+    just = past(looks(steep[:45])).slope
+    assert just is not None
+    assert just.days == 30.0
     assert past(looks(steep[:44])).slope is None
     hurried = [Look(100.0 + night / 4, value) for night, value in enumerate(steep)]
     assert past(hurried).slope is None
@@ -294,6 +368,21 @@ def test_noise_that_did_not_grow_is_not(values: list[float]) -> None:
     assert past(looks(values)).grown is None
 
 
+EVEN = dataclasses.replace(rule(), general=Spread(4.0, True, "b"))  # one deviation is 1 TFLOP/s
+
+
+@pytest.mark.parametrize(
+    ("before", "late", "grown"),
+    [(2.0, 6.0, None), (2.0, 6.5, (2.9652, 9.6369)), (0.0, 1.0, None), (0.0, 1.5, (0.5, 2.2239))],
+)
+def test_noise_grows_when_it_is_more_than_three_times_what_it_was(
+    before: float, late: float, grown: tuple[float, float] | None
+) -> None:
+    values = [600.0 + side * before for side in (-1, 1)] * 21 + [600.0 + side * late for side in (-1, 1)] * 14
+    found = past(looks(values), of=EVEN).grown
+    assert (None if found is None else (found.before, found.now)) == grown
+
+
 def test_noise_and_slopes_are_told_where_the_limit_is_tighter_too() -> None:
     of = rule(limit=at_least(599.99, "TFLOP/s", "b"))
     values = [*steady(60), *steady(28, deviation=15.0, seed=2)]
@@ -306,11 +395,11 @@ def test_noise_and_slopes_are_told_where_the_limit_is_tighter_too() -> None:
 def test_nights_that_strayed_are_counted_in_the_last_two_weeks() -> None:
     found = looks([600.0] * 30)
     strayed = {"outside": True}, {"unsteady": True}
-    for night, change in ((10, strayed[0]), (17, strayed[1]), (20, strayed[0]), (25, strayed[1])):
+    for night, change in ((10, strayed[0]), (16, strayed[0]), (17, strayed[1]), (20, strayed[0]), (25, strayed[1])):
         found[night] = replace(found[night], **change)
     made = past(found)
     assert (made.off, made.off_of, made.off_fails, made.before) == (3, 14, 4, False)
-    assert past(found[:26]).off == 3
+    assert past(found[:26]).off == 4
     assert past(found[:21]).before
 
 
@@ -323,8 +412,12 @@ def counted(values: list[float], today: float, of: str = "gpu_ecc_corrected_tota
     return made
 
 
-def test_a_counter_needs_a_night_before() -> None:
-    assert remember([], 3.0, rule=rule("disk_wear", "ratio"), today=200.0, born_day=100.0) is None
+def test_a_counter_needs_a_night_before_or_a_baseline() -> None:
+    assert remember([], None, rule=rule("disk_wear", "ratio"), today=200.0, born_day=100.0) is None
+    made = remember([], 0.03, rule=rule("disk_wear", "ratio"), today=102.0, born_day=100.0)
+    assert made is not None
+    assert made.counter is not None
+    assert (made.counter.stood, made.counter.days) == (0.03, 2.0)
     assert remember(looks([math.nan]), None, rule=rule("disk_wear", "ratio"), today=200.0) is None
 
 
@@ -338,7 +431,7 @@ def test_a_counter_may_grow_by_its_rate_since_the_last_night() -> None:
 def test_two_runs_of_one_day_share_nothing_less_than_a_day() -> None:
     counter = counted([1.0, 5.0], today=101.25).counter
     assert counter is not None
-    assert (counter.days, counter.allowed) == (0.25, 10.0)
+    assert (counter.days, counter.allowed, counter.most) == (0.25, 10.0, 1000.0)
 
 
 def test_wear_is_taken_over_weeks_because_it_is_counted_in_whole_per_cent() -> None:
