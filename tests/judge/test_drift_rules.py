@@ -53,6 +53,7 @@ def test_which_side_is_worse() -> None:
 
 def test_one_deviation_is_a_quarter_of_the_general_spread() -> None:
     assert rule("gemm_bf16", "TFLOP/s").deviation(600.0) == pytest.approx(0.25 * 0.03 * 600.0)
+    assert rule("gemm_bf16", "TFLOP/s").deviation(0.5) == pytest.approx(0.25 * 0.03 * 0.5)
     assert rule("gpu_temperature", "degC").deviation(60.0) == 2.0
     assert rule("memory_copy", "GB/s", virtual=True).deviation(100.0) > rule("memory_copy", "GB/s").deviation(100.0)
 
@@ -70,6 +71,9 @@ def test_seasons_and_counters_have_figures_of_their_own() -> None:
     [
         (TEXT.replace("[step]", "[steps]"), "missing required field `step`|unknown field `steps`"),
         (TEXT.replace("of_noise = 0.25", "of_noise = 1.5"), "<= 1.0"),
+        (TEXT.replace("prior = 12", "prior = 0"), ">= 1"),
+        (TEXT.replace("factor = 4.5", "factor = 0.0"), "> 0.0"),
+        (TEXT.replace('["gpu_temperature", "gpu_memory_temperature"]', "[]"), "length >= 1"),
         (TEXT.replace("ratio = 3.0", "ratio = 1.0"), "> 1.0"),
         (TEXT.replace("fails = 4", "fails = 1"), ">= 2"),
         (TEXT.replace("least = 4\n", "least = 2\n"), ">= 3"),
@@ -80,13 +84,25 @@ def test_seasons_and_counters_have_figures_of_their_own() -> None:
         ("[[", "Invalid"),
         ("\ud800", "codec|utf-8|Invalid"),
     ],
-    ids=range(11),
+    ids=range(14),
 )
 def test_what_is_wrong_in_the_file_is_told(text: str, told: str, tmp_path: Path) -> None:
     path = tmp_path / "drift.toml"
     path.write_bytes(text.encode("utf-8", errors="surrogatepass"))
     with pytest.raises(DriftFileError, match=rf"drift\.toml: .*({told})"):
         drift_rules.read(path, BOOK.noise)
+
+
+@pytest.mark.parametrize(("old", "new"), [("prior = 12", "prior = 1"), ("factor = 4.5", "factor = 0.5")])
+def test_the_least_that_a_figure_may_be(old: str, new: str, tmp_path: Path) -> None:
+    path = tmp_path / "drift.toml"
+    path.write_text(TEXT.replace(old, new), encoding="utf-8")
+    assert drift_rules.read(path, BOOK.noise).sheet != BOOK.sheet
+
+
+def test_a_rate_that_says_no_more_is_taken_from_night_to_night_and_has_no_step() -> None:
+    rate = drift_rules.Rate(measurements=("x",), basis="b", per_day=1.0)
+    assert (rate.over_days, rate.step, rate.repeats, rate.most_per_day) == (0.0, 0.0, False, None)
 
 
 def test_a_rate_that_is_as_much_as_it_may_be_at_once_is_right(tmp_path: Path) -> None:
