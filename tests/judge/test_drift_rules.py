@@ -48,6 +48,7 @@ def test_which_side_is_worse() -> None:
     assert rule("gpu_temperature_margin", "degC", at_least(1.0, "degC", "b")).worse == "lower"
     assert rule("disk_faults", "count", none_of("b")).worse == "higher"
     assert rule("gpu_count", "count", exactly(2.0, "count", "b")).worse is None
+    assert rule("copy_h2d", "GB/s", exactly(50.0, "GB/s", "b")).worse is None, "a limit with two bounds tells neither"
     assert rule("nvlink_active", "count", exactly(18.0, "count", "b")).worse == "lower", "a rule goes before a limit"
 
 
