@@ -121,7 +121,8 @@ def _grown(within: Sequence[Look], rule: Rule) -> Grown | None:
     if len(values) < rules.recent + rules.before:
         return None
     early, late = values[: -rules.recent], values[-rules.recent :]
-    general, now = rule.deviation(late[-1]), _spread(late, _median(late))
+    middle = _median(late)
+    general, now = rule.deviation(middle), _spread(late, middle)
     if now <= rules.least * general:
         return None
     before = max(_spread(early, _median(early)), rule.constants.deviation.floor * general)

@@ -97,7 +97,7 @@ _JUDGE = {
     "spans": "spans | live_evidence verdict_strays verdict",
     "steady": "steady | suites/thermal_suite",
     "toml_place": "toml_place | machine_errors",
-    "verdict": "verdict verdict_strays verdict_excused verdict_postponed | second_look inventory_drift incidents live_evidence "
+    "verdict": "verdict verdict_strays verdict_excused verdict_postponed | second_look certificate incidents live_evidence "
     "| fold_properties",
     "vram_pattern": "vram_pattern | diagnosis recorded_burns",
     "whole_run": "verdict verdict_strays verdict_postponed | second_look live_evidence | fold_properties",
