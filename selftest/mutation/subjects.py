@@ -23,20 +23,8 @@ class Subject:
         return self.path.removesuffix(".py").replace("/", ".")
 
 
-# Modules that have not been mutated whole yet. All others are held: every mutation is noticed, or on the reviewed list.
-NOT_YET = frozenset(
-    f"acceptance/judge/{name}.py"
-    for name in (
-        "birth",
-        "certificate",
-        "change_rules",
-        "drift_rules",
-        "inventory_drift",
-        "machine_seen",
-        "parts",
-        "remember",
-    )
-)
+# Modules that have not been mutated whole yet, by path. All others are held: every mutation is noticed, or on the reviewed list.
+NOT_YET: frozenset[str] = frozenset()
 
 # Test files by module, stages apart by `|`. A bare name is tests/<folder of the module>/test_<name>.py.
 _JUDGE = {
