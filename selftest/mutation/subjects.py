@@ -72,7 +72,7 @@ _JUDGE = {
     "pcie": "pcie | gpu_expectation",
     "plan": "plan plan_lint | shipped_machines ../preparation",
     "readings": "readings",
-    "reasons": "steady | reports/gauges reports/page_timeline suites/watch_suite",
+    "reasons": "reasons steady | reports/gauges reports/page_timeline suites/watch_suite",
     "record": "record | verdict incidents ../journal ../segment",
     "remember": "remember",
     "ring_pattern": "ring_pattern | diagnosis recorded_burns",
