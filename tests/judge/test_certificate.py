@@ -113,6 +113,18 @@ def test_several_values_of_one_run_tell_how_far_they_lie_apart() -> None:
     assert figure.among == 130.0 - min(body.value, 117.5)
 
 
+def test_two_values_of_one_run_are_several() -> None:
+    run = entries()
+    place = next(place for place, entry in enumerate(run) if isinstance(entry.body, Measured))
+    body = run[place].body
+    assert isinstance(body, Measured)
+    assert body.value is not None
+    run.insert(place, replace_value(run[place], body.value + 2.5))
+    figure = made(run).figure(body.check, body.measurement, body.component)
+    assert figure is not None
+    assert figure.among == 2.5
+
+
 def replace_value(entry: Entry, value: float) -> Entry:
     return msgspec.structs.replace(entry, body=msgspec.structs.replace(entry.body, value=value))
 
