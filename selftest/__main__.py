@@ -29,7 +29,7 @@ from rig import Rig
 from acceptance import clock, image, lock, provenance
 from acceptance.deadline import Deadline
 from acceptance.image.errors import ImageError
-from selftest import clean, disk, interruption, paper, sensitivity
+from selftest import clean, disk, interruption, paper, sensitivity, year
 from selftest.alarms import false_alarms
 from selftest.beside import Beside, BesideError
 from selftest.catalogue import TROUBLE, Stopped, Theatre, sweep
@@ -42,6 +42,8 @@ SEED = 7
 # Short and long: folded clean runs, whole clean runs, kills and full disks.
 CLEAN = (1000, 10_000)
 WHOLE = (6, 20)
+# Sound years of nights, and machines for each fault that begins on one of them.
+YEARS = ((2, 2), (20, 10))
 POINTS = ((20, 5), (200, 50))
 CHANGED = "rigproof's own files were changed while the self-test ran: what it shows is of no one build; run it again"
 RECORDINGS = Path(__file__).resolve().parents[1] / "fixtures/recordings"
@@ -132,7 +134,10 @@ def _run(given: argparse.Namespace, faults: Sequence[Named]) -> int:
     drawn = None
     if not given.only:
         say("folding clean and faulty journals, beside the faults")
-        drawn = Beside("the folding of clean and faulty journals", lambda: _drawn(given.clean or CLEAN[given.long]))
+        drawn = Beside(
+            "the folding of clean and faulty journals",
+            lambda: _drawn(given.clean or CLEAN[given.long], YEARS[given.long]),
+        )
     folder = (given.out / "selftest" / utc.replace(":", "-")).resolve()
     folder.mkdir(parents=True)
     digest = provenance.package_digest()
@@ -161,9 +166,10 @@ def _run(given: argparse.Namespace, faults: Sequence[Named]) -> int:
     return close(outcome, folder, given.out, digest)
 
 
-def _drawn(clean_runs: int) -> tuple[tuple[FalseAlarms, ...], tuple[Sensitivity, ...]]:
-    """The false alarms in so many clean journals, and the smallest faults caught."""
-    return false_alarms(clean_runs, SEED), sensitivity.sensitivity()
+def _drawn(clean_runs: int, years: tuple[int, int]) -> tuple[tuple[FalseAlarms, ...], tuple[Sensitivity, ...]]:
+    """The false alarms in so many clean journals and years, and the smallest faults caught, by one run and by nights."""
+    alarms, found = year.rows(*years, SEED)
+    return (*false_alarms(clean_runs, SEED), *alarms), (*sensitivity.sensitivity(), *found)
 
 
 def _prove(

@@ -36,11 +36,6 @@ def of_products(due: Due) -> bool:
     return due.component == GPU and due.unit == "TFLOP/s"
 
 
-def of_own_products(due: Due) -> bool:
-    """The same without gpu-burn's."""
-    return of_products(due) and not due.measurement.startswith("gpu_burn")
-
-
 def of_one_product(due: Due) -> bool:
     """Whether it is the rate of one format alone."""
     return due.component == GPU and due.measurement == "gemm_bf16"
@@ -121,7 +116,6 @@ FAULTS = (
     Fault("every product of a GPU 2 % slower", slower(0.02)),
     Fault("every product of a GPU 3 % slower", slower(0.03)),
     Fault("every product of a GPU 5 % slower", slower(0.05)),
-    Fault("the same 3 %, where gpu-burn was not run", slower(0.03, of_own_products)),
     Fault("one format alone 3 % slower", slower(0.03, of_one_product)),
     Fault("one format alone 5 % slower", slower(0.05, of_one_product)),
     Fault("every product 1 % slower a month", slope(0.01)),

@@ -15,7 +15,7 @@ from selftest.journals_made import Machine, draw, named
 
 PERCENTS = (0, 3, 5, 10, 25)
 CHECKS = ("compute.gemm_alone", "compute.gemm_together", "together.burn", "burn.gpu_burn[float]")
-NOT_YET = "its own past: not yet, there is no baseline of the machine to hold it against"
+PAST = "Held against its own nights before: see the simulated years (`python -m selftest.year`)."
 
 
 @dataclass(frozen=True, slots=True)

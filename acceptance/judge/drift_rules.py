@@ -73,12 +73,11 @@ class Slow(Strict, frozen=True):
 
 
 class Growth(Strict, frozen=True):
-    """Noise has grown when that of the `recent` nights is `ratio` times that of `before` nights or more, and `least` general deviations."""
+    """Noise has grown when that of the `recent` nights is more than `ratio` times that of `before` nights or more."""
 
     recent: _Nights
     before: _Nights
     ratio: Annotated[float, msgspec.Meta(gt=1)]
-    least: _Factor
     basis: Text
 
 
@@ -196,7 +195,7 @@ class DriftBook:
             return row.worse
         if limit is not None and (limit.low is None or limit.high is None):
             return "lower" if limit.low is not None else "higher"
-        return self.noise.worse(unit) if limit is None else None
+        return self.noise.worse(unit)
 
 
 def _row(rows: Sequence[_Row], measurement: str) -> _Row | None:

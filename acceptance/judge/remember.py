@@ -33,13 +33,16 @@ def remember(
     """What tonight is held against; None where there is nothing yet.
 
     `looks` are of one part in one era, oldest first, without tonight's: all of them, or the first 28 and the last 200. `born` is the
-    value of the run that accepted the machine and `born_day` when that was, in days since 1970-01-01 as `today`: looks before it count
+    value of the run that accepted the machine and `born_day` when that was, in days since 1970-01-01 as `today`: looks up to it count
     for nothing. `rebased` says that this run was of another era: then its value does not count, and the first nights of this era stand
     in its place. Looks that are no finite number are passed over.
     """
-    if born_day is not None:
-        looks = [one for one in looks if one.day >= born_day]
-    known = [one for one in looks if math.isfinite(one.value)]
+    known = [one for one in looks if math.isfinite(one.value) and (born_day is None or one.day > born_day)]
+    baseline = born is not None and born_day is not None and math.isfinite(born) and not rebased
+    if baseline:
+        assert born is not None
+        assert born_day is not None
+        known.insert(0, Look(born_day, born))  # whatever that night said of it: it was accepted
     if rule.rate is not None:
         return _counted(known, rule.rate, rule.constants, today)
     rules = rule.constants
@@ -47,10 +50,9 @@ def remember(
     within = inside if len(inside) >= rules.nights.least else known
     recent = within[-rules.slope.over :]
     level = _level(recent, rule) if len(within) >= rules.nights.least else None
-    baseline = None
-    if born is not None and born_day is not None and math.isfinite(born) and not rebased:
-        baseline = Look(born_day, born)
-    first = _first(baseline, within, level, rule)
+    first = None
+    if baseline or len(inside) >= 2 * rules.nights.recent:  # else the first nights are the last ones as well
+        first = _first(inside, level, rule, baseline=baseline)
     slope, grown = (_slope(recent, level, rule), _grown(recent, rule)) if level is not None else (None, None)
     if level is None and first is None:
         return None
@@ -82,20 +84,14 @@ def _level(within: Sequence[Look], rule: Rule) -> Level:
     return Level(_shown(middle), count, _shown(deviation), step.factor, _bounds(middle, allowed, rule.worse))
 
 
-def _first(baseline: Look | None, within: Sequence[Look], level: Level | None, rule: Rule) -> First | None:
-    """The first nights, the baseline among them where there is one; without it only once they are not the last ones as well."""
-    recent = rule.constants.nights.recent
-    nights = list(within[:recent])
-    if baseline is not None:
-        nights = [baseline, *(one for one in nights if one.day > baseline.day)][:recent]
-    elif len(within) < 2 * recent:
-        return None
+def _first(inside: Sequence[Look], level: Level | None, rule: Rule, *, baseline: bool) -> First:
+    nights = inside[: rule.constants.nights.recent]
     middle = _median([one.value for one in nights])
     deviation = max(rule.deviation(middle), level.deviation if level is not None else 0.0)
     allowed = rule.constants.first.factor * deviation * math.sqrt(1 + MEDIAN_SPREAD**2 / len(nights))
     bounds = _bounds(middle, allowed + (rule.slow or 0.0), rule.worse)  # it began in another season
     moved = level is not None and bounds.beyond(level.middle)
-    return First(_shown(middle), len(nights), nights[0].day, bounds, baseline is not None, moved)
+    return First(_shown(middle), len(nights), nights[0].day, bounds, baseline, moved)
 
 
 def _slope(within: Sequence[Look], level: Level, rule: Rule) -> Slope | None:
@@ -121,11 +117,9 @@ def _grown(within: Sequence[Look], rule: Rule) -> Grown | None:
     if len(values) < rules.recent + rules.before:
         return None
     early, late = values[: -rules.recent], values[-rules.recent :]
-    middle = _median(late)
-    general, now = rule.deviation(middle), _spread(late, middle)
-    if now <= rules.least * general:
-        return None
-    before = max(_spread(early, _median(early)), rule.constants.deviation.floor * general)
+    middle = _median(early)
+    before = max(_spread(early, middle), rule.constants.deviation.floor * rule.deviation(middle))
+    now = _spread(late, _median(late))
     return Grown(_shown(before), _shown(now), rules.recent) if now > rules.ratio * before else None
 
 

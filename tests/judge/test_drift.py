@@ -50,6 +50,10 @@ def test_one_night_outside_is_a_warning_that_asks_for_a_second_look() -> None:
     )
 
 
+def test_the_first_night_alone_is_never_a_failure() -> None:
+    assert only(held(Past(True, 2, 14, level=LEVEL), 570.0)).kind == "warn"
+
+
 def test_a_second_look_that_is_outside_as_well_confirms_it() -> None:
     drifted = held(PLAIN, 570.0, 579.9)
     assert (drifted.outside, drifted.unsteady, drifted.look_again) == (True, False, False)

@@ -44,7 +44,7 @@ def test_the_basis_says_what_the_past_consists_of() -> None:
 
 
 def test_the_basis_says_what_was_rebased() -> None:
-    found = past(looks(steady(4)), born=700.0, rebased=True)
+    found = past(looks(steady(5)), born=700.0, rebased=True)
     assert found.first is None
     assert "re-based: the baseline was taken with another image, driver, profile or load time" in basis(found, "W")
 
@@ -56,6 +56,12 @@ def test_the_basis_of_what_never_moves_names_no_deviation() -> None:
 
 def test_the_basis_names_the_first_nights_where_there_is_no_baseline() -> None:
     assert "first 28 nights from 1970-04-11 on 6" in basis(past(looks(steady(60))), "TFLOP/s")
+
+
+def test_the_basis_counts_the_nights_after_the_baseline() -> None:
+    assert "baseline of 1970-04-11 and 1 night after it 600 TFLOP/s" in basis(
+        past(looks([600.0, 600.0]), born=600.0), "TFLOP/s"
+    )
 
 
 def test_the_basis_of_a_baseline_alone_is_the_baseline() -> None:
