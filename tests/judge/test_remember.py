@@ -128,14 +128,11 @@ def test_a_bound_is_rounded_outward(value: float, of: tuple[str, str]) -> None:
     assert not made.level.bounds.beyond(value)
 
 
-<<<<<<< HEAD
 def test_a_bound_has_no_fewer_digits() -> None:
     bound = low(past(looks(steady(28))))
     assert bound == float(f"{bound:.6g}") != float(f"{bound:.5g}")
 
 
-=======
->>>>>>> 3f90fbacc5863fc2c9f2fe48c98811a73d9bbd72
 def test_a_count_that_never_moved_allows_nothing() -> None:
     assert low(past(looks([16.0] * 5), of=rule("gpu_link_width", "count"))) == 16.0
     assert remember(looks([0.0] * 5), None, rule=rule("disk_faults", "count", none_of("b")), today=200.0) is None
