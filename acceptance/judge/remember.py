@@ -35,10 +35,12 @@ def remember(
     `looks` are of one part in one era, oldest first, without tonight's: all of them, or the first 28 and the last 200. `born` is the
     value of the run that accepted the machine and `born_day` when that was, in days since 1970-01-01 as `today`: looks up to it count
     for nothing. `rebased` says that this run was of another era: then its value does not count, and the first nights of this era stand
-    in its place. Looks that are no finite number are passed over.
+    in its place; that of a counter counts all the same, because a part goes on counting whatever it is tested with. Looks that are no
+    finite number are passed over.
     """
     known = [one for one in looks if math.isfinite(one.value) and (born_day is None or one.day > born_day)]
-    baseline = born is not None and born_day is not None and math.isfinite(born) and not rebased
+    held = not rebased or rule.rate is not None
+    baseline = born is not None and born_day is not None and math.isfinite(born) and held
     if baseline:
         assert born is not None
         assert born_day is not None
