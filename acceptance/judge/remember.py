@@ -135,7 +135,8 @@ def _counted(known: Sequence[Look], rate: Rate, rules: Constants, today: float) 
     allowed = rate.step + rate.per_day * max(days, 1.0)
     most = rate.most_per_day * max(days, 1.0) if rate.most_per_day is not None else None
     counter = Counter(since.value, days, allowed, rate.basis, most, rate.repeats)
-    return Past(True, rules.off.fails, rules.off.of, before=known[-1].outside, counter=counter)
+    off = sum(one.outside for one in known[-rules.off.of + 1 :])
+    return Past(True, rules.off.fails, rules.off.of, off, before=known[-1].outside, counter=counter)
 
 
 def _limit_is_tighter(level: Level | None, first: First | None, rule: Rule) -> bool:

@@ -497,6 +497,13 @@ def test_a_counter_remembers_the_night_before() -> None:
     assert made.counter.most is None
 
 
+def test_a_counter_remembers_how_often_it_grew_too_fast_in_two_weeks() -> None:
+    grew = [replace(one, outside=number % 2 == 0) for number, one in enumerate(looks([float(n) for n in range(20)]))]
+    made = remember(grew, None, rule=rule("gpu_remapped_corrected", "count"), today=120.0)
+    assert made is not None
+    assert (made.off, made.before) == (6, False)
+
+
 # --- whatever the nights are ---
 
 
