@@ -15,6 +15,7 @@ from runs import machine_root, write_segment
 
 from acceptance import journal, outputs, segment
 from acceptance.history import where
+from acceptance.judge.machine import Waiver
 from acceptance.judge.plan import Due, Plan
 from acceptance.judge.record import Body, Postponed, RunEnded
 from acceptance.judge.verdict import Verdict
@@ -170,6 +171,16 @@ def test_another_time_of_load_begins_anew_and_says_so(nights: Nights) -> None:
     assert "the time of nvbandwidth is 3 s" in note.text
     assert nights.run(140.0, 152.0).verdict == "PASS"
     assert note in [entry.body for entry in journal.read(nights.out / "night-008").entries]
+
+
+def test_a_waived_shortfall_is_held_against_its_own_nights(nights: Nights) -> None:
+    nights.plan = replace(MADE, waivers=(Waiver("a slot of x8", measurement="copy_h2d", component="gpu0", worst=50.0),))
+    for number in range(8):  # the limit is 100
+        verdict = nights.run(80.0 + 0.1 * (number % 3), SOUND[1])
+        assert (verdict.verdict, warned(verdict)) == ("PASS", [])
+    first, second = nights.run(60.0, SOUND[1]), nights.run(60.0, SOUND[1])
+    assert (first.verdict, warned(first)) == ("PASS", [("gpu0", "drift.step")])
+    assert (second.verdict, warned(second)) == ("FAIL", [("gpu0", "drift.step")])
 
 
 def test_nights_that_were_put_off_are_counted_and_measured_nothing(nights: Nights) -> None:

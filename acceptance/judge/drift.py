@@ -130,13 +130,15 @@ def _counted(where: str, unit: str, past: Past, counter: Counter, value: float) 
     if grown <= counter.allowed:
         return Drifted()
     at_once = counter.most is not None and grown > counter.most
-    again = counter.repeats and past.before
+    off = past.off + 1
+    again = counter.repeats and (past.before or off >= past.off_fails)
     stood = quantity(counter.stood, unit)
     told = f"grew by {quantity(grown, unit)} within {_days(counter.days)}, {f'set back from {stood}' if back else f'from {stood}'}"
     bounds = f"allowed {quantity(counter.allowed, unit)}"
     if counter.most is not None:
         bounds += f", fails above {quantity(counter.most, unit)}"
-    running = "; the second night running" if again else ""
+    strayed = "the second night running" if past.before else f"{nights(off)} of the last {past.off_of} strayed"
+    running = f"; {strayed}" if again else ""
     text = f"{where}: measured {quantity(value, unit)}: {told}, {bounds}{running}; basis: {basis(past, unit)}"
     return Drifted((Found("fail" if at_once or again else "warn", "counter", text),), outside=True)
 

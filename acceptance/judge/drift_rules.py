@@ -108,7 +108,7 @@ class _Season(_Named, frozen=True, kw_only=True):
 class Rate(_Named, frozen=True, kw_only=True):
     """A counter may grow by `per_day` and by one `step` of its own; by `most_per_day` it fails at once. Growth is taken over `over_days`.
 
-    `repeats`: two nights running beyond it are a failure.
+    `repeats`: two nights running beyond it are a failure, and so are as many of the last ones as fail of any measurement.
     """
 
     per_day: _Rate

@@ -78,7 +78,7 @@ class Grown(msgspec.Struct, frozen=True, omit_defaults=True):
 class Counter(msgspec.Struct, frozen=True, omit_defaults=True):
     """A counter that only grows: where it stood `days` before tonight, and by how much it may have grown since.
 
-    Beyond `most` it fails at once. `repeats` says that two nights running beyond `allowed` are a failure.
+    Beyond `most` it fails at once. `repeats` says that two nights running beyond `allowed` are a failure, and so are several of the last.
     """
 
     stood: float

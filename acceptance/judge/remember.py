@@ -35,10 +35,12 @@ def remember(
     `looks` are of one part in one era, oldest first, without tonight's: all of them, or the first 28 and the last 200. `born` is the
     value of the run that accepted the machine and `born_day` when that was, in days since 1970-01-01 as `today`: looks up to it count
     for nothing. `rebased` says that this run was of another era: then its value does not count, and the first nights of this era stand
-    in its place. Looks that are no finite number are passed over.
+    in its place; that of a counter counts all the same, because a part goes on counting whatever it is tested with. Looks that are no
+    finite number are passed over.
     """
     known = [one for one in looks if math.isfinite(one.value) and (born_day is None or one.day > born_day)]
-    baseline = born is not None and born_day is not None and math.isfinite(born) and not rebased
+    held = not rebased or rule.rate is not None
+    baseline = born is not None and born_day is not None and math.isfinite(born) and held
     if baseline:
         assert born is not None
         assert born_day is not None
@@ -133,7 +135,8 @@ def _counted(known: Sequence[Look], rate: Rate, rules: Constants, today: float) 
     allowed = rate.step + rate.per_day * max(days, 1.0)
     most = rate.most_per_day * max(days, 1.0) if rate.most_per_day is not None else None
     counter = Counter(since.value, days, allowed, rate.basis, most, rate.repeats)
-    return Past(True, rules.off.fails, rules.off.of, before=known[-1].outside, counter=counter)
+    off = sum(one.outside for one in known[-rules.off.of + 1 :])
+    return Past(True, rules.off.fails, rules.off.of, off, before=known[-1].outside, counter=counter)
 
 
 def _limit_is_tighter(level: Level | None, first: First | None, rule: Rule) -> bool:

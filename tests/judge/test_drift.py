@@ -173,9 +173,9 @@ def test_noise_that_has_grown_is_remarked_beside_what_else_there_is() -> None:
 USUAL = Counter(5.0, 1.0, 10.0, "where it comes from", 1000.0)
 
 
-def count(value: float, *, before: bool = False, **changes: Any) -> Drifted:
-    counter = replace(USUAL, **changes)
-    return judge("gpu_ecc_corrected_total", "gpu0", "count", Past(True, 3, 14, before=before, counter=counter), value)
+def count(value: float, *, before: bool = False, off: int = 0, **changes: Any) -> Drifted:
+    of = Past(True, 3, 14, off, before=before, counter=replace(USUAL, **changes))
+    return judge("gpu_ecc_corrected_total", "gpu0", "count", of, value)
 
 
 def test_a_counter_may_grow_as_fast_as_it_may() -> None:
@@ -197,6 +197,14 @@ def test_one_that_storms_fails_at_once() -> None:
     assert only(count(1005.0)).kind == "warn"
     assert only(count(1006.0)).kind == "fail"
     assert only(count(1e9, most=None)).kind == "warn"
+
+
+def test_so_do_several_of_the_last_nights_with_others_between() -> None:
+    assert only(count(16.0, off=13)).kind == "warn"
+    assert only(count(16.0, off=1, repeats=True, most=None)).kind == "warn"
+    found = only(count(16.0, off=2, repeats=True, most=None))
+    assert found.kind == "fail"
+    assert "allowed 10; 3 nights of the last 14 strayed; basis: " in found.text
 
 
 def test_two_nights_running_fail_where_the_rule_says_so() -> None:

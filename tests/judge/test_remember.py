@@ -450,6 +450,18 @@ def test_a_counter_needs_a_night_before_or_a_baseline() -> None:
     assert remember(looks([math.nan]), None, rule=rule("disk_wear", "ratio"), today=200.0) is None
 
 
+def test_a_counter_goes_on_counting_in_another_era() -> None:
+    of = rule("gpu_remapped_corrected", "count")
+    first = remember([], 1.0, rule=of, today=102.0, born_day=100.0, rebased=True)
+    assert first is not None
+    assert first.counter is not None
+    assert (first.counter.stood, first.counter.days, first.counter.allowed) == (1.0, 2.0, 0.0)
+    later = remember([Look(101.0, 2.0)], 1.0, rule=of, today=102.0, born_day=100.0, rebased=True)
+    assert later is not None
+    assert later.counter is not None
+    assert later.counter.stood == 2.0
+
+
 def test_a_counter_may_grow_by_its_rate_since_the_last_night() -> None:
     counter = counted([1.0, 5.0], today=104.0).counter
     assert counter is not None
@@ -483,6 +495,13 @@ def test_a_counter_remembers_the_night_before() -> None:
     assert made.counter is not None
     assert made.counter.repeats
     assert made.counter.most is None
+
+
+def test_a_counter_remembers_how_often_it_grew_too_fast_in_two_weeks() -> None:
+    grew = [replace(one, outside=number % 2 == 0) for number, one in enumerate(looks([float(n) for n in range(20)]))]
+    made = remember(grew, None, rule=rule("gpu_remapped_corrected", "count"), today=120.0)
+    assert made is not None
+    assert (made.off, made.before) == (6, False)
 
 
 # --- whatever the nights are ---
