@@ -213,6 +213,9 @@ def test_where_there_is_no_run(call: Call, tmp_path: Path) -> None:
     [
         (("--prune",), "--prune needs --keep-days or --keep-gib"),
         (("--keep-days", "3"), "give --prune as well"),
+        (("copy_*", "--prune", "--keep-days", "3"), "go by whole runs: leave MEASUREMENT"),
+        (("--component", "gpu0", "--rebuild"), "go by whole runs: leave MEASUREMENT"),
+        (("--nights", "9", "--prune", "--keep-gib", "0"), "go by whole runs: leave MEASUREMENT"),
         (("--page", "x.html", "--rebuild"), "--page goes with looking at the history"),
         (("--prune", "--rebuild"), "not allowed with argument"),
         (("--export", "xml"), "invalid choice"),

@@ -147,9 +147,13 @@ def line(check: str, due: Due, identities: Mapping[str, str], gpus: Sequence[str
 
 
 def part(component: str, identities: Mapping[str, str], gpus: Sequence[str]) -> str | None:
-    """The identity of what a value belongs to: of a path both ends, of all GPUs together each of them. None where one is not known."""
+    """The identity of what a value belongs to: of a path both ends, of all GPUs together each of them. None where one is not known.
+
+    What several parts tell is nobody's identity: DIMMs of one serial number, 00000000, would take each other's nights for their own.
+    """
     ends = sorted(gpus) if component == _TOGETHER else component.split(_WAY)
     found = [identities.get(end) for end in ends]
-    known = [identity for identity in found if identity]
+    told = list(identities.values())
+    known = [identity for identity in found if identity and told.count(identity) == 1]
     join = "+" if component == _TOGETHER else _WAY
     return join.join(known) if known and len(known) == len(found) else None

@@ -89,7 +89,7 @@ class Old:
             " FROM night JOIN era ON era.id = era JOIN parts ON parts.id = parts WHERE run_id = ?"
         )
         for row in self._rows(query, run_id):
-            with contextlib.suppress(ValueError, msgspec.ValidationError):
+            with contextlib.suppress(ValueError, TypeError, msgspec.ValidationError):
                 made = msgspec.convert((run_id, *row[1:-2], json.loads(row[-2]), json.loads(row[-1])), _Row)
                 return self._made(made, self._of(row[0]))
             self._lost = True

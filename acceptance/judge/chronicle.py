@@ -56,6 +56,10 @@ class Chronicle:
     others: tuple[str, ...] = ()
     baseline: str | None = None
 
+    def can_tell(self) -> bool:
+        """Whether anything has nights enough to tell a change; where nothing has, that none is found says nothing."""
+        return any(row.comparable and row.summary.trend is not None for row in self.rows)
+
     def changed(self) -> tuple[Row, ...]:
         """The courses whose last nights lie further from those before than noise explains, the furthest first; MOST of them."""
         found = [

@@ -26,8 +26,10 @@ def show(found: Chronicle, screen: Terminal, language: Language = ENGLISH, *, on
         if changed:
             screen.say(language("What changed most: the last week beside the nights before"), "bold")
             _grid(screen, changed, language, moved=True)
-        else:
+        elif found.can_tell():
             screen.say(language("Nothing changed by more than noise in the last week."), "bold green")
+        else:
+            screen.say(language("There are too few nights to tell what changed."))
     if found.rows:
         screen.say("")
         screen.say(language("All measurements") if not one else language("Nights of what was named"), "bold")

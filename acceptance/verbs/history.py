@@ -17,6 +17,8 @@ def run(given: argparse.Namespace) -> int:
         raise NoHistory("--keep-days and --keep-gib say what stays when something is removed: give --prune as well")
     if given.page and (given.export or given.rebuild or given.prune):
         raise NoHistory("--page goes with looking at the history: leave --export, --rebuild and --prune away")
+    if (given.prune or given.rebuild) and (given.measurement or given.component or given.nights):
+        raise NoHistory("--prune and --rebuild go by whole runs: leave MEASUREMENT, --component and --nights away")
     asked = Asked(given.out, given.machine_id, given.measurement, given.component, given.nights)
     histories = Histories(asked, screen, language)
     if given.export:

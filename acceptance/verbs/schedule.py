@@ -74,10 +74,10 @@ def _schedule(given: argparse.Namespace) -> Schedule:
         run_as=installing.known_user(given.run_as) if given.run_as is not None else None,
     )
     for option, path in (("--out", nightly.out), ("--textfile", nightly.textfile)):
-        if path is not None and made.protected and any(path.resolve().is_relative_to(one) for one in units.READ_ONLY):
-            raise ScheduleError(
-                f"{option} {path}: the units may not write below {path.resolve().parents[-2]}: give a path in /var/lib"
-            )
+        if path is None or not made.protected:
+            continue
+        if shut := next((one for one in units.READ_ONLY if path.resolve().is_relative_to(one)), None):
+            raise ScheduleError(f"{option} {path}: the units may not write below {shut}: give a path in /var/lib")
     return made
 
 

@@ -81,6 +81,11 @@ def test_a_path_is_of_both_its_ends_and_all_gpus_are_each() -> None:
     assert night.part("cpu", {"gpu0": "GPU-a"}, ("gpu0",)) is None
 
 
+def test_what_several_parts_tell_is_nobodys_identity() -> None:
+    told = {"dimm:A1": "00000000", "dimm:B1": "00000000", "dimm:C1": "7A31"}
+    assert [night.part(one, told, ()) for one in told] == [None, None, "7A31"]
+
+
 def test_the_line_is_known_before_anything_is_measured() -> None:
     plan = msgspec.structs.replace(journals.plan(PAIR), gpus=("gpu0", "gpu1"))
     made = night.of(entries(plan))
@@ -154,7 +159,7 @@ def test_recorded_runs_are_nights(name: str) -> None:
     assert {one.line.serial for one in made.figures if one.line.component == "gpu0"} == {made.identities["gpu0"]}
     facts = dict(made.era.facts)
     assert facts["driver"] == "580.159.04"
-    assert facts["load stress_ng"] == ("45 s" if "accept" in name else "8 s")
+    assert facts["load stress_ng"] == {"accept": "45 s", "nightly": "15 s", "smoke": "8 s"}[made.profile]
     assert made.virtual
 
 

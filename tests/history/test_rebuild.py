@@ -131,6 +131,21 @@ def _page(path: Path) -> None:
     path.write_bytes(bytes(data))
 
 
+def _nothing(path: Path) -> None:
+    """A byte of a row's head changed, so that there is nothing where a text must be."""
+    with sqlite3.connect(path) as connection:
+        (sql,) = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'era'").fetchone()
+        loose = sql.replace("facts TEXT NOT NULL", "facts TEXT")
+        connection.execute("PRAGMA writable_schema = ON")
+        for text, then in ((loose, "UPDATE era SET facts = NULL"), (sql, "SELECT 1")):
+            connection.execute("UPDATE sqlite_schema SET sql = ? WHERE name = 'era'", (text,))
+            connection.commit()
+            with sqlite3.connect(path) as other:
+                other.execute(then)
+            other.close()
+    connection.close()
+
+
 def _cut(path: Path) -> None:
     path.write_bytes(path.read_bytes()[: 4096 * 3 + 100])
 
@@ -252,6 +267,18 @@ def test_what_makes_no_sense_is_left_out_and_never_stops_it(out: Path, harm: str
         assert all(isinstance(point.value, float) for course in reading.courses(store) for point in course.points)
     assert len(told) == 2 or harm.startswith("DELETE")
     assert opened(out)[1] == ()
+
+
+def test_nothing_where_a_text_must_be_is_damage_like_any_other(out: Path) -> None:
+    path = where.database(out, MACHINE)
+    with Store.open(path) as store:
+        store.add(night(1))
+    _nothing(path)
+    store, told = rebuild.opened(out, MACHINE)
+    with store:
+        assert store.nights() == ()
+    assert "is damaged (NULL value in era.facts): the history was made anew, with 0 nights" in told[0]
+    assert told[1].startswith("not all of the old file could be read")
 
 
 @settings(max_examples=8, deadline=None)

@@ -54,6 +54,13 @@ def test_what_changed_most_stands_first_and_not_too_much_of_it(count: int) -> No
     assert [one.course.measurement for one in found] == [f"m{step}" for step in range(count - 1, 0, -1)][:MOST]
 
 
+def test_few_nights_tell_nothing() -> None:
+    few, many = row(made(50.0, 10.0)), row(made(*[50.0] * 14))
+    assert not Chronicle("m", 2, (), (few,)).can_tell()
+    assert not Chronicle("m", 14, (), (row(made(*[50.0] * 14), "burn_copied"),)).can_tell()
+    assert Chronicle("m", 14, (), (few, many)).can_tell()
+
+
 def test_only_what_is_beyond_noise_changed() -> None:
     """A card whose nights were all the same is allowed half of what cards are in general: 1.25 of 50 GB/s."""
     rows = [

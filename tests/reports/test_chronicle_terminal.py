@@ -59,6 +59,9 @@ def test_nothing_changed_and_nothing_there() -> None:
     quiet = Chronicle("m", 1, found.shown[:1], found.rows[1:2])
     assert lines(quiet)[:3] == ["machine m: 1 night recorded", "from 2026-01-01 to 2026-01-01", "1 PASS"]
     assert "Nothing changed by more than noise in the last week." in lines(quiet)
+    few = Chronicle("m", 1, found.shown[:1], found.rows[3:])
+    assert "There are too few nights to tell what changed." in lines(few)
+    assert not any("Nothing changed" in line for line in lines(few))
     assert lines(Chronicle("m", 0, (), ())) == ["machine m: 0 nights recorded"]
 
 

@@ -148,6 +148,7 @@ def test_a_language(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["show", "--", "--textfile", "x.txt"], "reads files named *.prom alone"),
         (["show", "--", "--out", "\udcff"], "is not UTF-8"),
         (["show", "--", "--out", "/usr/local/reports"], "the units may not write below /usr: give a path in /var/lib"),
+        (["show", "--", "--out", "/usr"], "--out /usr: the units may not write below /usr"),
         (["show", "--", "--textfile", "/etc/x.prom"], "--textfile /etc/x.prom: the units may not write below /etc"),
         (["failed", "--textfile", "x.txt"], "reads files named *.prom alone"),
         (["uninstall", "--at", "03:00"], "--at"),
