@@ -45,6 +45,9 @@ __all__ = [
 SUPERVISOR = "journal.jsonl"
 TELEMETRY = "telemetry.jsonl"
 GPU_TELEMETRY = "telemetry-gpu.jsonl"
+LONGEST = (
+    1 << 26
+)  # bytes of a line, where only the first ones are asked for: a plan of the largest machine has a few million
 CLOSING = "journal-closed"  # and a number: a start that was killed while closing leaves one behind, and the next takes another
 
 
@@ -104,11 +107,11 @@ def beginning(run_dir: Path) -> tuple[Head, Entry | None]:
     Raises JournalError when the folder holds no run, or its beginning cannot be read.
     """
     path = run_dir / SUPERVISOR
+    if not path.is_file():
+        raise NoRun(f"{run_dir}: holds no run (no {SUPERVISOR}): give the folder of one run, such as reports/latest")
     try:
         with path.open("rb") as file:
-            first, second = file.readline(), file.readline()
-    except FileNotFoundError as error:
-        raise NoRun(f"{run_dir}: holds no run (no {SUPERVISOR}): give the folder of one run") from error
+            first, second = file.readline(LONGEST), file.readline(LONGEST)
     except OSError as error:
         raise JournalError(f"{path}: cannot be read ({error.strerror}): {UNREAD}") from error
     return head_of(path, first), _entry(second, path, "line 2") if second.endswith(b"\n") else None

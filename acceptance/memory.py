@@ -18,7 +18,7 @@ from acceptance.history import certificate, era, night, reading, rebuild
 from acceptance.history.baseline_errors import BaselineUnsound
 from acceptance.history.era import Era
 from acceptance.history.night import Line
-from acceptance.history.store import Kept, Store
+from acceptance.history.store import Store
 from acceptance.history.trouble import HistoryError
 from acceptance.judge import change_rules, drift_rules, noise, shown
 from acceptance.judge.birth import CHANGED_UNTOLD, NIGHTS_UNTOLD
@@ -69,7 +69,8 @@ class Memory:
             store, said = rebuild.opened(self._out, self._machine_id)
             with store:
                 notes += [Note(sentence) for sentence in said]
-                looks, put_off = reading.looks(store, now.key), _put_off(store.nights())
+                since = night.day_of(accepted.birth.utc) if accepted else None
+                looks, put_off = reading.looks(store, now.key, since), reading.skipped_in_a_row(store)
                 notes += _another_era(store, now, bool(looks))
         except HistoryError as error:
             if accepted is not None:
@@ -107,16 +108,6 @@ def _another_era(store: Store, now: Era, known: bool) -> list[Note]:
         return []
     told = era.told(store.eras()[before.era], now)
     return [Note(f"figures are not held against the nights before, because {told}: they begin anew with this run")]
-
-
-def _put_off(nights: tuple[Kept, ...]) -> int:
-    """How many of the last runs in a row found the machine in use."""
-    count = 0
-    for one in reversed(nights):
-        if not one.postponed:
-            break
-        count += 1
-    return count
 
 
 def _part(line: Line) -> tuple[str, str, str]:

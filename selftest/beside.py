@@ -8,6 +8,8 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Generic, TypeVar
 
+from acceptance import reaper
+
 T = TypeVar("T")
 
 
@@ -40,5 +42,6 @@ class Beside(Generic[T]):
 
 
 def _tell(sender: Connection, reckon: Callable[[], T]) -> None:
+    reaper.prctl(reaper.PR_SET_PDEATHSIG, signal.SIGKILL)  # a fork holds the machine's lock as well
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is this process's maker that is stopped
     sender.send(reckon())  # a traceback is printed by multiprocessing itself

@@ -213,6 +213,7 @@ def test_where_there_is_no_run(call: Call, tmp_path: Path) -> None:
     [
         (("--prune",), "--prune needs --keep-days or --keep-gib"),
         (("--keep-days", "3"), "give --prune as well"),
+        (("--page", "x.html", "--rebuild"), "--page goes with looking at the history"),
         (("--prune", "--rebuild"), "not allowed with argument"),
         (("--export", "xml"), "invalid choice"),
         (("--nights", "0"), "is no whole number from 1"),

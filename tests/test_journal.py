@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -209,3 +210,29 @@ def test_a_tail_tells_damage(run_dir: Path, root: Path) -> None:
         Tail(path).new()
     with pytest.raises(JournalError, match=r"run: cannot be read \(Is a directory\)"):
         Tail(run_dir).new()
+
+
+def test_the_beginning_is_read_without_the_rest(run_dir: Path, root: Path) -> None:
+    path = write_segment(run_dir / "journal.jsonl", [Note("one"), Note("two")], root)
+    head, first = journal.beginning(run_dir)
+    assert head.machine_id == "machine-1"
+    assert first is not None
+    assert first.body == Note("one")
+    whole = path.read_bytes()
+    path.write_bytes(whole[: whole.index(b"\n") + 1] + b'{"seq":0')
+    assert journal.beginning(run_dir) == (head, None)
+    path.write_bytes(whole.replace(b'"note"', b'"tone"'))
+    with pytest.raises(JournalError, match="line 2: is no record"):
+        journal.beginning(run_dir)
+    path.write_bytes(b"nothing of ours")
+    with pytest.raises(JournalError, match="line 1: is not the head"):
+        journal.beginning(run_dir)
+
+
+def test_what_is_no_file_has_no_beginning(run_dir: Path) -> None:
+    with pytest.raises(NoRun):
+        journal.beginning(run_dir)
+    run_dir.mkdir()
+    os.mkfifo(run_dir / "journal.jsonl")  # reading it would wait for somebody to write
+    with pytest.raises(NoRun):
+        journal.beginning(run_dir)

@@ -76,3 +76,13 @@ def test_the_telemetry_is_whole(recorded: tuple[dict[str, Any], Path]) -> None:
         assert history.under_load("link_width") == 16
         assert history.growth("ecc_uncorrected") == 0
         assert history.seconds("reason_hw_slowdown") == history.seconds("reason_sw_thermal") == 0
+
+
+def test_a_recorded_night_was_held_against_its_baseline_without_a_word() -> None:
+    verdict = outputs.judge(RUNS / "1xh200-nightly-after")
+    judged = [one for check in verdict.checks for one in check.judged]
+    held = {one.due.measurement for one in judged if one.due.past is not None}
+    assert {"gemm_bf16", "gemm_f64", "burn_f8", "copy_h2d", "vram_copy", "gpu_temperature"} <= held
+    assert len([one for one in judged if one.due.past is not None]) > 50
+    assert not any(one.drift and (one.drift.outside or one.drift.unsteady) for one in judged)
+    assert verdict.of_kind("fail", "warn") == ()

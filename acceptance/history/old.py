@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
 import sqlite3
 from collections.abc import Iterator
@@ -11,11 +10,32 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import msgspec
+
 from acceptance.history.era import Era
-from acceptance.history.night import Figure, Line, Night
+from acceptance.history.night import Apart, Figure, Line, Night
 from acceptance.history.store import FAILED, OUTSIDE, UNSTEADY
+from acceptance.judge.plan import Scope
+from acceptance.judge.verdict import Word
 
 _AT_ONCE = 200  # nights whose figures are held in memory: some ten megabytes
+
+
+class _Row(msgspec.Struct, frozen=True, array_like=True):
+    """A night without its figures, as it must be to be believed."""
+
+    run_id: str
+    utc: str
+    day: float
+    seconds: float | None
+    profile: str
+    scope: Scope
+    verdict: Word
+    virtual: int
+    postponed: int
+    apart: Apart | None
+    facts: tuple[tuple[str, str], ...]
+    identities: dict[str, str]
 
 
 class Old:
@@ -68,16 +88,18 @@ class Old:
             "SELECT seq, utc, day, seconds, profile, scope, verdict, virtual, postponed, apart, facts, identities"
             " FROM night JOIN era ON era.id = era JOIN parts ON parts.id = parts WHERE run_id = ?"
         )
-        with contextlib.suppress(ValueError, TypeError):
-            for seq, utc, day, seconds, profile, scope, verdict, virtual, postponed, apart, facts, parts in self._rows(
-                query, run_id
-            ):
-                made = Night(
-                    run_id, self._machine_id, utc, day, seconds, profile, scope, verdict, bool(virtual), bool(postponed), apart,
-                    Era(tuple((name, text) for name, text in json.loads(facts))), json.loads(parts), self._of(seq),
-                )  # fmt: skip
-                return made if self._sound else dataclasses.replace(made, apart=apart or "salvaged")
+        for row in self._rows(query, run_id):
+            with contextlib.suppress(ValueError, msgspec.ValidationError):
+                made = msgspec.convert((run_id, *row[1:-2], json.loads(row[-2]), json.loads(row[-1])), _Row)
+                return self._made(made, self._of(row[0]))
+            self._lost = True
         return None
+
+    def _made(self, row: _Row, figures: tuple[Figure, ...]) -> Night:
+        return Night(
+            row.run_id, self._machine_id, row.utc, row.day, row.seconds, row.profile, row.scope, row.verdict, bool(row.virtual),
+            bool(row.postponed), row.apart if self._sound else row.apart or "salvaged", Era(row.facts), row.identities, figures,
+        )  # fmt: skip
 
     def _of(self, seq: int) -> tuple[Figure, ...]:
         """The figures of a night; those of its neighbours are read along, line by line, because so they lie in the file."""
@@ -86,8 +108,11 @@ class Old:
             for number, line in self._lines.items():
                 query = "SELECT night, value, again, flags FROM figure WHERE line = ? AND night >= ? AND night < ?"
                 for night, value, again, flags in self._rows(query, number, seq, seq + _AT_ONCE):
-                    told = (bool(flags & OUTSIDE), bool(flags & UNSTEADY), bool(flags & FAILED))
-                    self._figures.setdefault(night, []).append(Figure(line, value, again, *told))
+                    if isinstance(flags, int) and all(isinstance(one, float | None) for one in (value, again)):
+                        told = (bool(flags & OUTSIDE), bool(flags & UNSTEADY), bool(flags & FAILED))
+                        self._figures.setdefault(night, []).append(Figure(line, value, again, *told))
+                    else:
+                        self._lost = True
         return tuple(self._figures.get(seq, ()))
 
     def _rows(self, query: str, *values: object) -> Iterator[Any]:

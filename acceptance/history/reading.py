@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from itertools import groupby
-from operator import itemgetter
 from typing import Any
 
 from acceptance.history import trouble
@@ -66,16 +64,15 @@ def courses(
     A measurement whose part was replaced has a course for each part.
     """
     query = (
-        f"SELECT line, run_id, day, value, again, flags & {OUTSIDE} <> 0, flags & {UNSTEADY} <> 0,"
-        f" {_HELD} AND flags & {FAILED} = 0, era FROM line CROSS JOIN figure ON line = line.id AND night >= ?"
-        f" CROSS JOIN night ON seq = night WHERE value IS NOT NULL AND {_NAMED} ORDER BY line.id, night"
+        f"SELECT run_id, day, value, again, flags & {OUTSIDE} <> 0, flags & {UNSTEADY} <> 0, {_HELD} AND flags & {FAILED} = 0, era"
+        " FROM figure CROSS JOIN night ON seq = night WHERE line = ? AND night >= ? AND value IS NOT NULL ORDER BY night"
     )
-    what, where = measurement or "*", component or "*"
-    lines, found = (
-        _lines(store),
-        groupby(_rows(store, query, _first(store, last), what, what, where, where), itemgetter(0)),
-    )
-    return tuple(Course(*lines[number], tuple(Point._make(row[1:]) for row in rows)) for number, rows in found)
+    first, found = _first(store, last), []
+    for number, line in _lines(store, measurement, component).items():
+        points = tuple(map(Point._make, _rows(store, query, number, first)))
+        if points:
+            found.append(Course(*line, points))
+    return tuple(found)
 
 
 def rows(
@@ -112,12 +109,12 @@ def _first(store: Store, last: int | None) -> int:
     return int(rows[0][0]) if rows else 0
 
 
-def _lines(store: Store) -> dict[int, Line]:
-    rows = _rows(store, "SELECT id, check_id, measurement, component, unit, serial FROM line")
-    return {
-        number: Line(check, measurement, component, unit, serial or None)
-        for number, check, measurement, component, unit, serial in rows
-    }
+def _lines(store: Store, measurement: str | None = None, component: str | None = None) -> dict[int, Line]:
+    query = (
+        f"SELECT id, check_id, measurement, component, unit, nullif(serial, '') FROM line WHERE {_NAMED} ORDER BY id"
+    )
+    what, where = measurement or "*", component or "*"
+    return {row[0]: Line._make(row[1:]) for row in _rows(store, query, what, what, where, where)}
 
 
 def skipped_in_a_row(store: Store) -> int:

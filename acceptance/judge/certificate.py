@@ -19,7 +19,6 @@ from acceptance.judge.record import Entry, Measured, RunStarted
 from acceptance.judge.verdict import Verdict, fold
 
 FORMAT = 1
-_AGAINST = ("fail", "error")
 AGAIN = "run `rigproof accept` again"
 
 
@@ -116,7 +115,8 @@ def make(
     With `anew` the run is not held against the baseline and the nights in its plan: the machine was changed, and is to be accepted as it
     is. Limits hold as ever, and what is set aside is written down.
     """
-    verdict = fold(_alone(entries)) if anew else fold(entries)
+    held = fold(entries)
+    verdict = fold(_alone(entries)) if anew else held
     for refusal in _refusals(verdict):
         raise Refused(refusal)
     birth = machine_seen.of(entries)
@@ -134,7 +134,8 @@ def make(
         birth=birth,
         figures=tuple(_figures(verdict, entries, book, virtual)),
         waived=tuple(finding.text for finding in verdict.of_kind("waived")),
-        set_aside=_set_aside(verdict, fold(entries)) if anew else (),
+        # By itself it is a PASS: whatever is against it is only what was before it.
+        set_aside=tuple(finding.text for finding in held.of_kind("fail", "error")),
         warnings=tuple(finding.text for finding in verdict.of_kind("warn")),
         provenance=verdict.provenance,
         era=era,
@@ -166,12 +167,6 @@ def _unheld(plan: Plan) -> Plan:
     checks = (replace(check, due=tuple(replace(due, past=None) for due in check.due)) for check in plan.checks)
     gaps = tuple(gap for gap in plan.gaps if not gap.startswith(NOT_HELD))
     return replace(plan, checks=tuple(checks), gaps=gaps, birth=None)
-
-
-def _set_aside(alone: Verdict, held: Verdict) -> tuple[str, ...]:
-    """What is against a run only because of what was before it."""
-    known = {finding.text for finding in alone.of_kind(*_AGAINST)}
-    return tuple(finding.text for finding in held.of_kind(*_AGAINST) if finding.text not in known)
 
 
 def _figures(verdict: Verdict, entries: Sequence[Entry], book: NoiseBook, virtual: bool) -> Iterator[Figure]:

@@ -213,37 +213,6 @@ _HEALTH: dict[str, Callable[[GpuCounters], int | None]] = {
 }
 
 
-@pytest.mark.session("host-before")
-@pytest.mark.costs(0.1)
-@pytest.mark.measures("gpu_ecc_corrected_total", unit="count", per="gpu-ecc-total")
-@pytest.mark.measures("gpu_remapped_corrected", unit="count", per="gpu-remap-total")
-@pytest.mark.measures("gpu_pcie_replays_total", unit="count", per="gpu-replay")
-def test_totals(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) -> None:
-    """What each GPU has counted in all: corrected memory errors and repaired rows of its life, PCIe packets sent again.
-
-    Measured: the driver's counters; those of the memory are kept on the card, PCIe replays since the driver was loaded. How they stand
-    proves nothing by itself: their growth from night to night is judged.
-    """
-    counted = {device.pci_address: device.counters for device in inventory.nvml.devices}
-    serials = {gpu.name: gpu.uuid for gpu in due_gpus}
-    for measurement, read in _TOTALS.items():
-        due = {one.component for one in check.due(measurement)}
-        values = {
-            gpu.name: read(found)
-            for gpu in due_gpus
-            if gpu.name in due and (found := counted.get(gpu.pci_address)) is not None
-        }
-        known = {name: float(value) for name, value in values.items() if value is not None}
-        check(measurement, known, serials=serials)
-
-
-_TOTALS: dict[str, Callable[[GpuCounters], int | None]] = {
-    "gpu_ecc_corrected_total": lambda found: found.ecc_corrected_total,
-    "gpu_remapped_corrected": lambda found: found.remapped_corrected,
-    "gpu_pcie_replays_total": lambda found: found.pcie_replays,
-}
-
-
 @pytest.mark.session("load")
 @pytest.mark.costs(2.0, per_gpu=0.3, slack=60.0)
 @pytest.mark.measures("gpu_seen_by_cuda", unit="count", per="gpu", waivable=False)

@@ -15,6 +15,8 @@ def run(given: argparse.Namespace) -> int:
     screen = Terminal.on_stdout(language)
     if not given.prune and (given.keep_days is not None or given.keep_gib is not None):
         raise NoHistory("--keep-days and --keep-gib say what stays when something is removed: give --prune as well")
+    if given.page and (given.export or given.rebuild or given.prune):
+        raise NoHistory("--page goes with looking at the history: leave --export, --rebuild and --prune away")
     asked = Asked(given.out, given.machine_id, given.measurement, given.component, given.nights)
     histories = Histories(asked, screen, language)
     if given.export:

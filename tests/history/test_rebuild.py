@@ -220,6 +220,40 @@ def test_what_a_damaged_file_still_tells_is_shown_and_is_no_measure(out: Path) -
     assert told[1].startswith("not all of the old file could be read: of nights whose run folder is gone")
 
 
+@pytest.mark.parametrize(
+    "harm",
+    [
+        "UPDATE night SET day = 'noon' WHERE seq = 1",
+        "UPDATE night SET verdict = 'MAYBE' WHERE seq = 1",
+        "UPDATE night SET apart = 'sideways' WHERE seq = 1",
+        "UPDATE parts SET identities = '[' WHERE id = 1",
+        "UPDATE era SET facts = '{}' WHERE id = 1",
+        "UPDATE figure SET flags = 'x' WHERE night = 1",
+        "UPDATE figure SET value = 'x' WHERE night = 1",
+        "UPDATE figure SET again = x'00ff' WHERE night = 1",
+        "DELETE FROM parts",
+        "DELETE FROM line",
+    ],
+)
+def test_what_makes_no_sense_is_left_out_and_never_stops_it(out: Path, harm: str) -> None:
+    """A file can be sound as a database and yet hold what nobody wrote."""
+    other = Figure(COPY._replace(component="gpu1", serial="GPU-b"), 60.0)
+    with Store.open(where.database(out, MACHINE)) as store:
+        store.add(night(1, figures=(Figure(COPY, 50.0), other), identities={"gpu0": "GPU-b"}))
+        store.add(night(2, identities={"gpu0": "GPU-a"}))
+        store.connection.execute(harm)
+    write_run(out, "run-9", {COPIED: 110.0})
+    store, told = rebuild.anew(out, MACHINE)
+    with store:
+        store.check()
+        runs = [kept.run_id for kept in store.nights()]
+        assert runs[-1] == "run-9"
+        assert set(runs) <= {"run-00001", "run-00002", "run-9"}
+        assert all(isinstance(point.value, float) for course in reading.courses(store) for point in course.points)
+    assert len(told) == 2 or harm.startswith("DELETE")
+    assert opened(out)[1] == ()
+
+
 @settings(max_examples=8, deadline=None)
 @given(st.lists(st.tuples(st.floats(100.0, 120.0), st.booleans()), min_size=1, max_size=5))
 def test_added_night_by_night_or_made_anew_is_the_same(

@@ -57,6 +57,9 @@ def test_an_even_number_of_nights_has_its_median_between_two() -> None:
     found = past(looks([600.0, 602.0, 604.0, 606.0]))
     assert found.level is not None
     assert found.level.middle == 603.0
+    odd = past(looks([600.0, 602.0, 604.0, 606.0, 608.0]))
+    assert odd.level is not None
+    assert odd.level.middle == 604.0
 
 
 def test_few_nights_that_agree_do_not_make_a_quiet_machine() -> None:
@@ -128,8 +131,14 @@ def test_a_bound_is_rounded_outward(value: float, of: tuple[str, str]) -> None:
     assert not made.level.bounds.beyond(value)
 
 
+def test_a_bound_has_no_fewer_digits() -> None:
+    bound = low(past(looks(steady(28))))
+    assert bound == float(f"{bound:.6g}") != float(f"{bound:.5g}")
+
+
 def test_a_count_that_never_moved_allows_nothing() -> None:
     assert low(past(looks([16.0] * 5), of=rule("gpu_link_width", "count"))) == 16.0
+    assert low(past(looks([0.0] * 5), of=rule("gpu_link_width", "count"))) == 0.0
     assert remember(looks([0.0] * 5), None, rule=rule("disk_faults", "count", none_of("b")), today=200.0) is None
 
 
@@ -147,6 +156,7 @@ def test_a_bound_has_six_digits(value: float, bound: float) -> None:
     ("limit", "held"),
     [
         (at_least(450.0, "TFLOP/s", "b"), True),
+        (at_least(580.0, "TFLOP/s", "b"), True),  # tighter than what the beginning allows, not than the last nights
         (at_least(599.0, "TFLOP/s", "b"), False),
         (Limit("TFLOP/s", "b", high=700.0), True),
     ],
@@ -154,6 +164,12 @@ def test_a_bound_has_six_digits(value: float, bound: float) -> None:
 def test_nights_that_allow_more_than_the_limit_add_nothing(limit: Limit, held: bool) -> None:
     made = remember(looks([600.0] * 28), 600.0, rule=rule(limit=limit), today=200.0, born_day=100.0)
     assert (made is not None) == held
+
+
+@pytest.mark.parametrize(("limit", "held"), [(90.0, True), (70.0, True), (61.0, False)])
+def test_a_limit_from_above_is_held_against_the_tightest_too(limit: float, held: bool) -> None:
+    of = rule("gpu_temperature", "degC", Limit("degC", "b", high=limit))
+    assert (remember(looks([60.0] * 28), 60.0, rule=of, today=200.0, born_day=100.0) is not None) == held
 
 
 def test_a_limit_that_one_value_meets_says_all() -> None:
@@ -317,6 +333,18 @@ def test_a_slope_needs_nights_enough_and_days_enough() -> None:
     assert past(hurried).slope is None
 
 
+def test_a_slope_is_more_than_two_deviations_and_more_than_chance() -> None:
+    """By 2 x 4.5 between the first and the last third on a quiet machine; on another by five standard errors."""
+    assert past(looks(sloped(90, 0.005, deviation=0.5))).slope is None
+    assert past(looks(sloped(90, 0.01, deviation=0.5))).slope is not None
+    made = past(looks(sloped(90, 0.06, deviation=10.0)))
+    assert made.slope is not None
+    assert made.level is not None
+    error = 1.2533 * made.level.deviation * math.sqrt(2 / 30)
+    assert 5 * error > 2 * GENERAL
+    assert made.slope.bounds.low == pytest.approx(made.slope.first - 5 * error, abs=0.01)
+
+
 def test_a_slope_is_of_the_last_months_only() -> None:
     found = past(looks([*[700.0] * 200, *steady(120)]))
     assert found.slope is None
@@ -330,6 +358,7 @@ def test_seasons_move_temperatures() -> None:
     of = rule("gpu_temperature", "degC")
     warmer = [60.0 + 6.0 * night / 120 for night in range(120)]
     assert past(looks(warmer), of=of).slope is None
+    assert past(looks([60.0 + 7.5 * night / 120 for night in range(120)]), of=of).slope is None
     hotter = past(looks([60.0 + 12.0 * night / 120 for night in range(120)]), of=of).slope
     assert hotter is not None
     assert hotter.bounds.low is None

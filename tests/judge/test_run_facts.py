@@ -40,6 +40,11 @@ def test_a_run_of_which_little_is_known() -> None:
     assert dict(run.facts) == {("", "profile"): "smoke", ("", "scope"): "full"}
 
 
+def test_the_beginning_of_a_run_need_not_be_its_first_line() -> None:
+    start, *rest = journals.bodies(journals.plan())
+    assert run_facts.of(journals.entries([Observed({}), start, *rest]), "name").machine_id == "machine-1"
+
+
 def test_a_serial_number_that_was_measured_goes_before_the_inventory() -> None:
     _, found = samples.mixed()
     disk = {"disks": [{"name": "vda", "serial": "D1"}]}

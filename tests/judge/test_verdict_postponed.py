@@ -25,9 +25,9 @@ def test_a_night_in_use_is_skipped_and_proves_nothing(in_a_row: int) -> None:
     assert (finding.kind, finding.check, finding.event) == ("skip", "run", "postponed")
     told = f"({in_a_row} in a row, 3 are a failure)"
     assert finding.text == f"the machine is in use, so nothing was run {told}: {BUSY[0]}"
-    assert [(one.id, one.outcome, one.findings) for one in verdict.checks] == [
-        ("a.one", "skip", ()),
-        ("b.two", "skip", ()),
+    assert [(one.id, one.outcome, one.findings, one.seconds) for one in verdict.checks] == [
+        ("a.one", "skip", (), 0.0),
+        ("b.two", "skip", (), 0.0),
     ]
     assert verdict.postponed == Postponed(BUSY, in_a_row, 3)
     assert (verdict.run_id, verdict.profile, verdict.scope, verdict.inventory_declared) == (

@@ -11,6 +11,7 @@ from test_junit import HOSTILE
 
 from acceptance.judge import chronicle
 from acceptance.judge.chronicle import Chronicle
+from acceptance.judge.course import Course, Point
 from acceptance.judge.language import Language
 from acceptance.reports.page import courses, nights
 
@@ -130,3 +131,31 @@ def test_many_nights_share_their_places() -> None:
     assert band.count("L") == 479
     assert courses.width(3) == 3
     assert courses.width(0) == 1
+
+
+def counted(*values: float, outside: int = -1, held: bool = True) -> Chronicle:
+    """A machine with one count by night."""
+    points = tuple(
+        Point(f"run-{n}", 20454.0 + n, value, None, n == outside, False, held, 1) for n, value in enumerate(values)
+    )
+    course = Course("gpu.identity", "gpu_sm_count", "gpu0", "count", "GPU-a", points)
+    row = chronicle.row(course, chronicles.BOOK, virtual=False, facts=chronicles.FACTS)
+    return Chronicle("0123abcd", 4, chronicles.nights(4), (row,))
+
+
+def test_a_count_that_never_moved_is_told_and_not_drawn() -> None:
+    shown = page(nights.render(counted(132.0, 132.0, 132.0)))
+    assert list(shown.iter("figure")) == []
+    assert "Counts that were the same every night" in words(shown)
+    assert "gpu_sm_count gpu0" in words(shown.find(".//table"))
+
+
+@pytest.mark.parametrize(
+    "found",
+    [counted(132.0, 131.0), counted(1.0, 1.0, outside=1), counted(1.0, 1.0, held=False)],
+    ids=["moved", "outside", "no measure"],
+)
+def test_whatever_is_to_be_seen_of_a_count_is_drawn(found: Chronicle) -> None:
+    shown = page(nights.render(found))
+    assert len(list(shown.iter("figure"))) == 1
+    assert "Counts that were the same every night" not in words(shown)

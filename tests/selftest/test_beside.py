@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
+from rig import wait_for
 
 from selftest.beside import Beside, BesideError
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_it_is_another_process_and_its_result_comes_here() -> None:
@@ -35,3 +41,19 @@ def test_ctrl_c_is_for_the_one_that_made_it() -> None:
         return "found"
 
     assert Beside("reckoning", reckon).result() == "found"
+
+
+def test_it_ends_with_the_one_that_made_it(tmp_path: Path) -> None:
+    """Also when that is killed: what was forked holds its files, the machine's lock among them."""
+    program = (
+        "import os, signal, sys, time\n"
+        "from selftest.beside import Beside\n"
+        "made = Beside('reckoning', lambda: time.sleep(100))\n"
+        "print(made._process.pid, flush=True)\n"
+        "time.sleep(1.0)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60.0)
+    assert done.returncode == -signal.SIGKILL
+    place = Path("/proc", done.stdout.strip())
+    wait_for(lambda: not place.exists() or "Z" in (place / "stat").read_text().rpartition(")")[2].split()[0])

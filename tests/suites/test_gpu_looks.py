@@ -48,7 +48,7 @@ def test_what_gpus_counted_in_all_is_recorded_of_those_that_count(
     counting = replace(COUNTERS, ecc_corrected_total=12, remapped_corrected=1, pcie_replays=345)
     silent = replace(COUNTERS, ecc_corrected_total=None, remapped_corrected=None, pcie_replays=None)
     box = before(tmp_path, monkeypatch, device(0, counters=counting), device(1, counters=silent))
-    assert box.run("gpu.totals", name="host-before") == {"gpu.totals": "pass"}
+    assert box.run("totals.counted", name="host-before") == {"totals.counted": "pass"}
     assert box.measured("gpu_ecc_corrected_total") == {"gpu0": 12.0}
     assert box.measured("gpu_remapped_corrected") == {"gpu0": 1.0}
     assert box.measured("gpu_pcie_replays_total") == {"gpu0": 345.0}

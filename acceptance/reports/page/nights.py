@@ -7,7 +7,7 @@ from itertools import groupby
 
 import jinja2
 
-from acceptance.judge.chronicle import Chronicle
+from acceptance.judge.chronicle import Chronicle, Row
 from acceptance.judge.language import ENGLISH, Language
 from acceptance.reports import chronicle_words as words
 from acceptance.reports import templating
@@ -19,10 +19,17 @@ def _template() -> jinja2.Template:
     return templating.environment("acceptance.reports.page").get_template("nights.html.j2")
 
 
+def _still(row: Row) -> bool:
+    """Whether it is a count that was the same on every night, which needs no plot; what lay outside, or broke a limit, is drawn."""
+    points = row.course.points
+    same = len({value for point in points for value in (point.value, point.again) if value is not None}) == 1
+    return row.course.unit == "count" and same and all(point.held and not point.outside for point in points)
+
+
 def render(found: Chronicle, language: Language = ENGLISH) -> str:
     """The page's text."""
     places = {night.run_id: place for place, night in enumerate(found.shown)}
-    drawn = [(row, courses.draw(row, places)) for row in found.rows]
+    drawn = [(row, courses.draw(row, places)) for row in found.rows if not _still(row)]
     return _template().render(
         _=language,
         language=language,
@@ -30,6 +37,7 @@ def render(found: Chronicle, language: Language = ENGLISH) -> str:
         opening=words.opening(found, language),
         found=found,
         changed=found.changed(),
+        still=[row for row in found.rows if _still(row)],
         groups=[(name, list(rows)) for name, rows in groupby(drawn, key=lambda one: one[0].course.check)],
         width=courses.width(len(found.shown)),
         cells=lambda row: words.cells(row, plain=False),
