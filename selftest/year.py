@@ -51,7 +51,10 @@ def markdown(years: int, boards: int, draws: int, seed: int, jobs: int, *, as_ca
     sound = [
         quiet(name, count, seed, jobs, as_cards=as_cards) for name, count in ((ONE, years), (BOARD, boards)) if count
     ]
-    return "\n".join((*_quiet_table(sound), "", *_detected_table(detect(draws, seed, jobs, as_cards=as_cards), draws)))
+    tables = [list(_quiet_table(sound))] if sound else []
+    if draws:
+        tables.append(list(_detected_table(detect(draws, seed, jobs, as_cards=as_cards), draws)))
+    return "\n\n".join("\n".join(table) for table in tables)
 
 
 def _quiet_table(sound: Sequence[Quiet]) -> Iterator[str]:
