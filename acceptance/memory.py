@@ -34,6 +34,7 @@ from acceptance.place import Station
 from acceptance.preparation import Prepared
 
 SECONDS_PER_DAY = 86400.0
+_CLOCK = "set the clock right, or accept a run that passed with `rigproof baseline accept RUN --replace`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,8 @@ class Memory:
             accepted = baseline.certificate if baseline else None
         except BaselineUnsound as error:
             gaps.append(f"{CHANGED_UNTOLD}: {error}")
+        if accepted is not None and night.day_of(accepted.birth.utc) > today:  # no night would count until then
+            gaps.append(f"{NIGHTS_UNTOLD}: the baseline is of {accepted.birth.utc}, which is yet to come: {_CLOCK}")
         looks: Mapping[Line, tuple[Look, ...]] = {}
         now = _era(prepared, station)
         put_off: int | HistoryError
