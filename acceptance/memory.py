@@ -28,21 +28,32 @@ from acceptance.judge.drift_rules import DriftBook
 from acceptance.judge.judgement import covers
 from acceptance.judge.nights import Look
 from acceptance.judge.plan import Due, Plan
-from acceptance.judge.record import Note
+from acceptance.judge.record import Note, Postponed
 from acceptance.judge.remember import remember
 from acceptance.place import Station
 from acceptance.preparation import Prepared
 
 SECONDS_PER_DAY = 86400.0
+_CLOCK = "set the clock right, or accept a run that passed with `rigproof baseline accept RUN --replace`"
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """A plan with what is remembered in it, what the reader must know of that, and how many runs in a row were put off."""
+    """A plan with what is remembered in it, what the reader must know of that, and how many runs in a row were put off.
+
+    `put_off` says why it is not known, where the history cannot be read.
+    """
 
     plan: Plan
     notes: tuple[Note, ...]
-    put_off: int = 0
+    put_off: int | HistoryError
+
+    def postponed(self, users: tuple[str, ...], most: int) -> Postponed:
+        """That this run is put off, too. Raises HistoryError where nobody can tell how many in a row that makes: it may be one too many."""
+        if isinstance(self.put_off, HistoryError):
+            told = f"{self.put_off} (the machine is in use, so nothing was run, and nights skipped in a row cannot be counted)"
+            raise HistoryError(told) from self.put_off
+        return Postponed(users, self.put_off + 1, most)
 
 
 class Memory:
@@ -64,9 +75,11 @@ class Memory:
             accepted = baseline.certificate if baseline else None
         except BaselineUnsound as error:
             gaps.append(f"{CHANGED_UNTOLD}: {error}")
+        if accepted is not None and night.day_of(accepted.birth.utc) > today:  # no night would count until then
+            gaps.append(f"{NIGHTS_UNTOLD}: the baseline is of {accepted.birth.utc}, which is yet to come: {_CLOCK}")
         looks: Mapping[Line, tuple[Look, ...]] = {}
         now = _era(prepared, station)
-        put_off = 0
+        put_off: int | HistoryError
         try:
             store, said = rebuild.opened(self._out, self._machine_id)
             with store:
@@ -75,6 +88,7 @@ class Memory:
                 looks, put_off = reading.looks(store, now.key, since), reading.skipped_in_a_row(store)
                 notes += _another_era(store, now, bool(looks))
         except HistoryError as error:
+            put_off = error
             if accepted is not None:
                 gaps.append(f"{NIGHTS_UNTOLD}: {error}")
             else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,17 +16,18 @@ from acceptance import fixtures, journal, outputs
 from acceptance.history import certificate
 from acceptance.history.baseline_errors import BaselineRefused
 from acceptance.judge import change_rules, noise
-from acceptance.judge.birth import CHANGED_UNTOLD
+from acceptance.judge.birth import CHANGED_UNTOLD, NIGHTS_UNTOLD
 from acceptance.judge.plan import Plan
 from acceptance.judge.record import Entry, RunStarted
 from acceptance.judge.verdict import Verdict, fold
-from acceptance.memory import Memory
+from acceptance.memory import SECONDS_PER_DAY, Memory
 from acceptance.observe.inventory import Inventory
 from acceptance.place import Host
 from acceptance.preparation import Options, Prepared
 
 HEALTHY = machine(device(0), device(1))
 OTHER = machine(device(0), replace(device(1), uuid="GPU-another"))
+TOMORROW = time.time() / SECONDS_PER_DAY + 1.0
 NOISE = noise.read(fixtures.locate("noise.toml"))
 
 
@@ -34,10 +36,12 @@ def root(tmp_path: Path) -> Path:
     return machine_root(tmp_path / "root")
 
 
-def recalled(out: Path, root: Path, inventory: Inventory, plan: Plan | None = None) -> tuple[Plan, tuple[str, ...]]:
+def recalled(
+    out: Path, root: Path, inventory: Inventory, plan: Plan | None = None, today: float = TOMORROW
+) -> tuple[Plan, tuple[str, ...]]:
     """The plan of the next run, with what is remembered in it, and its notes."""
     prepared = Prepared(Options(out=out, root=root), None, inventory, plan or journals.plan(), "a summary")
-    found = Memory(out, root).recall(prepared, Host(), 20_454.0)
+    found = Memory(out, root).recall(prepared, Host(), today)
     return found.plan, tuple(note.text for note in found.notes)
 
 
@@ -117,6 +121,15 @@ def test_a_baseline_that_was_changed_leaves_a_whole_run_unjudged_until_another_i
     assert finding.text.startswith(f"{CHANGED_UNTOLD}: {file}: is not what was sealed")
     assert accept(tmp_path, root, "two", again=True).baseline.certificate.set_aside == (finding.text,)
     assert run(tmp_path, root, "three", HEALTHY).verdict == "PASS"
+
+
+def test_a_baseline_of_a_day_to_come_leaves_a_run_unjudged(tmp_path: Path, root: Path) -> None:
+    run(tmp_path, root, "one", HEALTHY)
+    accept(tmp_path, root, "one")
+    plan, _ = recalled(tmp_path, root, HEALTHY, today=TOMORROW - 30.0)
+    (gap,) = plan.gaps
+    assert gap.startswith(f"{NIGHTS_UNTOLD}: the baseline is of 2")
+    assert "which is yet to come: set the clock right, or accept" in gap
 
 
 def test_a_run_of_a_part_says_it_and_is_judged(tmp_path: Path, root: Path) -> None:

@@ -15,9 +15,10 @@ from runs import machine_root, write_segment
 
 from acceptance import journal, outputs, segment
 from acceptance.history import where
+from acceptance.history.trouble import HistoryError
 from acceptance.judge.machine import Waiver
 from acceptance.judge.plan import Due, Plan
-from acceptance.judge.record import Body, Postponed, RunEnded
+from acceptance.judge.record import Body, RunEnded
 from acceptance.judge.verdict import Verdict
 from acceptance.memory import Memory, Recalled
 from acceptance.observe.inventory import Inventory
@@ -72,7 +73,7 @@ class Nights:
     def put_off(self) -> Verdict:
         """A night on which the machine is in use."""
         recalled = self.recalled()
-        self._write(recalled, [Postponed(("gpu0: somebody",), recalled.put_off + 1, 3), RunEnded(False, "in use")])
+        self._write(recalled, [recalled.postponed(("gpu0: somebody",), 3), RunEnded(False, "in use")])
         return self._close()
 
     @property
@@ -214,3 +215,7 @@ def test_a_history_that_cannot_be_used_costs_no_verdict(nights: Nights) -> None:
     assert recalled.notes[0].text.startswith("this run is not remembered: ")
     assert not recalled.notes[0].trouble
     assert "the next run adds it" in Memory(nights.out, nights.root).keep()[0]
+    with pytest.raises(
+        HistoryError, match=r"in use, so nothing was run, and nights skipped in a row cannot be counted"
+    ):
+        recalled.postponed(("gpu0: somebody",), 3)  # or it would be the first one every night

@@ -48,12 +48,16 @@ def remember(
     if rule.rate is not None:
         return _counted(known, rule.rate, rule.constants, today)
     rules = rule.constants
-    inside = [one for one in known if not one.outside]
+    decides = rule.worse is not None
+    # What may be for the better becomes usual in time, or it would be remarked upon for ever.
+    inside = [one for one in known if not (one.outside and decides)]
     within = inside if len(inside) >= rules.nights.least else known
     recent = within[-rules.slope.over :]
     level = _level(recent, rule) if len(within) >= rules.nights.least else None
     first = None
-    if baseline or len(inside) >= 2 * rules.nights.recent:  # else the first nights are the last ones as well
+    if baseline or (
+        decides and len(inside) >= 2 * rules.nights.recent
+    ):  # else the first nights are the last ones as well
         first = _first(inside, level, rule, baseline=baseline)
     slope, grown = (_slope(recent, level, rule), _grown(recent, rule)) if level is not None else (None, None)
     if level is None and first is None:
@@ -62,7 +66,7 @@ def remember(
         return None
     last = known[-rules.off.of + 1 :]
     return Past(
-        decides=rule.worse is not None,
+        decides=decides,
         off_fails=rules.off.fails,
         off_of=rules.off.of,
         off=sum(one.outside or one.unsteady for one in last),

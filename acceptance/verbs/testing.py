@@ -9,7 +9,6 @@ from pathlib import Path
 
 from acceptance import lock, nightly, outputs, preflight, preparation, selection, stopping, supervisor, unfinished
 from acceptance.judge.language import Language
-from acceptance.judge.record import Postponed
 from acceptance.judge.verdict import Verdict
 from acceptance.memory import SECONDS_PER_DAY, Memory
 from acceptance.observe import draft
@@ -38,11 +37,11 @@ def machine(
         where, remark = _station(options, prepared, screen) if not users else (Host(), None)
         recalled = memory.recall(prepared, where, time.time() / SECONDS_PER_DAY)
         prepared = replace(prepared, plan=recalled.plan, notes=recalled.notes)
+        put_off = recalled.postponed(users, nights.most_skipped) if nights and users else None
         run_dir = supervisor.new_run_dir(options.out)
         held.claim(run_dir)
         outputs.link_latest(run_dir)
-        if nights and users:
-            put_off = Postponed(users, recalled.put_off + 1, nights.most_skipped)
+        if put_off:
             found = nightly.postpone(prepared, run_dir, put_off, language)
         else:
             asked.show(screen, prepared, remark, hidden, *(note.text for note in recalled.notes), details=False)

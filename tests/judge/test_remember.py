@@ -286,6 +286,14 @@ def test_a_baseline_of_another_era_or_of_no_number_counts_for_nothing(
     assert made.rebased == rebased
 
 
+def test_what_may_be_for_the_better_becomes_usual_in_time() -> None:
+    changed = [replace(one, outside=True) for one in looks([640.0] * 28, first=160.0)]
+    made = remember([*looks([700.0] * 60), *changed], None, rule=rule("gpu_power", "W"), today=200.0)
+    assert made is not None
+    assert made.level is not None
+    assert (made.level.middle, made.first) == (640.0, None)
+
+
 # --- slopes ---
 
 
