@@ -131,6 +131,17 @@ class Store:
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
 
+    @contextlib.contextmanager
+    def still(self) -> Iterator[None]:
+        """All that is read within is of one moment, whoever adds a night meanwhile. Nothing may be written within."""
+        with trouble.told(self.path):
+            self.connection.execute("BEGIN")
+        try:
+            yield
+        finally:
+            if self.connection.in_transaction:
+                self.connection.rollback()
+
     def add(self, night: Night, folder: str | None = None) -> bool:
         """Add a night with all its figures, unless its run is there already; true if it was added.
 

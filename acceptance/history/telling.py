@@ -46,13 +46,14 @@ def told(
     baseline: str | None = None,
 ) -> Chronicle:
     """The last nights with the courses that match. `born` tells the baseline's value of one. Raises HistoryError."""
-    nights = store.nights(last)
-    facts = {number: dict(era.facts) for number, era in reading.eras(store).items()}
+    with store.still():  # a night that is added meanwhile would be in one of them and not in another
+        nights, recorded = store.nights(last), store.count()
+        facts = {number: dict(era.facts) for number, era in reading.eras(store).items()}
+        found = reading.courses(store, measurement, component, last)
     virtual = any(one.virtual for one in nights)
-    found = reading.courses(store, measurement, component, last)
     rows = tuple(chronicle.row(one, book, virtual=virtual, facts=facts, born=born(one)) for one in found)
     shown = tuple(Night(one.run_id, one.utc, one.verdict, one.apart, one.postponed) for one in nights)
-    return Chronicle(machine_id, store.count(), shown, rows, others(out, machine_id), baseline)
+    return Chronicle(machine_id, recorded, shown, rows, others(out, machine_id), baseline)
 
 
 def exported(

@@ -4,6 +4,6 @@ It comes last and decides nothing: what does not work here is told in a sentence
 """
 
 from acceptance.telling.news import skipped, tell, textfile, trouble
-from acceptance.telling.settings import Settings, TellingError, read
+from acceptance.telling.settings import Settings, TellingError, read, usable
 
-__all__ = ["Settings", "TellingError", "read", "skipped", "tell", "textfile", "trouble"]
+__all__ = ["Settings", "TellingError", "read", "skipped", "tell", "textfile", "trouble", "usable"]

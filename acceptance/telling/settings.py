@@ -7,6 +7,7 @@ import shlex
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from acceptance import command
@@ -57,6 +58,27 @@ def read(
         on_fail=_command(on_fail) if on_fail is not None else (),
         webhook=_webhook(webhook, secret_file) if webhook is not None else None,
     )
+
+
+def usable(
+    textfile: Path | None = None,
+    on_fail: str | None = None,
+    webhook: str | None = None,
+    secret_file: Path | None = None,
+) -> tuple[Settings, tuple[str, ...]]:
+    """Those settings that can be used, and a sentence about each that cannot: where nothing else will tell, one keeps no other from it."""
+    wrong: list[str] = []
+
+    def one(**given: Any) -> Settings:
+        try:
+            return read(**given)
+        except TellingError as error:
+            wrong.append(str(error))
+            return Settings()
+
+    file, command_ = one(textfile=textfile), one(on_fail=on_fail)
+    hook = one(webhook=webhook, secret_file=secret_file)
+    return Settings(file.textfile, command_.on_fail, hook.webhook), tuple(wrong)
 
 
 def _textfile(path: Path) -> Path:

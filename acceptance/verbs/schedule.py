@@ -37,10 +37,10 @@ def run(given: argparse.Namespace, root: Path = Path("/")) -> int:
 
 def _failed(given: argparse.Namespace, screen: Terminal) -> int:
     """Say how the night ended, and tell whom the run itself did not tell: 3 where that did not work."""
-    settings = telling.read(given.textfile, given.on_fail, given.webhook, given.webhook_secret_file)
+    settings, wrong = telling.usable(given.textfile, given.on_fail, given.webhook, given.webhook_secret_file)
     ended = failure.ending(os.environ, user=given.user)
     screen.say(ended.text)
-    troubles = () if ended.told else telling.trouble(ended.text, settings)
+    troubles = wrong if ended.told else (*wrong, *telling.trouble(ended.text, settings))
     for sentence in troubles:
         screen.say(sentence)
     return 3 if troubles else 0

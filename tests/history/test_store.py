@@ -151,6 +151,17 @@ def test_courses_by_name_pattern_and_number_of_nights(path: Path) -> None:
         assert course.serial is None
 
 
+def test_what_is_read_together_is_of_one_moment(path: Path) -> None:
+    with Store.open(path) as store, Store.open(path) as other:
+        store.add(night(1))
+        with store.still():
+            assert len(store.nights()) == 1
+            assert other.add(night(2))
+            assert [len(course.points) for course in reading.courses(store)] == [1]
+        assert [len(course.points) for course in reading.courses(store)] == [2]
+        assert store.add(night(3))
+
+
 def test_nights_skipped_in_a_row(path: Path) -> None:
     with Store.open(path) as store:
         assert reading.skipped_in_a_row(store) == 0

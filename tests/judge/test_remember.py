@@ -494,6 +494,13 @@ def test_wear_is_taken_over_weeks_because_it_is_counted_in_whole_per_cent() -> N
     assert (early.stood, early.days) == (0.0, 5.0)
 
 
+@pytest.mark.parametrize("of", ["gpu_ecc_corrected_total", "gpu_remapped_corrected"])
+def test_a_clock_that_was_set_back_holds_no_year_against_a_counter(of: str) -> None:
+    counter = counted([0.0, 4000.0, 8000.0], today=-300.0, of=of).counter
+    assert counter is not None
+    assert (counter.stood, counter.days) == (8000.0, 0.0)
+
+
 def test_a_counter_remembers_the_night_before() -> None:
     found = looks([1.0, 2.0])
     of = rule("gpu_retired_pages", "count")

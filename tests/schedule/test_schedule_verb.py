@@ -150,7 +150,6 @@ def test_a_language(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["show", "--", "--out", "/usr/local/reports"], "the units may not write below /usr: give a path in /var/lib"),
         (["show", "--", "--out", "/usr"], "--out /usr: the units may not write below /usr"),
         (["show", "--", "--textfile", "/etc/x.prom"], "--textfile /etc/x.prom: the units may not write below /etc"),
-        (["failed", "--textfile", "x.txt"], "reads files named *.prom alone"),
         (["uninstall", "--at", "03:00"], "--at"),
     ],
 )
@@ -218,6 +217,19 @@ def test_a_night_that_failed_is_told_once(
 def test_who_could_not_be_told_is_said(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(here, "failed", "--on-fail", "false") == 3
     assert f"the command of --on-fail, {_which('false')}, ended with exit code 1" in capsys.readouterr().out
+
+
+def test_a_setting_that_cannot_be_used_keeps_no_other_from_telling(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A folder of node-exporter's that is gone ends the night before it begins: the failure unit is all that is left to tell."""
+    (here / "hook").write_text(HOOK)
+    (here / "hook").chmod(0o755)
+    assert run(here, "failed", "--on-fail", "./hook", "--textfile", "gone/x.prom", "--webhook", "nowhere") == 3
+    assert (here / "called").read_text() == "UNJUDGED no run\n"
+    out = capsys.readouterr().out
+    assert "--textfile gone/x.prom: there is no folder gone" in out
+    assert "--webhook: that is no address" in out
 
 
 def _which(name: str) -> str:
