@@ -126,14 +126,14 @@ def _another_era(store: Store, now: Era, known: bool) -> list[Note]:
     return [Note(f"figures are not held against the nights before, because {told}: they begin anew with this run")]
 
 
-def _part(line: Line) -> tuple[str, str, str]:
+def _part(line: Line) -> tuple[str, str, str, str]:
     """What a line is of, wherever the part is: one that moved to another slot takes its nights along."""
-    return line.check, line.measurement, line.serial or line.component
+    return line.check, line.measurement, line.unit, line.serial or line.component
 
 
-def _by_part(looks: Mapping[Line, tuple[Look, ...]]) -> dict[tuple[str, str, str], tuple[Look, ...]]:
+def _by_part(looks: Mapping[Line, tuple[Look, ...]]) -> dict[tuple[str, str, str, str], tuple[Look, ...]]:
     """The looks of each part in the order of their nights, whatever its component was called on each."""
-    found: dict[tuple[str, str, str], tuple[Look, ...]] = {}
+    found: dict[tuple[str, str, str, str], tuple[Look, ...]] = {}
     for line, told in looks.items():
         known = found.get(_part(line))
         found[_part(line)] = told if known is None else tuple(sorted((*known, *told), key=lambda look: look.day))
@@ -146,13 +146,13 @@ class _Born:
     def __init__(self, accepted: Certificate | None) -> None:
         self.day = night.day_of(accepted.birth.utc) if accepted else None
         self.era = Era(accepted.era) if accepted else None
-        self._values: dict[tuple[str, str, str], float] = {}
+        self._values: dict[tuple[str, str, str, str], float] = {}
         if accepted is not None:
             birth = accepted.birth
             gpus = [part for part in birth.parts if part.startswith("gpu")]
             for figure in accepted.figures:
                 part = night.part(figure.component, birth.identities, gpus) or figure.component
-                self._values[figure.check, figure.measurement, part] = figure.value
+                self._values[figure.check, figure.measurement, figure.unit, part] = figure.value
 
     def value(self, line: Line) -> float | None:
         """The value of a line; None where the part was not there, or not measured."""
@@ -185,7 +185,7 @@ def _with_past(
             rule=rule,
             today=today,
             born_day=born.day,
-            rebased=born.era is not None and born.era.key != now.key,
+            rebased=born.era is not None and born.era.ground != now.ground,
         )
         return replace(due, past=found)
 

@@ -113,7 +113,11 @@ class Supervisor:
         """Run the checks of the load once more whose figures lay outside what they were on the nights before."""
         if not any(due.past for check in self._plan.checks for due in check.due):
             return None
-        found = fold(journal.read(self._run_dir).entries)
+        entries = journal.read(self._run_dir).entries
+        ended = [entry.body for entry in entries if isinstance(entry.body, SessionEnded)]
+        if not all(body.complete for body in ended):
+            return None  # what has just died is not loaded again
+        found = fold(entries)
         again = tuple(one.id for one in found.checks if second_look.worth(one.judged, one.findings))
         share = session.share(self._plan, AGAIN, again)
         if not share:

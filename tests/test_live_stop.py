@@ -17,6 +17,7 @@ from acceptance import command, journal, strays, supervisor, unfinished
 from acceptance.deadline import Deadline
 from acceptance.judge.record import Entry, Event, Note
 from acceptance.observe.inventory import observe
+from acceptance.opening import opening
 from acceptance.preparation import Options, Prepared
 from acceptance.supervisor import Supervisor
 
@@ -130,8 +131,9 @@ def test_a_harness_that_is_killed_with_all_it_started(tmp_path: Path) -> None:
     station = Burning("wrong", "die")
     with journal.Writer(run_dir / journal.SUPERVISOR, root) as writer:
         owner = Supervisor(prepared, station, run_dir, lambda _entry: None)
-        owner._open(writer)
-        context = owner._context("load", station)
+        for body in opening(prepared, station, run_dir):
+            writer.write(body)
+        context = owner._context("load", made.checks, station)
     argv = [sys.executable, "-c", SESSION, str(run_dir), *station._arguments, str(context)]
     with subprocess.Popen(argv, env={**os.environ, "RIGPROOF_RUN": run_dir.name}) as process:
         assert process.wait(60) == -signal.SIGKILL

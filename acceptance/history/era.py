@@ -29,6 +29,15 @@ class Era(msgspec.Struct, frozen=True):
         """The same for two eras if and only if their facts are: 32 hexadecimal digits."""
         return hashlib.sha256(msgspec.json.encode(self.facts)).hexdigest()[:32]
 
+    @property
+    def ground(self) -> tuple[tuple[str, str], ...]:
+        """Image, driver and station: a baseline counts as long as these are the same, whatever the profile and how long it loads.
+
+        A night is shorter than an acceptance, but does the same work in the same way; what a longer load makes different (heat) is worse
+        in the longer one, which the acceptance is. Nights among themselves are held tighter, and only within an era.
+        """
+        return tuple((name, text) for name, text in self.facts if name != "profile" and not name.startswith(_LOAD))
+
 
 def of(plan: Plan, provenance: Mapping[str, str], inventory: Mapping[str, Any]) -> Era:
     """The era of a run, from what is known before it begins: of the provenance the station's own part is enough.

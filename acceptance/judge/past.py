@@ -127,7 +127,7 @@ def basis(past: Past, unit: str) -> str:
     if past.first is not None:
         parts.append(f"{began(past.first)} {quantity(past.first.middle, unit)}")
     if past.rebased:
-        parts.append("re-based: the baseline was taken with another image, driver, profile or load time")
+        parts.append("re-based: the baseline was taken with another image, station or driver")
     return "; ".join(parts)
 
 

@@ -227,3 +227,12 @@ def test_what_changed_between_two_eras_is_told() -> None:
 def test_a_limit_of_its_own_is_no_fact_of_an_era() -> None:
     plan = journals.plan(journals.check("c", journals.due(limit=Limit("GB/s", "own", low=1.0))))
     assert era.of(plan, {}, {}) == era.of(journals.plan(), {}, {})
+
+
+def test_a_baseline_counts_on_the_same_image_station_and_driver_whatever_the_profile() -> None:
+    facts = (("driver", "580.1"), ("load burn", "20 s"), ("profile", "accept"), ("station", "host"))
+    nightly = (("driver", "580.1"), ("load burn", "9 s"), ("profile", "nightly"), ("station", "host"))
+    newer = (("driver", "590.2"), ("load burn", "20 s"), ("profile", "accept"), ("station", "host"))
+    assert Era(facts).key != Era(nightly).key
+    assert Era(facts).ground == Era(nightly).ground == (("driver", "580.1"), ("station", "host"))
+    assert Era(facts).ground != Era(newer).ground

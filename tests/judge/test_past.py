@@ -46,7 +46,7 @@ def test_the_basis_says_what_the_past_consists_of() -> None:
 def test_the_basis_says_what_was_rebased() -> None:
     found = past(looks(steady(5)), born=700.0, rebased=True)
     assert found.first is None
-    assert "re-based: the baseline was taken with another image, driver, profile or load time" in basis(found, "W")
+    assert "re-based: the baseline was taken with another image, station or driver" in basis(found, "W")
 
 
 def test_the_basis_of_what_never_moves_names_no_deviation() -> None:
