@@ -133,9 +133,8 @@ def _counted(known: Sequence[Look], rate: Rate, rules: Constants, today: float) 
     """A counter since the last night that is as long ago as the rule says, or since the first there is."""
     if not known:
         return None
-    today = max(
-        today, known[-1].day
-    )  # a clock that was set back would hold all that grew since the first night against one day
+    # With a clock that was set back all that grew since the first night would be held against one day.
+    today = max(today, known[-1].day)
     old = [one for one in known if one.day <= today - rate.over_days]
     since = old[-1] if old else known[0]
     days = today - since.day

@@ -541,3 +541,10 @@ def test_any_nights_give_a_past_that_holds_their_own_median(
 def test_the_shipped_numbers_are_those_of_these_tests() -> None:
     assert BOOK.sheet.step.factor == FACTOR
     assert BOOK.sheet.first.factor == 5.5
+
+
+@pytest.mark.parametrize(("ago", "counted"), [(1, 1), (13, 1), (14, 0)])
+def test_nights_on_which_a_counter_grew_too_fast_are_counted_in_the_last_two_weeks(ago: int, counted: int) -> None:
+    found = looks([5.0] * 30)
+    found[-ago] = replace(found[-ago], outside=True)
+    assert past(found, of=rule("gpu_remapped_corrected", "count")).off == counted
