@@ -15,7 +15,22 @@ import samples
 from hypothesis import strategies as st
 from msgspec import inspect
 
-from acceptance.judge.record import Body, Event, Measured, Note, Observed, RunClosed, Sample, SessionEnded, Table
+from acceptance.judge.birth import Birth
+from acceptance.judge.change_rules import ChangeBook, Counted, Rule
+from acceptance.judge.past import Counter, Past
+from acceptance.judge.plan import PlannedCheck
+from acceptance.judge.record import (
+    Body,
+    Event,
+    Measured,
+    Note,
+    Observed,
+    Postponed,
+    RunClosed,
+    Sample,
+    SessionEnded,
+    Table,
+)
 
 # What each is to do to whom: a terminal (colour, title, clipboard, link, cursor, 8-bit controls), a reader's eyes (direction, invisible
 # letters), XML, HTML, a template, rich's markup, a format string, the line structure of a journal, CI's attachments.
@@ -192,6 +207,39 @@ def _inventory() -> dict[str, Any]:
     return found
 
 
+def _born() -> Birth:
+    """A machine that accepted another card, and had another driver."""
+    rules = (
+        Rule(of=("gpu",), change="missing", means="fail", event="inventory.missing", basis="a part is gone"),
+        Rule(of=("gpu",), change="replaced", means="fail", event="inventory.replaced", basis="another part"),
+        Rule(
+            of=("machine",),
+            change="differs",
+            means="warn",
+            event="inventory.software",
+            basis="what was tested then",
+            facts={"nvidia_driver": "the driver"},
+        ),
+    )
+    return Birth(
+        "run-0",
+        "2026-01-01T00:00:00.000Z",
+        ("gpu0", "gpu9"),
+        {"gpu0": "GPU-of-then", "gpu9": "GPU-gone"},
+        (("", "nvidia_driver", "550.1"),),
+        ("gpu",),
+        ChangeBook(Counted(("nvme",), ("ethernet",), "what is part of a machine"), rules),
+    )
+
+
+def _remembered(checks: tuple[PlannedCheck, ...]) -> tuple[PlannedCheck, ...]:
+    """The checks, with a past for the first of what they owe."""
+    first, *others = checks
+    counter = Past(True, 3, 14, counter=Counter(0.0, 1.0, 0.5, "a count that grows slowly"))
+    owed = (msgspec.structs.replace(first.due[0], past=counter), *first.due[1:])
+    return (msgspec.structs.replace(first, due=owed), *others)
+
+
 def run() -> list[Body]:
     """The run with every outcome, and beside it a record for every place that it leaves empty."""
     bodies = samples.mixed_bodies()
@@ -202,6 +250,8 @@ def run() -> list[Body]:
         not_tested=("what nobody offers",),
         gaps=("gpu7: no check of this plan loads it",),
         gpus=("gpu0",),
+        checks=_remembered(start.plan.checks),  # type: ignore[union-attr]
+        birth=_born(),
     )
     check = "memory.bandwidth"
     more: list[Body] = [
@@ -214,6 +264,7 @@ def run() -> list[Body]:
         Event("aer", "warning", "said so", "a corrected error", "look", component="gpu0", source="kernel-log"),
         Sample({"power_w": 1.0}, low={"power_w": 1.0}, high={"power_w": 1.0}, component="gpu0"),
         Note("a word that keeps the run from passing", trouble=True),
+        Postponed(("gpu0: somebody computes on it",), 1, 7),
     ]
     closed = RunClosed(check, True, {"power_w": 1.0}, "closed by a later start")
     told = [
@@ -224,7 +275,7 @@ def run() -> list[Body]:
 
 PLACES = tuple(places(run()))
 # A unit is one of a closed set, a bound has no text: no record with another one can be read.
-REFUSED = frozenset(place for place in PLACES if place.endswith(".limit.unit"))
+REFUSED = frozenset(place for place in PLACES if place.endswith((".limit.unit", ".book.change[].event")))
 FREE = tuple(place for place in PLACES if place not in REFUSED)
 # A waiver's component is a pattern: with `*` or `[` in it, it would cover another component than its twin. It is attacked alone.
 _APART = REFUSED | {"run-started.plan.waivers[].component"}
