@@ -3,13 +3,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import journals
 import pytest
+from msgspec.structs import replace
 
 from acceptance.judge import plan
+from acceptance.judge.birth import Birth
 from acceptance.judge.collected import selected
 from acceptance.judge.limits import LimitBook, Override
 from acceptance.judge.machine import Waiver
 from acceptance.judge.measurement import Limit
+from acceptance.judge.past import Bounds, Level, Past
 from acceptance.judge.plan import Collected, Due, Measures, Plan, PlanError, Session
 
 WATT = Limit("W", "a basis", high=100.0)
@@ -226,3 +230,11 @@ def test_a_check_that_does_not_work_gpu_by_gpu_costs_the_same_for_any_number() -
 def test_what_is_wrong_with_a_plan_says_where_if_it_is_known() -> None:
     assert str(PlanError("it cannot be")) == "it cannot be"
     assert str(PlanError("it cannot be", "box.toml")) == "box.toml: it cannot be"
+
+
+def test_a_session_is_told_nothing_of_what_was_before() -> None:
+    past = Past(True, 3, 14, level=Level(150.0, 10, 1.0, 5.0, Bounds(low=145.0)))
+    birth = Birth("run-0", "2026-01-01T00:00:00.000Z", (), {}, (), ())
+    owed = journals.due()
+    made = replace(journals.plan(journals.check("a.one", replace(owed, past=past))), birth=birth)
+    assert made.forgetful() == journals.plan(journals.check("a.one", owed))
