@@ -54,6 +54,9 @@ class Screen(io.TextIOBase):
             except OSError as error:
                 self._lose(error)
 
+    def close(self) -> None:
+        """Nothing: the stream is its owner's, and may be closed by now."""
+
     def _lose(self, error: OSError) -> None:
         self.failure = error
         with contextlib.suppress(

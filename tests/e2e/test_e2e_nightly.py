@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import sqlite3
@@ -26,7 +27,7 @@ def nightly(rig: Rig, *more: str, only: str | None = ONLY) -> list[str]:
 def nights(rig: Rig) -> list[tuple[str, str, int]]:
     """What the history holds: folder, verdict, and whether the night was put off."""
     (file,) = rig.out.glob("history/*/history.sqlite3")
-    with sqlite3.connect(file) as found:
+    with contextlib.closing(sqlite3.connect(file)) as found:
         return found.execute("SELECT folder, verdict, postponed FROM night ORDER BY seq").fetchall()
 
 

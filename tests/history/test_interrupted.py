@@ -193,7 +193,7 @@ def test_a_kill_while_a_history_is_made_anew(tmp_path: Path, monkeypatch: pytest
         shutil.rmtree(path.parent)
         shutil.copytree(kept, path.parent)
 
-    last = counted(lambda: rebuild.anew(out, MACHINE), monkeypatch)
+    last = counted(lambda: rebuild.anew(out, MACHINE)[0].close(), monkeypatch)
     for at in points(3, last):
         again()
         killed(lambda: rebuild.anew(out, MACHINE), at)

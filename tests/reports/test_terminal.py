@@ -294,6 +294,16 @@ def test_a_stream_that_fails_at_once() -> None:
         screen.flush()
 
 
+def test_a_stream_is_its_owners_to_close(tmp_path: Path) -> None:
+    with (tmp_path / "told").open("w", encoding="utf-8") as stream:
+        screen = Screen(stream)
+        screen.close()
+        assert not stream.closed
+        assert screen.write("a word") == 6
+    screen.close()  # as Python does where it lets go of it, whatever became of the stream by then
+    assert (tmp_path / "told").read_text(encoding="utf-8") == "a word"
+
+
 @pytest.mark.parametrize(
     ("unjudged", "told"),
     [
