@@ -28,7 +28,7 @@ ARGS = --profile "$(PROFILE)" --station "$(STATION)" --out "$(OUT)" \
        $(if $(IMAGE),--image "$(IMAGE)") $(SPOKEN)
 
 .DEFAULT_GOAL := help
-.PHONY: help accept smoke nightly soak baseline nightly-install nightly-uninstall plan inventory judge report compare history image engine tools selftest selftest-long selftest-gpu mutants test test-attack test-e2e test-gpu lint bench clean
+.PHONY: help accept smoke nightly soak baseline nightly-install nightly-uninstall plan inventory judge report compare history image engine tools selftest selftest-long selftest-gpu nights-gpu mutants test test-attack test-e2e test-gpu lint bench clean
 
 help: ## list these targets
 	@echo 'rigproof: the acceptance test for a newly built NVIDIA GPU machine'
@@ -114,6 +114,9 @@ test-e2e: .venv/.test ## the whole harness driven with faults; needs `make tools
 
 selftest-gpu: ## the faults that a GPU makes by itself, and five clean runs, on this machine's GPU, in place; TORCH_PYTHON has torch and rigproof's needs
 	@$(TORCH_PYTHON) -m selftest.on_gpu --out "$(OUT)" $(if $(MACHINE),--machine "$(MACHINE)")
+
+nights-gpu: ## a baseline and three short nights after it on this machine's GPUs, in place (MACHINE=FILE): no alarm, and how far each figure moves
+	@$(TORCH_PYTHON) -m selftest.nights_on_gpu --out "$(OUT)/nights-gpu" --machine "$(MACHINE)"
 
 test-gpu: ## our GPU kernels against their reference, on a GPU; TORCH_PYTHON=python3 names one that has torch and pytest
 	@$(TORCH_PYTHON) -B -m pytest -q -p no:cacheprovider -m gpu tests/gpu

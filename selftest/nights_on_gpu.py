@@ -1,0 +1,111 @@
+"""`python -m selftest.nights_on_gpu`: a baseline and nights after it on this machine's own GPUs, in place, and how far each figure moves.
+
+Every run must pass, and none may be remarked upon: the machine was sound a few minutes ago, so what a night says of it is a false alarm.
+Started again with the same `--out`, it goes on where it was ended: a baseline that is there is not made again, and nights count together.
+
+It needs what `rigproof nightly --station host` needs: a GPU, torch, the tools; no engine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from acceptance import clock
+from acceptance.history import certificate, reading, where
+from acceptance.history.store import Store
+from acceptance.judge.course import Course
+from acceptance.judge.measurement import number
+
+LIMIT_S = 900.0  # of one run; a night has ten minutes
+NIGHTS = "nights.md"
+
+
+def rigproof(*arguments: str) -> tuple[int, float]:
+    """Start this rigproof on this terminal; its exit code, and after how many seconds it ended."""
+    began = time.monotonic()
+    done = subprocess.run([sys.executable, "-P", "-m", "acceptance", *arguments], timeout=LIMIT_S)
+    return done.returncode, time.monotonic() - began
+
+
+def alarms(folder: Path) -> tuple[str, ...]:
+    """What a run's verdict says against the machine: its word where that is no PASS, and every remark."""
+    verdict = json.loads((folder / "verdict.json").read_bytes())
+    word = () if verdict["verdict"] == "PASS" else (f"the verdict is {verdict['verdict']}",)
+    return (*word, *(f"remarked: {json.dumps(one, ensure_ascii=True)}" for one in verdict["warnings"]))
+
+
+def moved(courses: Iterable[Course]) -> list[str]:
+    """A table in Markdown of how far each figure went over the nights, in per cent of its median; what went farthest comes first.
+
+    Figures that were the same each night are counted below it.
+    """
+    rows, same = [], 0
+    for course in courses:
+        values = [point.value for point in course.points]
+        middle, spread = statistics.median(values), max(values) - min(values)
+        if len(values) < 2:
+            continue
+        if not spread:
+            same += 1
+            continue
+        share = 100.0 * spread / abs(middle) if middle else float("inf")
+        told = " ".join(map(number, values))
+        name = f"`{course.check}` `{course.measurement}` {course.component}"
+        rows.append((share, f"| {name} | {told} | {course.unit} | {share:.3g} |"))
+    head = ["| measurement | night by night | unit | highest less lowest, % of the median |", "|---|---|---|---|"]
+    rows.sort(key=lambda row: -row[0])
+    return [*head, *(row for _, row in rows), "", f"{same} more were the same each night."]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """0 when baseline and nights are there and nothing was said against the machine, else 1; 2 where there is no GPU."""
+    parser = argparse.ArgumentParser(prog="python -m selftest.nights_on_gpu", description=__doc__)
+    parser.add_argument("--out", type=Path, required=True, help="the folder of the runs and their history")
+    parser.add_argument("--machine", type=Path, required=True, help="the machine file")
+    parser.add_argument(
+        "--nights", type=int, default=3, help="nights after the baseline, those that are there counted in"
+    )
+    parser.add_argument("--profile", default="nightly", help="of the run that becomes the baseline")
+    parser.add_argument("--burn", default="15", help="seconds")
+    given = parser.parse_args(argv)
+    if not list(Path("/proc/driver/nvidia/gpus").glob("*")):
+        print("no GPU of NVIDIA's driver is here: these nights are for a machine that has one", file=sys.stderr)
+        return 2
+    out, machine_id = given.out, clock.machine_id(Path("/"))
+    common = ["--machine", str(given.machine), "--station", "host", "--burn", given.burn, "--out", str(out)]
+    wrong: list[str] = []
+
+    def night(verb: str, profile: str) -> bool:
+        code, seconds = rigproof(verb, "--profile", profile, *common)
+        found = alarms(out / "latest")
+        wrong.extend(found)
+        print(f"{verb} --profile {profile}: exit {code} after {seconds:.0f} s, {len(found)} alarms", flush=True)
+        return code == 0
+
+    if certificate.read(out, machine_id) is None:
+        night("accept", given.profile)
+        if rigproof("baseline", "accept", str(out / "latest"), "--out", str(out))[0]:
+            return 1
+    with Store.view(where.database(out, machine_id)) as store:
+        there = store.count() - 1
+    for _ in range(there, given.nights):
+        if not night("nightly", "nightly"):
+            break
+    with Store.view(where.database(out, machine_id)) as store:
+        nights = store.count() - 1
+        table = moved(reading.courses(store))
+    print(f"{nights} of {given.nights} nights after the baseline, {len(wrong)} alarms")
+    told = [f"# {nights} nights after a baseline", "", *table, "", "## Alarms", "", *(wrong or ["None."])]
+    (out / NIGHTS).write_text("\n".join([*told, ""]), encoding="utf-8")
+    return 0 if nights >= given.nights and not wrong else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
