@@ -22,13 +22,13 @@ def run(given: argparse.Namespace) -> int:
     screen = Terminal.on_stdout(language)
     try:
         code, told = _night(given, screen, language, settings)
-    except lock.Busy as error:  # nobody need be told: the run that has the machine tells of itself
+    except (
+        lock.Busy
+    ) as error:  # nobody need be told: the run that has just taken the machine is this night's, and tells of itself
         screen.say(language("skipped: {reason}", reason=str(error)), "yellow")
         return nightly.SKIPPED
-    except (
-        Exception,
-        stopping.Stopped,
-    ) as error:  # an error of rigproof's own, too: whoever relies on the nights must hear of it
+    except (Exception, stopping.Stopped) as error:
+        # An error of rigproof's own, too: whoever relies on the nights must hear of it.
         for sentence in telling.trouble(_why(error), settings):
             screen.say(sentence, "yellow")
         raise
@@ -47,7 +47,12 @@ def _night(
 ) -> tuple[int, tuple[str, ...]]:
     nights = _nights(given)
     options = replace(asked.options(given), niceness=nights.niceness)
-    found, run_dir = testing.machine(options, screen, language, nights)
+    try:
+        found, run_dir = testing.machine(options, screen, language, nights)
+    except lock.Busy as error:
+        if error.held_s < nights.together_s:
+            raise
+        found, run_dir = testing.put_off(options, screen, language, nights, nightly.held(error))
     code = spoken.close(screen, found, run_dir)
     if found.postponed is not None and found.verdict != "FAIL":
         return nightly.SKIPPED, telling.skipped(run_dir, settings)

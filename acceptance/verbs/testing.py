@@ -13,7 +13,7 @@ from acceptance.judge.verdict import Verdict
 from acceptance.memory import SECONDS_PER_DAY, Memory
 from acceptance.observe import draft
 from acceptance.observe import inventory as observed
-from acceptance.place import Host, Station
+from acceptance.place import Host
 from acceptance.preparation import Options, Prepared
 from acceptance.profile import Nights
 from acceptance.reports.terminal import Terminal
@@ -34,15 +34,17 @@ def machine(
         memory = Memory(options.out, options.root)
         prepared = preparation.prepare(options)
         users = nightly.users(prepared, nights) if nights else ()
-        where, remark = _station(options, prepared, screen) if not users else (Host(), None)
+        where, remark = (
+            (Host(), None) if users else preflight.choose(options, prepared.plan, prepared.inventory, screen.say)
+        )
         recalled = memory.recall(prepared, where, time.time() / SECONDS_PER_DAY)
         prepared = replace(prepared, plan=recalled.plan, notes=recalled.notes)
-        put_off = recalled.postponed(users, nights.most_skipped) if nights and users else None
+        skipped = recalled.postponed(users, nights.most_skipped) if nights and users else None
         run_dir = supervisor.new_run_dir(options.out)
         held.claim(run_dir)
         outputs.link_latest(run_dir)
-        if put_off:
-            found = nightly.postpone(prepared, run_dir, put_off, language)
+        if skipped:
+            found = nightly.postpone(prepared, run_dir, skipped, language)
         else:
             asked.show(screen, prepared, remark, hidden, *(note.text for note in recalled.notes), details=False)
             _draft(prepared, run_dir, screen, language)
@@ -56,8 +58,26 @@ def machine(
         return found, run_dir
 
 
-def _station(options: Options, prepared: Prepared, screen: Terminal) -> tuple[Station, str | None]:
-    return preflight.choose(options, prepared.plan, prepared.inventory, screen.say)
+def put_off(
+    options: Options, screen: Terminal, language: Language, nights: Nights, reason: str
+) -> tuple[Verdict, Path]:
+    """Write down that nothing was run because another rigproof run has the machine; returns the verdict and the run's folder.
+
+    This is done without the machine's lock, so nothing is touched but this run's own folder and the history, which takes two writers:
+    neither `latest`, which is the other's, nor runs without a verdict, of which the other's is one.
+    """
+    with stopping.interruptible():
+        supervisor.usable(options.out)
+        memory = Memory(options.out, options.root)
+        prepared = preparation.prepare(options)
+        recalled = memory.recall(prepared, Host(), time.time() / SECONDS_PER_DAY)
+        prepared = replace(prepared, plan=recalled.plan, notes=recalled.notes)
+        skipped = recalled.postponed((reason,), nights.most_skipped)
+        run_dir = supervisor.new_run_dir(options.out)
+        found = nightly.postpone(prepared, run_dir, skipped, language)
+        for sentence in memory.keep():
+            screen.say(sentence, "yellow")
+        return found, run_dir
 
 
 def _draft(prepared: Prepared, run_dir: Path, screen: Terminal, language: Language) -> None:

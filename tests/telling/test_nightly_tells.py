@@ -6,10 +6,13 @@ import json
 import sys
 from pathlib import Path
 
+import journals
 import pytest
+from junitparser import Failure, JUnitXml
 
-from acceptance import lock, preparation
+from acceptance import clock, journal, lock, preparation
 from acceptance.__main__ import main
+from acceptance.judge.record import RunStarted
 from acceptance.verbs import testing
 
 
@@ -50,9 +53,44 @@ def test_an_error_of_our_own_is_told_too(here: Path, monkeypatch: pytest.MonkeyP
     assert type(error).__name__ in text
 
 
-def test_a_machine_that_another_run_has_is_nobodys_trouble(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert night(here, monkeypatch, lock.Busy("another rigproof run has this machine")) == (4, None)
+def test_a_machine_that_another_run_took_just_now_is_nobodys_trouble(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert night(here, monkeypatch, lock.Busy("another rigproof run has this machine", 1199.0)) == (4, None)
     assert not (here / "x.prom").exists()
+    assert not (here / "reports").exists()
+
+
+def test_a_run_that_never_gives_the_machine_back_comes_to_light(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each such night is a run of its own, which leaves the other's alone, and the last of too many is a failure."""
+
+    def busy(*_: object) -> None:
+        raise lock.Busy("another rigproof run has this machine (process 12, writing to reports/other)", 7200.0)
+
+    monkeypatch.setattr(testing, "machine", busy)
+    other = here / "reports/other"
+    other.mkdir(parents=True)
+    with journal.Writer(other / journal.SUPERVISOR) as writer:  # a run of this machine that goes on
+        writer.write(RunStarted("other", journals.plan(), {}, clock.machine_id()))
+    (here / "reports/latest").symlink_to("other")
+    before = sorted(path.name for path in other.iterdir())
+    typed = ["nightly", "--station", "host", "--on-fail", "./hook", "--textfile", "x.prom", "--most-skipped", "2"]
+    assert main(typed) == 4
+    assert "(process 12, writing to reports/other); it has had it for 2.0 h" in capsys.readouterr().out
+    assert not (here / "told").exists()
+    assert "rigproof_nights_skipped 1\n" in (here / "x-nights.prom").read_text()
+    assert main(typed) == 1
+    told = json.loads((here / "told").read_text())
+    assert told["skipped"]["in_a_row"] == 2
+    assert "skipped 2 times in a row" in told["violations"][0]["text"]
+    assert sorted(path.name for path in other.iterdir()) == before
+    assert (here / "reports/latest").resolve() == other
+    (folder,) = (here / "reports").glob(f"{told['run_id']}")
+    suite = next(iter(JUnitXml.fromstring((folder / "junit.xml").read_bytes())))
+    (failed,) = [case for case in suite if any(isinstance(result, Failure) for result in case.result)]
+    assert "it has had it for 2.0 h" in failed.result[0].message
 
 
 def test_settings_are_looked_at_before_anything(
