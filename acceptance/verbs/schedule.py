@@ -11,7 +11,7 @@ from pathlib import Path
 
 from acceptance import telling
 from acceptance.reports.terminal import Terminal
-from acceptance.schedule import clocks, failure, hour, installing, saying, units
+from acceptance.schedule import clocks, failure, hour, installing, note, saying, units
 from acceptance.schedule.installing import Place, ScheduleError
 from acceptance.schedule.units import Schedule
 from acceptance.verbs import spoken
@@ -38,9 +38,15 @@ def run(given: argparse.Namespace, root: Path = Path("/")) -> int:
 def _failed(given: argparse.Namespace, screen: Terminal) -> int:
     """Say how the night ended, and tell whom the run itself did not tell: 3 where that did not work."""
     settings, wrong = telling.usable(given.textfile, given.on_fail, given.webhook, given.webhook_secret_file)
-    ended = failure.ending(os.environ, user=given.user)
+    left = note.find(given.out, os.environ)
+    ended = failure.ending(os.environ, left, user=given.user)
     screen.say(ended.text)
-    troubles = wrong if ended.told else (*wrong, *telling.trouble(ended.text, settings))
+    if ended.told:
+        troubles = wrong
+    elif left is not None and left.run_dir is not None:
+        troubles = (*wrong, *telling.tell(Path(left.run_dir), settings))
+    else:
+        troubles = (*wrong, *telling.trouble(ended.text, settings))
     for sentence in troubles:
         screen.say(sentence)
     return 3 if troubles else 0
@@ -82,8 +88,8 @@ def _schedule(given: argparse.Namespace) -> Schedule:
 
 
 def _told(nightly: argparse.Namespace) -> Iterator[str]:
-    """Those of its arguments that say whom to tell."""
-    for name in ("textfile", "on_fail", "webhook", "webhook_secret_file"):
+    """Those of its arguments that say whom to tell, and where it leaves word of whom it told."""
+    for name in ("out", "textfile", "on_fail", "webhook", "webhook_secret_file"):
         value = getattr(nightly, name)
         if value is not None:
             yield from (f"--{name.replace('_', '-')}", str(value))

@@ -7,11 +7,13 @@ import stat
 import sys
 from pathlib import Path
 
+import journals
 import pytest
 
+from acceptance import journal, outputs
 from acceptance.__main__ import main
 from acceptance.arguments import parser
-from acceptance.schedule import clocks, installing, units
+from acceptance.schedule import clocks, installing, note, units
 from acceptance.schedule.installing import Place
 from acceptance.verbs import schedule
 
@@ -58,7 +60,7 @@ def test_install_and_uninstall(here: Path, capsys: pytest.CaptureFixture[str]) -
     assert f"WorkingDirectory={here}\n" in service
     assert " nightly --machine box.toml --on-fail \"sh -c 'exit 0'\"\n" in service
     assert "OnCalendar=*-*-* 05:07:00\n" in (folder / units.TIMER).read_text()
-    assert " schedule failed --on-fail \"sh -c 'exit 0'\"\n" in (folder / units.FAILED).read_text()
+    assert " schedule failed --out reports --on-fail \"sh -c 'exit 0'\"\n" in (folder / units.FAILED).read_text()
     assert run(here, "install", "--at", "5:07", "--", "--machine", "box.toml", "--on-fail", "sh -c 'exit 0'") == 0
     assert "the schedule was there already, as it is asked for" in capsys.readouterr().out
     assert run(here, "uninstall") == 0
@@ -103,7 +105,7 @@ def test_show_writes_nothing(here: Path, capsys: pytest.CaptureFixture[str]) -> 
     for name, text in (
         (units.SERVICE, " nightly --out /var/lib/rigproof"),
         (units.TIMER, "OnCalendar=*-*-* 04:30:00"),
-        (units.FAILED, " schedule failed"),
+        (units.FAILED, " schedule failed --out /var/lib/rigproof"),
     ):
         assert f"/etc/systemd/system/{name}" in out
         assert f"{text}\n" in out
@@ -186,12 +188,18 @@ def test_a_time_that_one_night_does_not_have(
 HOOK = '#!/bin/sh\necho "$RIGPROOF_VERDICT ${RIGPROOF_RUN_DIR-no run}" >>called\n'
 
 
+FAILED = {"MONITOR_SERVICE_RESULT": "exit-code", "MONITOR_EXIT_CODE": "exited", "MONITOR_EXIT_STATUS": "1"}
+KILLED = {"MONITOR_SERVICE_RESULT": "timeout", "MONITOR_EXIT_CODE": "killed", "MONITOR_EXIT_STATUS": "TERM"}
+
+
 @pytest.mark.parametrize(
-    ("environment", "called"),
+    ("environment", "left", "called"),
     [
-        ({"MONITOR_SERVICE_RESULT": "exit-code", "MONITOR_EXIT_CODE": "exited", "MONITOR_EXIT_STATUS": "1"}, False),
-        ({"MONITOR_SERVICE_RESULT": "timeout", "MONITOR_EXIT_CODE": "killed", "MONITOR_EXIT_STATUS": "TERM"}, True),
-        ({}, True),
+        (FAILED, True, None),
+        (FAILED, False, "FAIL"),
+        (FAILED, None, "UNJUDGED"),
+        (KILLED, None, "UNJUDGED"),
+        ({}, None, "UNJUDGED"),
     ],
 )
 def test_a_night_that_failed_is_told_once(
@@ -199,18 +207,30 @@ def test_a_night_that_failed_is_told_once(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     environment: dict[str, str],
-    called: bool,
+    left: bool | None,
+    called: str | None,
 ) -> None:
+    """`left` is what the night has left: that everybody was told, that not everybody was, or nothing, as a Python that broke off."""
     (here / "hook").write_text(HOOK)
     (here / "hook").chmod(0o755)
+    (here / "reports/a/logs").mkdir(parents=True)
+    made = journals.plan()
+    with journal.Writer(here / "reports/a" / journal.SUPERVISOR) as writer:
+        for body in journals.bodies(made, {("copy", "gpu0"): 1.0}):
+            writer.write(body)
+    outputs.write(here / "reports/a")
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
+    if left is not None:
+        note.leave(here / "reports", {"INVOCATION_ID": "a1"}, here / "reports/a", told=left)
+        monkeypatch.setenv("MONITOR_INVOCATION_ID", "a1")
     assert run(here, "failed", "--on-fail", "./hook", "--textfile", "x.prom") == 0
     assert capsys.readouterr().out.startswith("the nightly run ")
-    assert (here / "called").exists() is called
-    assert (here / "x.prom").exists() is called
+    assert (here / "called").exists() is (called is not None)
+    assert (here / "x.prom").exists() is (called is not None)
     if called:
-        assert (here / "called").read_text() == "UNJUDGED no run\n"
+        assert (here / "called").read_text() == f"{called} {here / 'reports/a' if left is False else 'no run'}\n"
+        assert f'verdict="{called}"}} 1' in (here / "x.prom").read_text()
         assert stat.S_IMODE((here / "x.prom").stat().st_mode) == 0o644
 
 

@@ -13,6 +13,7 @@ from junitparser import Failure, JUnitXml
 from acceptance import clock, journal, lock, preparation
 from acceptance.__main__ import main
 from acceptance.judge.record import RunStarted
+from acceptance.schedule import note
 from acceptance.verbs import testing
 
 
@@ -45,6 +46,20 @@ def test_trouble_is_told_as_it_is_said(here: Path, monkeypatch: pytest.MonkeyPat
     assert 'rigproof_run_verdict{verdict="UNJUDGED"} 1.0' in (here / "x.prom").read_text()
 
 
+@pytest.mark.parametrize(("command", "told"), [("./hook", True), ("false", False)])
+def test_the_failure_unit_learns_whether_everybody_was_told(
+    here: Path, monkeypatch: pytest.MonkeyPatch, command: str, told: bool
+) -> None:
+    def end(*_: object) -> None:
+        raise preparation.PreparationError("the inventory could not be read: mend it")
+
+    monkeypatch.setattr(testing, "machine", end)
+    monkeypatch.setenv(note.OWN, "a1")
+    (here / "reports").mkdir()
+    assert main(["nightly", "--on-fail", command]) == 3
+    assert note.find(here / "reports", {note.OTHERS: "a1"}) == note.Note("a1", None, told)
+
+
 @pytest.mark.parametrize("error", [ZeroDivisionError("division"), OSError(28, "No space left on device", "x")])
 def test_an_error_of_our_own_is_told_too(here: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     code, (text,) = night(here, monkeypatch, error)  # type: ignore[misc]  # it was told
@@ -70,6 +85,7 @@ def test_a_run_that_never_gives_the_machine_back_comes_to_light(
         raise lock.Busy("another rigproof run has this machine (process 12, writing to reports/other)", 7200.0)
 
     monkeypatch.setattr(testing, "machine", busy)
+    monkeypatch.setenv(note.OWN, "a1")
     other = here / "reports/other"
     other.mkdir(parents=True)
     with journal.Writer(other / journal.SUPERVISOR) as writer:  # a run of this machine that goes on
@@ -78,6 +94,7 @@ def test_a_run_that_never_gives_the_machine_back_comes_to_light(
     before = sorted(path.name for path in other.iterdir())
     typed = ["nightly", "--station", "host", "--on-fail", "./hook", "--textfile", "x.prom", "--most-skipped", "2"]
     assert main(typed) == 4
+    assert note.find(here / "reports", {note.OTHERS: "a1"}) is not None
     assert "(process 12, writing to reports/other); it has had it for 2.0 h" in capsys.readouterr().out
     assert not (here / "told").exists()
     assert "rigproof_nights_skipped 1\n" in (here / "x-nights.prom").read_text()
@@ -87,7 +104,8 @@ def test_a_run_that_never_gives_the_machine_back_comes_to_light(
     assert "skipped 2 times in a row" in told["violations"][0]["text"]
     assert sorted(path.name for path in other.iterdir()) == before
     assert (here / "reports/latest").resolve() == other
-    (folder,) = (here / "reports").glob(f"{told['run_id']}")
+    folder = here / "reports" / told["run_id"]
+    assert note.find(here / "reports", {note.OTHERS: "a1"}) == note.Note("a1", str(folder), told=True)
     suite = next(iter(JUnitXml.fromstring((folder / "junit.xml").read_bytes())))
     (failed,) = [case for case in suite if any(isinstance(result, Failure) for result in case.result)]
     assert "it has had it for 2.0 h" in failed.result[0].message
