@@ -36,7 +36,7 @@ def tell(run_dir: Path, settings: Settings) -> tuple[str, ...]:
     """Tell of a run that has its verdict.json; returns a sentence about each thing that did not work.
 
     At every verdict the textfile is written and the webhook posted to; the command is started at FAIL and UNJUDGED. A run that cannot be
-    read is told as trouble. It never raises for what goes wrong with the telling. Call it from the main thread, as all that starts programs.
+    read is told as trouble. It never raises for what goes wrong with the telling. Call it from the main thread, which may start programs.
     """
     try:
         found = journal.read(run_dir)

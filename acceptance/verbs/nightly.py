@@ -54,7 +54,7 @@ def _night(
 ) -> tuple[int, Path, tuple[str, ...]]:
     """The exit code, the run's folder, and what did not work with the telling."""
     nights = _nights(given)
-    options = replace(asked.options(given), niceness=nights.niceness)
+    options = replace(asked.options(given), niceness=nights.niceness, run_dir_file=given.run_dir_file)
     try:
         found, run_dir = testing.machine(options, screen, language, nights)
     except lock.Busy as error:

@@ -24,6 +24,7 @@ def machine(
     options: Options, screen: Terminal, language: Language, nights: Nights | None = None
 ) -> tuple[Verdict, Path]:
     """Test the machine; returns the verdict and the run's folder. With `nights`, a machine that is in use is left alone."""
+    _forget(options.run_dir_file)
     hidden = selection.refuse_outside(options.gpus, os.environ)
     with stopping.interruptible(), lock.MachineLock(options.root) as held:
         supervisor.usable(options.out)
@@ -40,7 +41,7 @@ def machine(
         recalled = memory.recall(prepared, where, time.time() / SECONDS_PER_DAY)
         prepared = replace(prepared, plan=recalled.plan, notes=recalled.notes)
         skipped = recalled.postponed(users, nights.most_skipped) if nights and users else None
-        run_dir = supervisor.new_run_dir(options.out)
+        run_dir = _new_run_dir(options)
         held.claim(run_dir)
         outputs.link_latest(run_dir)
         if skipped:
@@ -73,11 +74,29 @@ def put_off(
         recalled = memory.recall(prepared, Host(), time.time() / SECONDS_PER_DAY)
         prepared = replace(prepared, plan=recalled.plan, notes=recalled.notes)
         skipped = recalled.postponed((reason,), nights.most_skipped)
-        run_dir = supervisor.new_run_dir(options.out)
+        run_dir = _new_run_dir(options)
         found = nightly.postpone(prepared, run_dir, skipped, language)
         for sentence in memory.keep():
             screen.say(sentence, "yellow")
         return found, run_dir
+
+
+def _forget(file: Path | None) -> None:
+    """Remove what an earlier run wrote down: whoever reads it must not take that for this one. Raises OutputError."""
+    try:
+        if file is not None:
+            file.unlink(missing_ok=True)
+    except OSError as error:
+        told = f"--run-dir-file {file}: cannot be written ({error.strerror})"
+        raise supervisor.OutputError(f"{told}: give the name of a file in a folder of yours") from error
+
+
+def _new_run_dir(options: Options) -> Path:
+    """The folder of a new run, written down for whoever asked for that."""
+    run_dir = supervisor.new_run_dir(options.out)
+    if options.run_dir_file is not None:
+        outputs.put(options.run_dir_file, f"{run_dir}\n".encode(), then="start again", mode=0o644)
+    return run_dir
 
 
 def _draft(prepared: Prepared, run_dir: Path, screen: Terminal, language: Language) -> None:

@@ -42,14 +42,17 @@ def tools(rig: Rig) -> Rig:
 
 def test_two_that_start_together_are_one_night(tools: Rig) -> None:
     rig, before = tools, tools.runs()
-    first = rig.start(nightly(rig))
+    (rig.work / "second").write_text("/an/earlier/run\n")
+    first = rig.start(nightly(rig, "--run-dir-file", "first"))
     folder = rig.started_run(before)
-    second = rig.start(nightly(rig), wait=False)
+    second = rig.start(nightly(rig, "--run-dir-file", "second"), wait=False)
     out, err = second.communicate(timeout=60)
     assert (second.returncode, err) == (4, "")
     assert f"skipped: {BUSY}" in out
     assert first.wait(100) == 0
     assert nights(rig) == [(folder.name, "PASS", 0)]
+    assert Path((rig.work / "first").read_text().rstrip("\n")) == folder
+    assert not (rig.work / "second").exists()
 
 
 def test_a_run_that_does_not_give_the_machine_back_is_counted(tools: Rig) -> None:

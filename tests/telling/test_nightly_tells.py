@@ -93,6 +93,7 @@ def test_a_run_that_never_gives_the_machine_back_comes_to_light(
     (here / "reports/latest").symlink_to("other")
     before = sorted(path.name for path in other.iterdir())
     typed = ["nightly", "--station", "host", "--on-fail", "./hook", "--textfile", "x.prom", "--most-skipped", "2"]
+    typed += ["--run-dir-file", "made"]
     assert main(typed) == 4
     assert note.find(here / "reports", {note.OTHERS: "a1"}) is not None
     assert "(process 12, writing to reports/other); it has had it for 2.0 h" in capsys.readouterr().out
@@ -105,10 +106,16 @@ def test_a_run_that_never_gives_the_machine_back_comes_to_light(
     assert sorted(path.name for path in other.iterdir()) == before
     assert (here / "reports/latest").resolve() == other
     folder = here / "reports" / told["run_id"]
+    assert (here / "made").read_text() == f"{folder}\n"
     assert note.find(here / "reports", {note.OTHERS: "a1"}) == note.Note("a1", str(folder), told=True)
     suite = next(iter(JUnitXml.fromstring((folder / "junit.xml").read_bytes())))
     (failed,) = [case for case in suite if any(isinstance(result, Failure) for result in case.result)]
     assert "it has had it for 2.0 h" in failed.result[0].message
+
+
+def test_a_folder_is_no_file_to_write_a_name_into(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["nightly", "--run-dir-file", "."]) == 2
+    assert "--run-dir-file .: cannot be written (" in capsys.readouterr().err
 
 
 def test_settings_are_looked_at_before_anything(
