@@ -11,7 +11,7 @@ from pathlib import Path
 
 from acceptance import telling
 from acceptance.reports.terminal import Terminal
-from acceptance.schedule import clocks, failure, hour, installing, note, saying, units
+from acceptance.schedule import clocks, failure, hour, installing, note, rights, saying, units
 from acceptance.schedule.installing import Place, ScheduleError
 from acceptance.schedule.units import Schedule
 from acceptance.verbs import spoken
@@ -62,14 +62,15 @@ def _schedule(given: argparse.Namespace) -> Schedule:
             f"such as {hour.AT:%H:%M}"
         )
     nightly = given.nightly
-    if nightly.machine is not None and not nightly.machine.is_file():
-        raise ScheduleError(f"--machine {nightly.machine}: there is no such file: give the machine file's path")
-    if nightly.webhook is not None and not nightly.webhook.startswith("@"):
-        raise ScheduleError(
-            "--webhook: everybody may read a unit, and an address may be its own key: write it into a file that only its owner may read, "
-            "and give --webhook @FILE"
-        )
-    telling.read(nightly.textfile, nightly.on_fail, nightly.webhook, nightly.webhook_secret_file)
+    run_as = installing.known_user(given.run_as) if given.run_as is not None else None
+    if run_as is None:
+        _look_at(nightly)
+    else:
+        program = tuple(dict.fromkeys((Path(_program()[0]), Path(sys.executable))))
+        with rights.of(run_as) as asked:
+            if asked and (told := rights.refused(program, Path.cwd(), nightly.out)):
+                raise ScheduleError(f"--run-as {run_as}: that user {told}")
+            _look_at(nightly)
     made = Schedule(
         program=_program(),
         arguments=given.words,
@@ -77,7 +78,7 @@ def _schedule(given: argparse.Namespace) -> Schedule:
         folder=Path.cwd(),
         at=given.at,
         user=given.user,
-        run_as=installing.known_user(given.run_as) if given.run_as is not None else None,
+        run_as=run_as,
     )
     for option, path in (("--out", nightly.out), ("--textfile", nightly.textfile)):
         if path is None or not made.protected:
@@ -85,6 +86,27 @@ def _schedule(given: argparse.Namespace) -> Schedule:
         if shut := next((one for one in units.READ_ONLY if path.resolve().is_relative_to(one)), None):
             raise ScheduleError(f"{option} {path}: the units may not write below {shut}: give a path in /var/lib")
     return made
+
+
+def _look_at(nightly: argparse.Namespace) -> None:
+    """Look at what a night is given, with the rights of whoever will run it. Raises ScheduleError or TellingError."""
+    try:
+        found = nightly.machine is None or nightly.machine.is_file()
+    except OSError:  # its folder is not to be entered
+        found = True
+    if not found:
+        raise ScheduleError(f"--machine {nightly.machine}: there is no such file: give the machine file's path")
+    if nightly.machine is not None and not os.access(nightly.machine, os.R_OK):
+        raise ScheduleError(
+            f"--machine {nightly.machine}: whoever runs the night may not read it: `chmod a+r {nightly.machine}`, "
+            "or put it into a folder that everybody may enter"
+        )
+    if nightly.webhook is not None and not nightly.webhook.startswith("@"):
+        raise ScheduleError(
+            "--webhook: everybody may read a unit, and an address may be its own key: write it into a file that only its owner may read, "
+            "and give --webhook @FILE"
+        )
+    telling.read(nightly.textfile, nightly.on_fail, nightly.webhook, nightly.webhook_secret_file)
 
 
 def _told(nightly: argparse.Namespace) -> Iterator[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from acceptance import lock, nightly, outputs, preflight, preparation, selection, stopping, supervisor, unfinished
 from acceptance.judge.language import Language
+from acceptance.judge.record import Note
 from acceptance.judge.verdict import Verdict
 from acceptance.memory import SECONDS_PER_DAY, Memory
 from acceptance.observe import draft
@@ -45,6 +46,7 @@ def machine(
         held.claim(run_dir)
         outputs.link_latest(run_dir)
         if skipped:
+            _say(screen, recalled.notes)
             found = nightly.postpone(prepared, run_dir, skipped, language)
         else:
             asked.show(screen, prepared, remark, hidden, *(note.text for note in recalled.notes), details=False)
@@ -75,10 +77,17 @@ def put_off(
         prepared = replace(prepared, plan=recalled.plan, notes=recalled.notes)
         skipped = recalled.postponed((reason,), nights.most_skipped)
         run_dir = _new_run_dir(options)
+        _say(screen, recalled.notes)
         found = nightly.postpone(prepared, run_dir, skipped, language)
         for sentence in memory.keep():
             screen.say(sentence, "yellow")
         return found, run_dir
+
+
+def _say(screen: Terminal, notes: tuple[Note, ...]) -> None:
+    """What is seen beside the plan where a run has one to show."""
+    for note in notes:
+        screen.say(note.text, "yellow")
 
 
 def _forget(file: Path | None) -> None:

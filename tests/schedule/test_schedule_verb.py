@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import stat
 import sys
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import journals
@@ -162,6 +164,84 @@ def test_a_mistake_is_found_by_day(
     assert words in said
     assert "secret" not in said.replace("--webhook-secret-file", "")
     assert list(here.iterdir()) == []
+
+
+@pytest.fixture
+def everybodys(here: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder that every user may enter, to stand in, with a program that every user may start."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can take another user's rights")
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        monkeypatch.chdir(folder)
+        monkeypatch.setattr(schedule, "_program", lambda: ("/bin/sh",))
+        monkeypatch.setattr(sys, "executable", "/bin/sh")
+        yield folder
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ([], "--run-as nobody: that user may not write into {here}: give another folder with --out"),
+        (["--out", "made/new"], "that user may not write into {here}/made: give"),
+        (["--out", "/var/tmp/new", "--machine", "box.toml"], "--machine box.toml: whoever runs the night may not read it"),
+        (["--out", "/var/tmp/new", "--machine", "shut/box.toml"], "--machine shut/box.toml: whoever runs the night may not"),
+        (["--out", "/var/tmp/new", "--textfile", "made/x.prom"], "--textfile made/x.prom: you may not write into made"),
+        (["--out", "/var/tmp/new", "--webhook", "@box.toml"], "--webhook box.toml: cannot be read (Permission denied)"),
+        (["--out", "/var/tmp/new", "--on-fail", "./hook"], "hook"),
+        (["--out", "shut/new"], "that user may not write into {here}/shut"),
+    ],
+)  # fmt: skip
+def test_what_the_night_is_given_is_looked_at_with_its_users_rights(
+    everybodys: Path, capsys: pytest.CaptureFixture[str], typed: list[str], words: str
+) -> None:
+    for folder, mode in (("made", 0o755), ("shut", 0o700)):
+        (everybodys / folder).mkdir(mode=mode)
+    for file in ("box.toml", "shut/box.toml", "hook"):
+        (everybodys / file).write_text("")
+        (everybodys / file).chmod(0o700)
+    said = sentence(capsys, "show", "--run-as", "nobody", "--", *typed)
+    assert words.format(here=everybodys) in said
+    assert (os.getuid(), os.geteuid(), os.getgid(), os.getegid()) == (0, 0, 0, 0)
+
+
+def test_a_user_who_may_do_all_of_it_is_given_the_night(
+    everybodys: Path, capsys: pytest.CaptureFixture[str], here: Path
+) -> None:
+    (everybodys / "box.toml").write_text("")
+    groups = os.getgroups()
+    assert run(here, "show", "--run-as", "nobody", "--", "--out", "/var/tmp/new", "--machine", "box.toml") == 0
+    assert "User=nobody\n" in capsys.readouterr().out
+    assert os.getgroups() == groups
+
+
+@pytest.mark.parametrize(("what", "words"), [("program", "may not start"), ("folder", "may not enter")])
+def test_a_program_or_a_folder_of_roots(
+    everybodys: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, what: str, words: str
+) -> None:
+    (everybodys / "own").mkdir(mode=0o700)
+    if what == "folder":
+        monkeypatch.chdir(everybodys / "own")
+    else:
+        (everybodys / "own/rigproof").write_text("")
+        monkeypatch.setattr(schedule, "_program", lambda: (str(everybodys / "own/rigproof"),))
+    assert f"that user {words} {everybodys}/own" in sentence(capsys, "show", "--run-as", "nobody")
+
+
+def refuse(*_: object) -> None:
+    raise PermissionError(1, "Operation not permitted")
+
+
+@pytest.mark.parametrize(("name", "instead"), [("geteuid", lambda: 1000), ("setgroups", refuse), ("setresuid", refuse)])
+def test_who_may_not_take_another_users_rights_asks_with_his_own(
+    here: Path, monkeypatch: pytest.MonkeyPatch, name: str, instead: Callable[..., object]
+) -> None:
+    before = (os.getresuid(), os.getresgid(), os.getgroups())
+    with monkeypatch.context() as without:
+        without.setattr(os, name, instead)
+        assert run(here, "show", "--run-as", "nobody") == 0
+    assert (os.getresuid(), os.getresgid(), os.getgroups()) == before
 
 
 def test_a_time_that_one_night_does_not_have(
