@@ -62,6 +62,7 @@ class Memory:
     def __init__(self, out: Path, root: Path = Path("/")) -> None:
         self._out = out
         self._machine_id = clock.machine_id(root)
+        self._said: tuple[str, ...] = ()  # before the run; once is enough
 
     def recall(self, prepared: Prepared, station: Station, today: float) -> Recalled:
         """The plan of a run with its past; `today` is in days since 1970-01-01 in UTC.
@@ -83,6 +84,7 @@ class Memory:
         try:
             store, said = rebuild.opened(self._out, self._machine_id)
             with store:
+                self._said = said
                 notes += [Note(sentence) for sentence in said]
                 since = night.day_of(accepted.birth.utc) if accepted else None
                 looks, put_off = reading.looks(store, now.key, since), reading.skipped_in_a_row(store)
@@ -103,13 +105,13 @@ class Memory:
         return Recalled(made, (*notes, *([] if plan.scope == "full" else map(Note, gaps))), put_off)
 
     def keep(self) -> tuple[str, ...]:
-        """Add every closed run that is not remembered yet, this one among them; returns what there is to tell of that."""
+        """Add every closed run that is not remembered yet, this one among them; returns what `recall` has not told yet."""
         try:
             store, said = rebuild.opened(self._out, self._machine_id)
             store.close()
         except HistoryError as error:
             return (f"the run is not in the history yet: {error}: the next run adds it",)
-        return said
+        return tuple(sentence for sentence in said if sentence not in self._said)
 
 
 def _era(prepared: Prepared, station: Station) -> Era:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from acceptance import journal, outputs
+from acceptance import journal, lock, outputs
 from acceptance.deadline import Deadline
 from acceptance.judge.language import ENGLISH, Language
 from acceptance.judge.record import Postponed, RunEnded
@@ -45,6 +45,11 @@ def users(
         sleep(nights.apart_s)
         found = idleness.users(probe(), due, nights.idle_use)
     return found
+
+
+def held(error: lock.Busy) -> str:
+    """That another rigproof run has the machine, and for how long, as a reason to leave it alone."""
+    return f"{error}; it has had it for {error.held_s / 3600:.1f} h"
 
 
 def postpone(prepared: Prepared, run_dir: Path, skipped: Postponed, language: Language = ENGLISH) -> Verdict:

@@ -40,7 +40,10 @@ class PreparationError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line asks of a run; `niceness` is by how much its loads give way to other programs."""
+    """What the command line asks of a run; `niceness` is by how much its loads give way to other programs.
+
+    `run_dir_file` is where the run's folder is to be written down.
+    """
 
     machine_file: Path | None = None
     profile: str = "accept"
@@ -52,6 +55,7 @@ class Options:
     gpus: tuple[str, ...] = ()
     root: Path = Path("/")
     niceness: int = 0
+    run_dir_file: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,8 @@ class Nights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     `niceness` is of its loads (0 to 19). An idle GPU has at most `idle_use` of utilisation in each of `looks` looks, `apart_s` seconds
     apart. So many nights in a row as `most_skipped` on which the machine was in use are a failure.
+    Another rigproof run that has had the machine for less than `together_s` seconds was started for the same night; one that has had it
+    for longer is a user like others.
     """
 
     niceness: Annotated[int, msgspec.Meta(ge=0, le=19)]
@@ -26,6 +28,7 @@ class Nights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     looks: Annotated[int, msgspec.Meta(ge=1)]
     apart_s: Annotated[float, msgspec.Meta(ge=0)]
     most_skipped: Annotated[int, msgspec.Meta(ge=1)]
+    together_s: Annotated[float, msgspec.Meta(ge=0)]
 
 
 class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +45,7 @@ def test_what_is_called_can_be_called(name: str) -> None:
         if given.verb == "nightly":
             assert given.machine is not None
             assert given.out == Path("$OUT"), "the history must outlive the workspace"
+            assert given.run_dir_file is not None, "latest may be another night's"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -85,7 +88,47 @@ def test_actions_are_pinned_by_digest() -> None:
 def test_reports_are_kept_whatever_the_verdict() -> None:
     (job,) = github()["jobs"].values()
     (kept,) = [step for step in job["steps"] if "upload-artifact" in step.get("uses", "")]
-    assert kept["if"] == "${{ always() }}"
+    (made,) = [step for step in job["steps"] if step.get("id") == "made"]
+    assert made["if"] == "${{ always() }}"
+    assert kept["if"] == "${{ always() && steps.made.outputs.run != '' }}"
     assert gitlab()["artifacts"]["when"] == "always"
     assert gitlab()["artifacts"]["reports"]["junit"].startswith("night/")
     assert re.search(r"post \{\s+always \{", TEXTS["Jenkinsfile"])
+
+
+def steps(name: str) -> str:
+    """What a sample types to publish."""
+    if name == "gitlab-ci.yml":
+        return "\n".join(gitlab()["after_script"])
+    if name == "Jenkinsfile":
+        return re.findall(r"^ +sh '(.*)'$", TEXTS[name], re.MULTILINE)[-1]
+    (job,) = github()["jobs"].values()
+    return str(next(step["run"] for step in job["steps"] if step.get("id") == "made"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("own", [True, False])
+def test_only_what_the_job_has_made_is_published(tmp_path: Path, name: str, own: bool) -> None:
+    """`latest` is there in any case, of another night."""
+    out, work = tmp_path / "out", tmp_path / "work"
+    for folder in ("earlier", "of this job"):
+        (out / folder).mkdir(parents=True)
+        (out / folder / "junit.xml").write_text(folder)
+    (out / "latest").symlink_to("earlier")
+    work.mkdir()
+    if own:
+        (work / "run-dir").write_text(f"{out / 'of this job'}\n")
+    env = {"PATH": os.environ["PATH"], "OUT": str(out), "MADE": "run-dir", "RUNNER_TEMP": str(work)}
+    env["GITHUB_OUTPUT"] = str(work / "output")
+    subprocess.run(["bash", "-euc", steps(name)], cwd=work, env=env, check=True, capture_output=True)
+    if name == "github-actions.yml":
+        found = (work / "output").read_text() if (work / "output").exists() else None
+        assert found == (f"run={out / 'of this job'}\n" if own else None)
+    else:
+        found = (work / "night/junit.xml").read_text() if (work / "night").exists() else None
+        assert found == ("of this job" if own else None)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_latest_is_published_by_none(name: str) -> None:
+    assert "/latest" not in TEXTS[name]

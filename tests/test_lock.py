@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -64,8 +65,37 @@ def test_it_is_given_back_and_taken_again(root: Path) -> None:
         held.claim(Path("/runs/b"))
         with pytest.raises(Busy, match=r"writing to /runs/b\)"), MachineLock(root):
             pass
+        assert held.last_run() == Path("/runs/a rather long name")
     with MachineLock(root) as held:
         assert held.last_run() == Path("/runs/b")
+
+
+def test_a_holder_without_a_run_is_named_and_hides_no_earlier_run(root: Path) -> None:
+    with MachineLock(root) as held:
+        held.claim(Path("/runs/a"))
+    for _ in range(2):  # as `rigproof history --prune` does
+        with (
+            MachineLock(root) as held,
+            pytest.raises(Busy, match=rf"has this machine \(process {os.getpid()}\): two loads"),
+            MachineLock(root),
+        ):
+            pass
+        assert held.last_run() == Path("/runs/a")
+
+
+def test_for_how_long_it_has_been_held(root: Path) -> None:
+    (root / NAME).touch()
+    os.utime(root / NAME, (0, 0))  # the night before, long ago
+    with MachineLock(root):
+        with pytest.raises(Busy) as just_now, MachineLock(root):
+            pass
+        assert 0 < just_now.value.held_s < 60
+        hours_ago = time.time() - 7200
+        os.utime(root / NAME, (hours_ago, hours_ago))
+        for _ in range(2):  # whoever finds it busy does not make it look new
+            with pytest.raises(Busy) as long, MachineLock(root):
+                pass
+            assert 7200 <= long.value.held_s < 7260
 
 
 def test_every_user_may_take_it(root: Path) -> None:
@@ -83,15 +113,19 @@ def test_every_user_may_take_it(root: Path) -> None:
         b'{"pid":1}',
         b'{"pid":"x","run_dir":"/x"}',
         b'{"pid":1,"run_dir":7}',
+        b'{"pid":1,"run_dir":null}',
+        b'{"pid":1,"run_dir":"/x","before":7}',
+        b'{"pid":1,"run_dir":null,"before":"\\u001b[2J"}',
         json.dumps({"pid": 1, "run_dir": "\x1b[2J"}).encode(),
         b"[" * 60_000,
     ],
-    ids=range(9),
+    ids=range(12),
 )
 def test_what_somebody_else_wrote_into_it(root: Path, text: bytes) -> None:
     (root / NAME).write_bytes(text)
     with MachineLock(root) as held:
         assert held.last_run() is None
+        (root / NAME).write_bytes(text)
         with pytest.raises(Busy, match="another rigproof run has this machine: two loads"), MachineLock(root):
             pass
 
@@ -129,6 +163,15 @@ def test_a_disk_that_is_full(root: Path) -> None:
         with pytest.raises(LockError, match=r"rigproof\.lock: cannot be written \(Bad file descriptor\): make room"):
             held.claim(Path("/x"))
         held._file = real
+
+
+def test_a_disk_that_is_full_when_it_is_taken(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as full:
+        full.setattr(os, "pwrite", lambda *_: 3)
+        with pytest.raises(LockError, match=r"cannot be written \(No space left on device\)"), MachineLock(root):
+            pass
+    with MachineLock(root):
+        pass
 
 
 def test_a_file_system_without_locks(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

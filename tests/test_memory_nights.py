@@ -53,9 +53,9 @@ class Nights:
         self._monkeypatch = monkeypatch
         self._options = Options(out=self.out, root=self.root)
 
-    def recalled(self, inventory: Inventory | None = None) -> Recalled:
+    def recalled(self, inventory: Inventory | None = None, memory: Memory | None = None) -> Recalled:
         prepared = Prepared(self._options, None, inventory or self.inventory, self.plan, "a summary")
-        return Memory(self.out, self.root).recall(prepared, Host(), FIRST_S / DAY_S + self.night)
+        return (memory or Memory(self.out, self.root)).recall(prepared, Host(), FIRST_S / DAY_S + self.night)
 
     def run(self, *values: float, again: tuple[float, float] | None = None) -> Verdict:
         """A night with these values of gpu0 and gpu1, as the memory has it planned."""
@@ -219,3 +219,16 @@ def test_a_history_that_cannot_be_used_costs_no_verdict(nights: Nights) -> None:
         HistoryError, match=r"in use, so nothing was run, and nights skipped in a row cannot be counted"
     ):
         recalled.postponed(("gpu0: somebody",), 3)  # or it would be the first one every night
+
+
+def test_a_run_that_cannot_be_read_is_told_once_a_night(nights: Nights) -> None:
+    sound(nights, 1)
+    broken = nights.out / "broken"
+    broken.mkdir()
+    (broken / journal.SUPERVISOR).write_text("rubbish\n")
+    (broken / outputs.VERDICT).write_text("{}")
+    memory = Memory(nights.out, nights.root)
+    (note,) = nights.recalled(memory=memory).notes
+    assert note.text.startswith("not in the history, because they cannot be read: broken (")
+    assert memory.keep() == ()
+    assert Memory(nights.out, nights.root).keep() == (note.text,)

@@ -20,7 +20,7 @@ from acceptance.observe.nvml import NvmlAnswer, NvmlDevice
 from acceptance.preparation import Options, Prepared
 from acceptance.profile import Nights
 
-NIGHTS = Nights(niceness=10, idle_use=0.1, looks=3, apart_s=2.0, most_skipped=7)
+NIGHTS = Nights(niceness=10, idle_use=0.1, looks=3, apart_s=2.0, most_skipped=7, together_s=1200.0)
 IDLE = device(0, traits=replace(TRAITS, utilisation=0.0))
 AT_WORK = device(0, traits=replace(TRAITS, utilisation=0.9))
 NAMED = device(0, traits=replace(TRAITS, compute_processes=(SOMEBODY,)))

@@ -128,4 +128,5 @@ def schedule(verb: Verb) -> None:
     text = "what the failure unit starts: say how the night ended, and tell who was not told"
     failed = kinds.add_parser("failed", help=text, description=text, epilog=SCHEDULED)
     _user_argument(failed)
+    shared.out(failed)
     shared.telling(failed)

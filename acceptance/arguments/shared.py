@@ -77,6 +77,16 @@ def run(parser: argparse.ArgumentParser, profile: str = "accept") -> None:
     language(parser)
 
 
+def run_dir_file(parser: argparse.ArgumentParser) -> None:
+    """Where a program that starts a run finds which folder it got."""
+    parser.add_argument(
+        "--run-dir-file",
+        metavar="FILE",
+        type=values.path,
+        help="write this run's folder into FILE; where no run comes about there is no such file afterwards",
+    )
+
+
 def telling(parser: argparse.ArgumentParser) -> None:
     """Whom to tell how a night ended."""
     parser.add_argument(
@@ -104,6 +114,7 @@ def telling(parser: argparse.ArgumentParser) -> None:
 def nightly(parser: argparse.ArgumentParser) -> None:
     """What a nightly run can be told."""
     run(parser, "nightly")
+    run_dir_file(parser)
     parser.add_argument(
         "--most-skipped",
         metavar="N",

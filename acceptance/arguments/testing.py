@@ -10,7 +10,9 @@ NIGHTLY = f"{EPILOG[:-1]}, 4 skipped: the machine is in use, and nothing was run
 
 def accept(verb: Verb) -> None:
     """`rigproof accept`."""
-    shared.run(verb("accept", "test the machine and say whether it is fit"))
+    parser = verb("accept", "test the machine and say whether it is fit")
+    shared.run(parser)
+    shared.run_dir_file(parser)
 
 
 def nightly(verb: Verb) -> None:

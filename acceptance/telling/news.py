@@ -35,14 +35,15 @@ class _News:
 def tell(run_dir: Path, settings: Settings) -> tuple[str, ...]:
     """Tell of a run that has its verdict.json; returns a sentence about each thing that did not work.
 
-    At every verdict the textfile is written and the webhook posted to; the command is started at FAIL and UNJUDGED. It never raises for
-    what goes wrong with the telling. Call it from the main thread, as all that starts programs.
+    At every verdict the textfile is written and the webhook posted to; the command is started at FAIL and UNJUDGED. A run that cannot be
+    read is told as trouble. It never raises for what goes wrong with the telling. Call it from the main thread, which may start programs.
     """
     try:
         found = journal.read(run_dir)
         verdict = fold(found.entries)
     except (journal.JournalError, UnreadableRun, OSError) as error:
-        return (f"nobody was told of {run_dir}: {one_line(str(error))}",)
+        said = f"the verdict of {run_dir} cannot be told: {one_line(str(error))}"
+        return (said, *trouble(said, settings))
     told, night = metrics.of_run(verdict, found), metrics.of_night(verdict, found)
     news = _News(verdict.verdict, verdict.run_id, run_dir / outputs.VERDICT, run_dir, told, night)
     return _everybody(news, settings)

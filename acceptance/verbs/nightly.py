@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 from dataclasses import replace
+from pathlib import Path
 
 from msgspec import structs
 
@@ -11,6 +13,7 @@ from acceptance import fixtures, lock, nightly, profile, stopping, telling
 from acceptance.judge.language import Language
 from acceptance.profile import Nights
 from acceptance.reports.terminal import Terminal
+from acceptance.schedule import note
 from acceptance.verbs import asked, spoken, testing
 from acceptance.verbs.errors import TROUBLE, USER_ERRORS
 
@@ -21,20 +24,24 @@ def run(given: argparse.Namespace) -> int:
     settings = telling.read(given.textfile, given.on_fail, given.webhook, given.webhook_secret_file)
     screen = Terminal.on_stdout(language)
     try:
-        code, told = _night(given, screen, language, settings)
-    except lock.Busy as error:  # nobody need be told: the run that has the machine tells of itself
+        code, run_dir, troubles = _night(given, screen, language, settings)
+    except lock.Busy as error:
+        # Nobody need be told: the run that has just taken the machine is this night's, and tells of itself.
         screen.say(language("skipped: {reason}", reason=str(error)), "yellow")
         return nightly.SKIPPED
-    except (
-        Exception,
-        stopping.Stopped,
-    ) as error:  # an error of rigproof's own, too: whoever relies on the nights must hear of it
-        for sentence in telling.trouble(_why(error), settings):
-            screen.say(sentence, "yellow")
+    except (Exception, stopping.Stopped) as error:
+        # An error of rigproof's own, too: whoever relies on the nights must hear of it.
+        _leave(given, None, screen, telling.trouble(_why(error), settings))
         raise
-    for sentence in told:
-        screen.say(sentence, "yellow")
+    _leave(given, run_dir, screen, troubles)
     return code
+
+
+def _leave(given: argparse.Namespace, run_dir: Path | None, screen: Terminal, troubles: tuple[str, ...]) -> None:
+    """Say what did not work with the telling, and leave for the failure unit whether it is left to do that."""
+    note.leave(given.out, os.environ, run_dir, told=not troubles)
+    for sentence in troubles:
+        screen.say(sentence, "yellow")
 
 
 def _why(error: BaseException) -> str:
@@ -44,14 +51,20 @@ def _why(error: BaseException) -> str:
 
 def _night(
     given: argparse.Namespace, screen: Terminal, language: Language, settings: telling.Settings
-) -> tuple[int, tuple[str, ...]]:
+) -> tuple[int, Path, tuple[str, ...]]:
+    """The exit code, the run's folder, and what did not work with the telling."""
     nights = _nights(given)
-    options = replace(asked.options(given), niceness=nights.niceness)
-    found, run_dir = testing.machine(options, screen, language, nights)
+    options = replace(asked.options(given), niceness=nights.niceness, run_dir_file=given.run_dir_file)
+    try:
+        found, run_dir = testing.machine(options, screen, language, nights)
+    except lock.Busy as error:
+        if error.held_s < nights.together_s:
+            raise
+        found, run_dir = testing.put_off(options, screen, language, nights, nightly.held(error))
     code = spoken.close(screen, found, run_dir)
     if found.postponed is not None and found.verdict != "FAIL":
-        return nightly.SKIPPED, telling.skipped(run_dir, settings)
-    return code, telling.tell(run_dir, settings)
+        return nightly.SKIPPED, run_dir, telling.skipped(run_dir, settings)
+    return code, run_dir, telling.tell(run_dir, settings)
 
 
 def _nights(given: argparse.Namespace) -> Nights:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from acceptance import telling
 from acceptance.reports.terminal import Terminal
-from acceptance.schedule import clocks, failure, hour, installing, saying, units
+from acceptance.schedule import clocks, failure, hour, installing, note, rights, saying, units
 from acceptance.schedule.installing import Place, ScheduleError
 from acceptance.schedule.units import Schedule
 from acceptance.verbs import spoken
@@ -38,9 +38,15 @@ def run(given: argparse.Namespace, root: Path = Path("/")) -> int:
 def _failed(given: argparse.Namespace, screen: Terminal) -> int:
     """Say how the night ended, and tell whom the run itself did not tell: 3 where that did not work."""
     settings, wrong = telling.usable(given.textfile, given.on_fail, given.webhook, given.webhook_secret_file)
-    ended = failure.ending(os.environ, user=given.user)
+    left = note.find(given.out, os.environ)
+    ended = failure.ending(os.environ, left, user=given.user)
     screen.say(ended.text)
-    troubles = wrong if ended.told else (*wrong, *telling.trouble(ended.text, settings))
+    if ended.told:
+        troubles = wrong
+    elif left is not None and left.run_dir is not None:
+        troubles = (*wrong, *telling.tell(Path(left.run_dir), settings))
+    else:
+        troubles = (*wrong, *telling.trouble(ended.text, settings))
     for sentence in troubles:
         screen.say(sentence)
     return 3 if troubles else 0
@@ -56,14 +62,15 @@ def _schedule(given: argparse.Namespace) -> Schedule:
             f"such as {hour.AT:%H:%M}"
         )
     nightly = given.nightly
-    if nightly.machine is not None and not nightly.machine.is_file():
-        raise ScheduleError(f"--machine {nightly.machine}: there is no such file: give the machine file's path")
-    if nightly.webhook is not None and not nightly.webhook.startswith("@"):
-        raise ScheduleError(
-            "--webhook: everybody may read a unit, and an address may be its own key: write it into a file that only its owner may read, "
-            "and give --webhook @FILE"
-        )
-    telling.read(nightly.textfile, nightly.on_fail, nightly.webhook, nightly.webhook_secret_file)
+    run_as = installing.known_user(given.run_as) if given.run_as is not None else None
+    if run_as is None:
+        _look_at(nightly)
+    else:
+        program = tuple(dict.fromkeys((Path(_program()[0]), Path(sys.executable))))
+        with rights.of(run_as) as asked:
+            if asked and (told := rights.refused(program, Path.cwd(), nightly.out)):
+                raise ScheduleError(f"--run-as {run_as}: that user {told}")
+            _look_at(nightly)
     made = Schedule(
         program=_program(),
         arguments=given.words,
@@ -71,7 +78,7 @@ def _schedule(given: argparse.Namespace) -> Schedule:
         folder=Path.cwd(),
         at=given.at,
         user=given.user,
-        run_as=installing.known_user(given.run_as) if given.run_as is not None else None,
+        run_as=run_as,
     )
     for option, path in (("--out", nightly.out), ("--textfile", nightly.textfile)):
         if path is None or not made.protected:
@@ -81,9 +88,30 @@ def _schedule(given: argparse.Namespace) -> Schedule:
     return made
 
 
+def _look_at(nightly: argparse.Namespace) -> None:
+    """Look at what a night is given, with the rights of whoever will run it. Raises ScheduleError or TellingError."""
+    try:
+        found = nightly.machine is None or nightly.machine.is_file()
+    except OSError:  # its folder is not to be entered
+        found = True
+    if not found:
+        raise ScheduleError(f"--machine {nightly.machine}: there is no such file: give the machine file's path")
+    if nightly.machine is not None and not os.access(nightly.machine, os.R_OK):
+        raise ScheduleError(
+            f"--machine {nightly.machine}: whoever runs the night may not read it: `chmod a+r {nightly.machine}`, "
+            "or put it into a folder that everybody may enter"
+        )
+    if nightly.webhook is not None and not nightly.webhook.startswith("@"):
+        raise ScheduleError(
+            "--webhook: everybody may read a unit, and an address may be its own key: write it into a file that only its owner may read, "
+            "and give --webhook @FILE"
+        )
+    telling.read(nightly.textfile, nightly.on_fail, nightly.webhook, nightly.webhook_secret_file)
+
+
 def _told(nightly: argparse.Namespace) -> Iterator[str]:
-    """Those of its arguments that say whom to tell."""
-    for name in ("textfile", "on_fail", "webhook", "webhook_secret_file"):
+    """Those of its arguments that say whom to tell, and where it leaves word of whom it told."""
+    for name in ("out", "textfile", "on_fail", "webhook", "webhook_secret_file"):
         value = getattr(nightly, name)
         if value is not None:
             yield from (f"--{name.replace('_', '-')}", str(value))

@@ -9,11 +9,12 @@ from pathlib import Path
 
 from acceptance import lock, nightly, outputs, preflight, preparation, selection, stopping, supervisor, unfinished
 from acceptance.judge.language import Language
+from acceptance.judge.record import Note
 from acceptance.judge.verdict import Verdict
 from acceptance.memory import SECONDS_PER_DAY, Memory
 from acceptance.observe import draft
 from acceptance.observe import inventory as observed
-from acceptance.place import Host, Station
+from acceptance.place import Host
 from acceptance.preparation import Options, Prepared
 from acceptance.profile import Nights
 from acceptance.reports.terminal import Terminal
@@ -24,6 +25,7 @@ def machine(
     options: Options, screen: Terminal, language: Language, nights: Nights | None = None
 ) -> tuple[Verdict, Path]:
     """Test the machine; returns the verdict and the run's folder. With `nights`, a machine that is in use is left alone."""
+    _forget(options.run_dir_file)
     hidden = selection.refuse_outside(options.gpus, os.environ)
     with stopping.interruptible(), lock.MachineLock(options.root) as held:
         supervisor.usable(options.out)
@@ -34,15 +36,18 @@ def machine(
         memory = Memory(options.out, options.root)
         prepared = preparation.prepare(options)
         users = nightly.users(prepared, nights) if nights else ()
-        where, remark = _station(options, prepared, screen) if not users else (Host(), None)
+        where, remark = (
+            (Host(), None) if users else preflight.choose(options, prepared.plan, prepared.inventory, screen.say)
+        )
         recalled = memory.recall(prepared, where, time.time() / SECONDS_PER_DAY)
         prepared = replace(prepared, plan=recalled.plan, notes=recalled.notes)
-        put_off = recalled.postponed(users, nights.most_skipped) if nights and users else None
-        run_dir = supervisor.new_run_dir(options.out)
+        skipped = recalled.postponed(users, nights.most_skipped) if nights and users else None
+        run_dir = _new_run_dir(options)
         held.claim(run_dir)
         outputs.link_latest(run_dir)
-        if put_off:
-            found = nightly.postpone(prepared, run_dir, put_off, language)
+        if skipped:
+            _say(screen, recalled.notes)
+            found = nightly.postpone(prepared, run_dir, skipped, language)
         else:
             asked.show(screen, prepared, remark, hidden, *(note.text for note in recalled.notes), details=False)
             _draft(prepared, run_dir, screen, language)
@@ -56,8 +61,51 @@ def machine(
         return found, run_dir
 
 
-def _station(options: Options, prepared: Prepared, screen: Terminal) -> tuple[Station, str | None]:
-    return preflight.choose(options, prepared.plan, prepared.inventory, screen.say)
+def put_off(
+    options: Options, screen: Terminal, language: Language, nights: Nights, reason: str
+) -> tuple[Verdict, Path]:
+    """Write down that nothing was run because another rigproof run has the machine; returns the verdict and the run's folder.
+
+    This is done without the machine's lock, so nothing is touched but this run's own folder and the history, which takes two writers:
+    neither `latest`, which is the other's, nor runs without a verdict, of which the other's is one.
+    """
+    with stopping.interruptible():
+        supervisor.usable(options.out)
+        memory = Memory(options.out, options.root)
+        prepared = preparation.prepare(options)
+        recalled = memory.recall(prepared, Host(), time.time() / SECONDS_PER_DAY)
+        prepared = replace(prepared, plan=recalled.plan, notes=recalled.notes)
+        skipped = recalled.postponed((reason,), nights.most_skipped)
+        run_dir = _new_run_dir(options)
+        _say(screen, recalled.notes)
+        found = nightly.postpone(prepared, run_dir, skipped, language)
+        for sentence in memory.keep():
+            screen.say(sentence, "yellow")
+        return found, run_dir
+
+
+def _say(screen: Terminal, notes: tuple[Note, ...]) -> None:
+    """What is seen beside the plan where a run has one to show."""
+    for note in notes:
+        screen.say(note.text, "yellow")
+
+
+def _forget(file: Path | None) -> None:
+    """Remove what an earlier run wrote down: whoever reads it must not take that for this one. Raises OutputError."""
+    try:
+        if file is not None:
+            file.unlink(missing_ok=True)
+    except OSError as error:
+        told = f"--run-dir-file {file}: cannot be written ({error.strerror})"
+        raise supervisor.OutputError(f"{told}: give the name of a file in a folder of yours") from error
+
+
+def _new_run_dir(options: Options) -> Path:
+    """The folder of a new run, written down for whoever asked for that."""
+    run_dir = supervisor.new_run_dir(options.out)
+    if options.run_dir_file is not None:
+        outputs.put(options.run_dir_file, f"{run_dir}\n".encode(), then="start again", mode=0o644)
+    return run_dir
 
 
 def _draft(prepared: Prepared, run_dir: Path, screen: Terminal, language: Language) -> None:

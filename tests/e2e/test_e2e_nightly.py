@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import signal
 import sqlite3
+import time
 from pathlib import Path
 
 import fakes
 import pytest
 from gpu_box import Document, GpuBox
-from rig import BUSY, Rig, wait_for
+from rig import BUSY, Rig, machine_is_free, wait_for
 
+from acceptance import lock
 from acceptance.judge.record import Postponed, SessionStarted
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(280)]
@@ -40,14 +43,41 @@ def tools(rig: Rig) -> Rig:
 
 def test_two_that_start_together_are_one_night(tools: Rig) -> None:
     rig, before = tools, tools.runs()
-    first = rig.start(nightly(rig))
+    (rig.work / "second").write_text("/an/earlier/run\n")
+    first = rig.start(nightly(rig, "--run-dir-file", "first"))
     folder = rig.started_run(before)
-    second = rig.start(nightly(rig), wait=False)
+    second = rig.start(nightly(rig, "--run-dir-file", "second"), wait=False)
     out, err = second.communicate(timeout=60)
     assert (second.returncode, err) == (4, "")
     assert f"skipped: {BUSY}" in out
     assert first.wait(100) == 0
     assert nights(rig) == [(folder.name, "PASS", 0)]
+    assert Path((rig.work / "first").read_text().rstrip("\n")) == folder
+    assert not (rig.work / "second").exists()
+
+
+def test_a_run_that_does_not_give_the_machine_back_is_counted(tools: Rig) -> None:
+    """The lock is one that hangs: it was taken yesterday."""
+    rig = tools
+    argv = nightly(rig, "--most-skipped", "2")
+    wait_for(machine_is_free, 100.0)
+    with lock.MachineLock():
+        yesterday = time.time() - 86400
+        try:
+            os.utime(f"/{lock.NAME}", (yesterday, yesterday))
+        except PermissionError:
+            pytest.skip("the lock's file is another user's")
+        codes = []
+        for _ in range(2):
+            started = rig.start(argv, wait=False)
+            out, err = started.communicate(timeout=60)
+            assert (err, BUSY in out) == ("", True)
+            codes.append(started.returncode)
+    assert codes == [4, 1]
+    assert [(verdict, put_off) for _, verdict, put_off in nights(rig)] == [("UNJUDGED", 1), ("FAIL", 1)]
+    assert not (rig.out / "latest").exists()
+    assert rig.run(nightly(rig)).code == 0
+    assert [put_off for _, _, put_off in nights(rig)] == [1, 1, 0]
 
 
 def test_a_night_that_was_killed_is_closed_and_remembered_once(tools: Rig) -> None:

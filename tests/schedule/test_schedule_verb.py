@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import stat
 import sys
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import journals
 import pytest
 
+from acceptance import journal, outputs
 from acceptance.__main__ import main
 from acceptance.arguments import parser
-from acceptance.schedule import clocks, installing, units
+from acceptance.schedule import clocks, installing, note, units
 from acceptance.schedule.installing import Place
 from acceptance.verbs import schedule
 
@@ -58,7 +62,7 @@ def test_install_and_uninstall(here: Path, capsys: pytest.CaptureFixture[str]) -
     assert f"WorkingDirectory={here}\n" in service
     assert " nightly --machine box.toml --on-fail \"sh -c 'exit 0'\"\n" in service
     assert "OnCalendar=*-*-* 05:07:00\n" in (folder / units.TIMER).read_text()
-    assert " schedule failed --on-fail \"sh -c 'exit 0'\"\n" in (folder / units.FAILED).read_text()
+    assert " schedule failed --out reports --on-fail \"sh -c 'exit 0'\"\n" in (folder / units.FAILED).read_text()
     assert run(here, "install", "--at", "5:07", "--", "--machine", "box.toml", "--on-fail", "sh -c 'exit 0'") == 0
     assert "the schedule was there already, as it is asked for" in capsys.readouterr().out
     assert run(here, "uninstall") == 0
@@ -103,7 +107,7 @@ def test_show_writes_nothing(here: Path, capsys: pytest.CaptureFixture[str]) -> 
     for name, text in (
         (units.SERVICE, " nightly --out /var/lib/rigproof"),
         (units.TIMER, "OnCalendar=*-*-* 04:30:00"),
-        (units.FAILED, " schedule failed"),
+        (units.FAILED, " schedule failed --out /var/lib/rigproof"),
     ):
         assert f"/etc/systemd/system/{name}" in out
         assert f"{text}\n" in out
@@ -162,6 +166,84 @@ def test_a_mistake_is_found_by_day(
     assert list(here.iterdir()) == []
 
 
+@pytest.fixture
+def everybodys(here: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder that every user may enter, to stand in, with a program that every user may start."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can take another user's rights")
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        monkeypatch.chdir(folder)
+        monkeypatch.setattr(schedule, "_program", lambda: ("/bin/sh",))
+        monkeypatch.setattr(sys, "executable", "/bin/sh")
+        yield folder
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ([], "--run-as nobody: that user may not write into {here}: give another folder with --out"),
+        (["--out", "made/new"], "that user may not write into {here}/made: give"),
+        (["--out", "/var/tmp/new", "--machine", "box.toml"], "--machine box.toml: whoever runs the night may not read it"),
+        (["--out", "/var/tmp/new", "--machine", "shut/box.toml"], "--machine shut/box.toml: whoever runs the night may not"),
+        (["--out", "/var/tmp/new", "--textfile", "made/x.prom"], "--textfile made/x.prom: you may not write into made"),
+        (["--out", "/var/tmp/new", "--webhook", "@box.toml"], "--webhook box.toml: cannot be read (Permission denied)"),
+        (["--out", "/var/tmp/new", "--on-fail", "./hook"], "hook"),
+        (["--out", "shut/new"], "that user may not write into {here}/shut"),
+    ],
+)  # fmt: skip
+def test_what_the_night_is_given_is_looked_at_with_its_users_rights(
+    everybodys: Path, capsys: pytest.CaptureFixture[str], typed: list[str], words: str
+) -> None:
+    for folder, mode in (("made", 0o755), ("shut", 0o700)):
+        (everybodys / folder).mkdir(mode=mode)
+    for file in ("box.toml", "shut/box.toml", "hook"):
+        (everybodys / file).write_text("")
+        (everybodys / file).chmod(0o700)
+    said = sentence(capsys, "show", "--run-as", "nobody", "--", *typed)
+    assert words.format(here=everybodys) in said
+    assert (os.getuid(), os.geteuid(), os.getgid(), os.getegid()) == (0, 0, 0, 0)
+
+
+def test_a_user_who_may_do_all_of_it_is_given_the_night(
+    everybodys: Path, capsys: pytest.CaptureFixture[str], here: Path
+) -> None:
+    (everybodys / "box.toml").write_text("")
+    groups = os.getgroups()
+    assert run(here, "show", "--run-as", "nobody", "--", "--out", "/var/tmp/new", "--machine", "box.toml") == 0
+    assert "User=nobody\n" in capsys.readouterr().out
+    assert os.getgroups() == groups
+
+
+@pytest.mark.parametrize(("what", "words"), [("program", "may not start"), ("folder", "may not enter")])
+def test_a_program_or_a_folder_of_roots(
+    everybodys: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, what: str, words: str
+) -> None:
+    (everybodys / "own").mkdir(mode=0o700)
+    if what == "folder":
+        monkeypatch.chdir(everybodys / "own")
+    else:
+        (everybodys / "own/rigproof").write_text("")
+        monkeypatch.setattr(schedule, "_program", lambda: (str(everybodys / "own/rigproof"),))
+    assert f"that user {words} {everybodys}/own" in sentence(capsys, "show", "--run-as", "nobody")
+
+
+def refuse(*_: object) -> None:
+    raise PermissionError(1, "Operation not permitted")
+
+
+@pytest.mark.parametrize(("name", "instead"), [("geteuid", lambda: 1000), ("setgroups", refuse), ("setresuid", refuse)])
+def test_who_may_not_take_another_users_rights_asks_with_his_own(
+    here: Path, monkeypatch: pytest.MonkeyPatch, name: str, instead: Callable[..., object]
+) -> None:
+    before = (os.getresuid(), os.getresgid(), os.getgroups())
+    with monkeypatch.context() as without:
+        without.setattr(os, name, instead)
+        assert run(here, "show", "--run-as", "nobody") == 0
+    assert (os.getresuid(), os.getresgid(), os.getgroups()) == before
+
+
 def test_a_time_that_one_night_does_not_have(
     here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -186,12 +268,18 @@ def test_a_time_that_one_night_does_not_have(
 HOOK = '#!/bin/sh\necho "$RIGPROOF_VERDICT ${RIGPROOF_RUN_DIR-no run}" >>called\n'
 
 
+FAILED = {"MONITOR_SERVICE_RESULT": "exit-code", "MONITOR_EXIT_CODE": "exited", "MONITOR_EXIT_STATUS": "1"}
+KILLED = {"MONITOR_SERVICE_RESULT": "timeout", "MONITOR_EXIT_CODE": "killed", "MONITOR_EXIT_STATUS": "TERM"}
+
+
 @pytest.mark.parametrize(
-    ("environment", "called"),
+    ("environment", "left", "called"),
     [
-        ({"MONITOR_SERVICE_RESULT": "exit-code", "MONITOR_EXIT_CODE": "exited", "MONITOR_EXIT_STATUS": "1"}, False),
-        ({"MONITOR_SERVICE_RESULT": "timeout", "MONITOR_EXIT_CODE": "killed", "MONITOR_EXIT_STATUS": "TERM"}, True),
-        ({}, True),
+        (FAILED, True, None),
+        (FAILED, False, "FAIL"),
+        (FAILED, None, "UNJUDGED"),
+        (KILLED, None, "UNJUDGED"),
+        ({}, None, "UNJUDGED"),
     ],
 )
 def test_a_night_that_failed_is_told_once(
@@ -199,18 +287,30 @@ def test_a_night_that_failed_is_told_once(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     environment: dict[str, str],
-    called: bool,
+    left: bool | None,
+    called: str | None,
 ) -> None:
+    """`left` is what the night has left: that everybody was told, that not everybody was, or nothing, as a Python that broke off."""
     (here / "hook").write_text(HOOK)
     (here / "hook").chmod(0o755)
+    (here / "reports/a/logs").mkdir(parents=True)
+    made = journals.plan()
+    with journal.Writer(here / "reports/a" / journal.SUPERVISOR) as writer:
+        for body in journals.bodies(made, {("copy", "gpu0"): 1.0}):
+            writer.write(body)
+    outputs.write(here / "reports/a")
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
+    if left is not None:
+        note.leave(here / "reports", {"INVOCATION_ID": "a1"}, here / "reports/a", told=left)
+        monkeypatch.setenv("MONITOR_INVOCATION_ID", "a1")
     assert run(here, "failed", "--on-fail", "./hook", "--textfile", "x.prom") == 0
     assert capsys.readouterr().out.startswith("the nightly run ")
-    assert (here / "called").exists() is called
-    assert (here / "x.prom").exists() is called
+    assert (here / "called").exists() is (called is not None)
+    assert (here / "x.prom").exists() is (called is not None)
     if called:
-        assert (here / "called").read_text() == "UNJUDGED no run\n"
+        assert (here / "called").read_text() == f"{called} {here / 'reports/a' if left is False else 'no run'}\n"
+        assert f'verdict="{called}"}} 1' in (here / "x.prom").read_text()
         assert stat.S_IMODE((here / "x.prom").stat().st_mode) == 0o644
 
 

@@ -29,7 +29,7 @@ find "$HOME" -type f -o -type l | sed "s#$HOME/##" | sort
 
 echo '# the machine file is wrong'
 ctl start rigproof-nightly.service 2>/dev/null || echo failed
-within times_told 2
+within times_told 1
 within over
 cat told
 : >told
@@ -45,11 +45,27 @@ cat told
 : >told
 
 echo '# FAIL, which the run has told itself'
-drop '/bin/sh -c "exit 1"'
+cat >fails <<'END'
+#!/bin/sh
+printf '{"invocation":"%s","run_dir":null,"told":true}' "$INVOCATION_ID" >reports/.told
+exit 1
+END
+chmod +x fails
+drop "$FOLDER/fails"
 ctl start rigproof-nightly.service 2>/dev/null || echo failed
 sleep 1
 within over
 cat told
+
+: >told
+
+echo '# exit code 1, and nobody was told'
+drop '/bin/sh -c "exit 1"'
+ctl start rigproof-nightly.service 2>/dev/null || echo failed
+within times_told 1
+within over
+cat told
+: >told
 
 echo '# skipped'
 drop '/bin/sh -c "exit 4"'

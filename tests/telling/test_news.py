@@ -191,10 +191,11 @@ def test_a_verdict_that_has_gone(tmp_path: Path, hook: Path) -> None:
     assert f"{run}/verdict.json: cannot be read (No such file or directory): run `rigproof report {run}`" in second
 
 
-def test_what_holds_no_run_is_told(tmp_path: Path, hook: Path) -> None:
+def test_what_holds_no_run_is_told_as_trouble(tmp_path: Path, hook: Path) -> None:
     (said,) = telling.tell(tmp_path, Settings(on_fail=(str(hook),)))
-    assert said.startswith(f"nobody was told of {tmp_path}: ")
+    assert said.startswith(f"the verdict of {tmp_path} cannot be told: ")
     assert "holds no run" in said
+    assert (tmp_path / "called").read_text() == "UNJUDGED\n"
 
 
 def test_an_error_of_our_own_stops_nothing(

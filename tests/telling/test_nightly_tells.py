@@ -6,10 +6,14 @@ import json
 import sys
 from pathlib import Path
 
+import journals
 import pytest
+from junitparser import Failure, JUnitXml
 
-from acceptance import lock, preparation
+from acceptance import clock, journal, lock, preparation
 from acceptance.__main__ import main
+from acceptance.judge.record import RunStarted
+from acceptance.schedule import note
 from acceptance.verbs import testing
 
 
@@ -42,6 +46,20 @@ def test_trouble_is_told_as_it_is_said(here: Path, monkeypatch: pytest.MonkeyPat
     assert 'rigproof_run_verdict{verdict="UNJUDGED"} 1.0' in (here / "x.prom").read_text()
 
 
+@pytest.mark.parametrize(("command", "told"), [("./hook", True), ("false", False)])
+def test_the_failure_unit_learns_whether_everybody_was_told(
+    here: Path, monkeypatch: pytest.MonkeyPatch, command: str, told: bool
+) -> None:
+    def end(*_: object) -> None:
+        raise preparation.PreparationError("the inventory could not be read: mend it")
+
+    monkeypatch.setattr(testing, "machine", end)
+    monkeypatch.setenv(note.OWN, "a1")
+    (here / "reports").mkdir()
+    assert main(["nightly", "--on-fail", command]) == 3
+    assert note.find(here / "reports", {note.OTHERS: "a1"}) == note.Note("a1", None, told)
+
+
 @pytest.mark.parametrize("error", [ZeroDivisionError("division"), OSError(28, "No space left on device", "x")])
 def test_an_error_of_our_own_is_told_too(here: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     code, (text,) = night(here, monkeypatch, error)  # type: ignore[misc]  # it was told
@@ -50,9 +68,54 @@ def test_an_error_of_our_own_is_told_too(here: Path, monkeypatch: pytest.MonkeyP
     assert type(error).__name__ in text
 
 
-def test_a_machine_that_another_run_has_is_nobodys_trouble(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert night(here, monkeypatch, lock.Busy("another rigproof run has this machine")) == (4, None)
+def test_a_machine_that_another_run_took_just_now_is_nobodys_trouble(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert night(here, monkeypatch, lock.Busy("another rigproof run has this machine", 1199.0)) == (4, None)
     assert not (here / "x.prom").exists()
+    assert not (here / "reports").exists()
+
+
+def test_a_run_that_never_gives_the_machine_back_comes_to_light(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each such night is a run of its own, which leaves the other's alone, and the last of too many is a failure."""
+
+    def busy(*_: object) -> None:
+        raise lock.Busy("another rigproof run has this machine (process 12, writing to reports/other)", 7200.0)
+
+    monkeypatch.setattr(testing, "machine", busy)
+    monkeypatch.setenv(note.OWN, "a1")
+    other = here / "reports/other"
+    other.mkdir(parents=True)
+    with journal.Writer(other / journal.SUPERVISOR) as writer:  # a run of this machine that goes on
+        writer.write(RunStarted("other", journals.plan(), {}, clock.machine_id()))
+    (here / "reports/latest").symlink_to("other")
+    before = sorted(path.name for path in other.iterdir())
+    typed = ["nightly", "--station", "host", "--on-fail", "./hook", "--textfile", "x.prom", "--most-skipped", "2"]
+    typed += ["--run-dir-file", "made"]
+    assert main(typed) == 4
+    assert note.find(here / "reports", {note.OTHERS: "a1"}) is not None
+    assert "(process 12, writing to reports/other); it has had it for 2.0 h" in capsys.readouterr().out
+    assert not (here / "told").exists()
+    assert "rigproof_nights_skipped 1\n" in (here / "x-nights.prom").read_text()
+    assert main(typed) == 1
+    told = json.loads((here / "told").read_text())
+    assert told["skipped"]["in_a_row"] == 2
+    assert "skipped 2 times in a row" in told["violations"][0]["text"]
+    assert sorted(path.name for path in other.iterdir()) == before
+    assert (here / "reports/latest").resolve() == other
+    folder = here / "reports" / told["run_id"]
+    assert (here / "made").read_text() == f"{folder}\n"
+    assert note.find(here / "reports", {note.OTHERS: "a1"}) == note.Note("a1", str(folder), told=True)
+    suite = next(iter(JUnitXml.fromstring((folder / "junit.xml").read_bytes())))
+    (failed,) = [case for case in suite if any(isinstance(result, Failure) for result in case.result)]
+    assert "it has had it for 2.0 h" in failed.result[0].message
+
+
+def test_a_folder_is_no_file_to_write_a_name_into(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["nightly", "--run-dir-file", "."]) == 2
+    assert "--run-dir-file .: cannot be written (" in capsys.readouterr().err
 
 
 def test_settings_are_looked_at_before_anything(
