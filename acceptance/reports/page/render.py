@@ -103,6 +103,7 @@ def render(
             warned=told_of("warn"),
             waived=told_of("waived"),
             parts=list(machine.parts(inventory, language)),
+            changed=verdict.changed,
             gpus=list(machine.gpus(inventory, language)),
             picture=topology.picture(inventory, observed.matrix, language),
             ways=heat.ways(observed.matrix),
