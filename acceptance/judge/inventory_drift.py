@@ -23,6 +23,7 @@ from acceptance.judge.record import Entry
 
 Kind = Literal["fail", "warn", "note"]
 _ORDER: tuple[Kind, ...] = ("fail", "warn", "note")
+CHANGES = "inventory."  # how the events of changes begin
 _SWITCH = ("off", "on")  # off is the lower
 _NAMED_BY_SLOT = "dimm"
 NO_INVENTORY = (
