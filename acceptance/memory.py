@@ -127,7 +127,9 @@ def _another_era(store: Store, now: Era, known: bool) -> list[Note]:
         return []
     told = era.told(store.eras()[before.era], now)
     return [
-        Note(f"figures are not held against the nights before, because {told}: all but counters begin anew with this run")
+        Note(
+            f"figures are not held against the nights before, because {told}: all but counters begin anew with this run"
+        )
     ]
 
 

@@ -156,8 +156,8 @@ class Store:
             told = msgspec.json.encode(night.told).decode() if night.told else None
             more = (night.virtual, night.postponed, night.apart, era, parts, told)
             done = connection.execute(
-                "INSERT INTO night (run_id, folder, utc, day, seconds, profile, scope, verdict, virtual, postponed, apart, era, parts, told)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run_id) DO NOTHING",
+                "INSERT INTO night (run_id, folder, utc, day, seconds, profile, scope, verdict, virtual, postponed, apart, era, parts,"
+                " told) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run_id) DO NOTHING",
                 (*row, *more),
             )
             if done.rowcount != 1:

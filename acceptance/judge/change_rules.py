@@ -17,7 +17,12 @@ PartChange = Literal["missing", "added", "replaced", "moved", "unread"]
 Means = Literal["fail", "warn", "note", "nothing"]
 Kind = Literal["machine", "cpu", "memory", "gpu", "dimm", "disk", "net"]
 _OF_FACTS: tuple[FactChange, ...] = ("differs", "lower", "higher")
-_NAMELESS: tuple[PartChange, ...] = ("missing", "added", "replaced", "unread")  # nothing tells tonight's from last night's
+_NAMELESS: tuple[PartChange, ...] = (
+    "missing",
+    "added",
+    "replaced",
+    "unread",
+)  # nothing tells tonight's from last night's
 _PARTS: tuple[Kind, ...] = ("gpu", "dimm", "disk", "net")
 _Texts = Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
 

@@ -124,9 +124,7 @@ class _Pair:
             if name not in self._then.names:
                 yield from self._part("added", part, part, f"{self._now.called(part)} was not there {self._when}")
 
-    def _part(
-        self, change: PartChange, part: str, component: str | None, text: str, now: str = ""
-    ) -> Iterator[Change]:
+    def _part(self, change: PartChange, part: str, component: str | None, text: str, now: str = "") -> Iterator[Change]:
         kind = kind_of(part)
         rule = self._book.of_part(kind, change)
         both = kind in self._then.looked & self._now.looked

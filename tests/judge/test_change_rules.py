@@ -161,7 +161,13 @@ def test_what_cannot_be_told_from_last_night_is_told_every_night(tmp_path: Path,
 
 def test_what_has_an_afterwards_is_what_somebody_has_done() -> None:
     """Of the file that ships: never a loss, a link that is down, error correction that is off, parts that nobody could read."""
-    found = {(kind, fact) for rule in BOOK.change if rule.afterwards for kind in rule.of for fact in rule.facts or {rule.change: ""}}
+    found = {
+        (kind, fact)
+        for rule in BOOK.change
+        if rule.afterwards
+        for kind in rule.of
+        for fact in rule.facts or {rule.change: ""}
+    }
     assert found == {
         ("machine", "kernel"), ("machine", "nvidia_driver"), ("machine", "bios_version"), ("gpu", "vbios"), ("disk", "firmware"),
         ("gpu", "power_limit_w"), ("gpu", "mig_enabled"), ("gpu", "ecc_enabled"), ("cpu", "threads"), ("dimm", "configured_mts"),
