@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from acceptance.memory import SECONDS_PER_DAY, Memory
 from acceptance.observe.inventory import Inventory
 from acceptance.place import Host
 from acceptance.preparation import Options, Prepared
+from acceptance.reports import languages
 
 HEALTHY = machine(device(0), device(1))
 OTHER = machine(device(0), replace(device(1), uuid="GPU-another"))
@@ -225,3 +227,16 @@ def test_another_card_is_never_only_noted_whatever_the_plan_says(tmp_path: Path,
     for name in ("two", "three", "four"):
         verdict = run(tmp_path, root, name, OTHER)
         assert ([one.event for one in verdict.of_kind("fail")], verdict.changed) == (["inventory.replaced"], ())
+
+
+def test_a_reader_of_chinese_reads_what_changed_in_chinese(tmp_path: Path, root: Path) -> None:
+    run(tmp_path, root, "one", updated("6.12"))
+    accept(tmp_path, root, "one")
+    chinese = languages.language("zh-CN")
+    for name in ("two", "three"):
+        run(tmp_path, root, name, updated("6.13"))
+        outputs.write(tmp_path / name, chinese)
+        page = (tmp_path / name / outputs.PAGE).read_text(encoding="utf-8")
+        assert re.search(r"内核：记录基线时（[-0-9]+）是 6\.12，现在是 6\.13", page)  # noqa: RUF001
+        assert "6.12 when" not in page
+    assert "<h3>自基线以来的变化</h3>" in page
