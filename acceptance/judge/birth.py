@@ -12,7 +12,7 @@ NIGHTS_UNTOLD = "what changed from night to night cannot be told"
 NOT_HELD = (CHANGED_UNTOLD, NIGHTS_UNTOLD)
 
 
-class Known(msgspec.Struct, frozen=True, array_like=True):
+class Known(msgspec.Struct, frozen=True):
     """A change since the baseline that a night before has told of: `part` as the baseline names it, "" for the machine.
 
     `what` is the fact, or what became of the part ("moved"); `now` is what it was on that night, `since` the date of the first night that

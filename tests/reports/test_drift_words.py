@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import births
+import hostile
 import msgspec
 import pytest
 from births import born, dimm, link, machine, ruled
+from hypothesis import given
 
 from acceptance.judge import drift, inventory_drift
 from acceptance.judge.birth import Known
@@ -163,3 +165,10 @@ def test_english_is_left_alone() -> None:
 )
 def test_whose_sentences_these_are(event: str, ours: bool) -> None:
     assert drift_words.is_of(event) is ours
+
+
+@given(hostile.texts)
+def test_text_from_outside_is_handed_on_as_it_came(text: str) -> None:
+    whole = f"kernel: {text} when the baseline was recorded (2026-01-01), 6.13 now; basis: why"
+    told = drift_words.said(whole, CHINESE)
+    assert told == whole or text in told
