@@ -22,7 +22,7 @@ from acceptance.history.night import Line
 from acceptance.history.store import Store
 from acceptance.history.trouble import HistoryError
 from acceptance.judge import change_rules, drift_rules, noise, shown
-from acceptance.judge.birth import CHANGED_UNTOLD, NIGHTS_UNTOLD
+from acceptance.judge.birth import CHANGED_UNTOLD, NIGHTS_UNTOLD, Known
 from acceptance.judge.certificate import Certificate
 from acceptance.judge.drift_rules import DriftBook
 from acceptance.judge.judgement import covers
@@ -78,7 +78,9 @@ class Memory:
             gaps.append(f"{CHANGED_UNTOLD}: {error}")
         if accepted is not None and night.day_of(accepted.birth.utc) > today:  # no night would count until then
             gaps.append(f"{NIGHTS_UNTOLD}: the baseline is of {accepted.birth.utc}, which is yet to come: {_CLOCK}")
+        book = drift_rules.read(fixtures.locate("drift.toml"), noise.read(fixtures.locate("noise.toml")))
         looks: Mapping[Line, tuple[Look, ...]] = {}
+        known: tuple[Known, ...] = ()
         now = _era(prepared, station)
         put_off: int | HistoryError
         try:
@@ -87,19 +89,20 @@ class Memory:
                 self._said = said
                 notes += [Note(sentence) for sentence in said]
                 since = night.day_of(accepted.birth.utc) if accepted else None
-                looks, put_off = reading.looks(store, now.key, since), reading.skipped_in_a_row(store)
-                notes += _another_era(store, now, bool(looks))
+                own, put_off = reading.looks(store, now.key, since), reading.skipped_in_a_row(store)
+                looks = {**own, **reading.looks(store, None, since, only=_counters(plan, book))}
+                known = reading.known(store, accepted.birth.run_id) if accepted else ()
+                notes += _another_era(store, now, bool(own))
         except HistoryError as error:
             put_off = error
             if accepted is not None:
                 gaps.append(f"{NIGHTS_UNTOLD}: {error}")
             else:
                 notes.append(Note(f"this run is not remembered: {error}"))
-        book = drift_rules.read(fixtures.locate("drift.toml"), noise.read(fixtures.locate("noise.toml")))
         made = _with_past(plan, prepared, looks, accepted, now, book, today)
         if accepted is not None:
             rules = change_rules.read(fixtures.locate("changes.toml"))
-            made = replace(made, birth=replace(accepted.birth, book=rules))
+            made = replace(made, birth=replace(accepted.birth, book=rules, known=known))
         if plan.scope == "full":  # a part of the machine is no acceptance of it anyway
             made = replace(made, gaps=(*made.gaps, *gaps))
         return Recalled(made, (*notes, *([] if plan.scope == "full" else map(Note, gaps))), put_off)
@@ -125,7 +128,16 @@ def _another_era(store: Store, now: Era, known: bool) -> list[Note]:
     if known or before is None or before.era == now.key:
         return []
     told = era.told(store.eras()[before.era], now)
-    return [Note(f"figures are not held against the nights before, because {told}: they begin anew with this run")]
+    return [
+        Note(
+            f"figures are not held against the nights before, because {told}: all but counters begin anew with this run"
+        )
+    ]
+
+
+def _counters(plan: Plan, book: DriftBook) -> frozenset[str]:
+    """The counters that a plan reads: the part keeps them, so that no image or driver ends their past."""
+    return frozenset(due.measurement for check in plan.checks for due in check.due if book.counts(due.measurement))
 
 
 def _part(line: Line) -> tuple[str, str, str, str]:

@@ -48,8 +48,8 @@ class Line:
         self._rebased = False
 
     def rebase(self) -> None:
-        """Another era begins: no night before counts."""
-        self._looks, self._rebased = [], True
+        """Another era begins: no night before counts but for counters, which go on counting."""
+        self._looks, self._rebased = self._looks if self._rule.rate is not None else [], True
 
     def night(self, day: int, first: float, second: float) -> tuple[Found, ...]:
         """Judge one night by those before, and remember it."""

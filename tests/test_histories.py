@@ -179,7 +179,7 @@ def test_a_newer_history_is_said(call: Call, out: Path) -> None:
         store.connection.execute("PRAGMA user_version = 9")
     code, text, err = call("history")
     assert (code, text) == (3, "")
-    assert_one_sentence(err, "is of version 9, newer than this rigproof knows (1): install that newer rigproof")
+    assert_one_sentence(err, "is of version 9, newer than this rigproof knows (2): install that newer rigproof")
 
 
 def test_another_machine_in_the_same_folder(call: Call, out: Path) -> None:

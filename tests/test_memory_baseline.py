@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -18,12 +19,13 @@ from acceptance.history.baseline_errors import BaselineRefused
 from acceptance.judge import change_rules, noise
 from acceptance.judge.birth import CHANGED_UNTOLD, NIGHTS_UNTOLD
 from acceptance.judge.plan import Plan
-from acceptance.judge.record import Entry, RunStarted
+from acceptance.judge.record import Entry, RunEnded, RunStarted
 from acceptance.judge.verdict import Verdict, fold
 from acceptance.memory import SECONDS_PER_DAY, Memory
 from acceptance.observe.inventory import Inventory
 from acceptance.place import Host
 from acceptance.preparation import Options, Prepared
+from acceptance.reports import languages
 
 HEALTHY = machine(device(0), device(1))
 OTHER = machine(device(0), replace(device(1), uuid="GPU-another"))
@@ -149,3 +151,92 @@ def test_a_plan_of_before_there_were_baselines_is_read() -> None:
     bodies = [old, *journals.bodies(journals.plan())[1:]]
     entries: list[Entry] = journals.entries(bodies)
     assert fold(entries).verdict == "PASS"
+
+
+# --- what somebody has done to the machine ---
+
+
+def updated(kernel: str) -> Inventory:
+    return replace(HEALTHY, board=replace(HEALTHY.board, kernel=kernel))
+
+
+def told(verdict: Verdict) -> tuple[list[str | None], list[str]]:
+    """The events of what is remarked, and the facts that are only noted."""
+    assert verdict.verdict == "PASS"
+    return [one.event for one in verdict.of_kind("warn")], [text.partition(":")[0] for text in verdict.changed]
+
+
+NEWS: tuple[list[str | None], list[str]] = (["inventory.software"], [])
+KNOWN: tuple[list[str | None], list[str]] = ([], ["kernel"])
+
+
+def test_another_kernel_is_a_warning_on_the_first_night_and_a_note_from_then_on(tmp_path: Path, root: Path) -> None:
+    run(tmp_path, root, "one", updated("6.12"))
+    accept(tmp_path, root, "one")
+    assert told(run(tmp_path, root, "two", updated("6.13"))) == NEWS
+    third, fourth = (run(tmp_path, root, name, updated("6.13")) for name in ("three", "four"))
+    assert told(third) == told(fourth) == KNOWN
+    day = journal.read(tmp_path / "two").entries[0].utc[:10]
+    assert f"6.13 now; told of since {day}; basis: " in fourth.changed[0]
+    assert outputs.judge(tmp_path / "two").of_kind("warn")  # each from its journal alone
+    assert outputs.judge(tmp_path / "four") == fourth
+    assert told(run(tmp_path, root, "five", updated("6.14"))) == NEWS
+    assert told(run(tmp_path, root, "six", updated("6.12"))) == ([], [])
+    assert told(run(tmp_path, root, "seven", updated("6.14"))) == NEWS  # the night before had the old one
+
+
+def test_what_is_only_noted_stands_in_the_reports(tmp_path: Path, root: Path) -> None:
+    run(tmp_path, root, "one", updated("6.12"))
+    accept(tmp_path, root, "one")
+    for name in ("two", "three"):
+        run(tmp_path, root, name, updated("6.13"))
+    page = " ".join((tmp_path / "three" / outputs.PAGE).read_text(encoding="utf-8").split())
+    assert "<h3>Changed since the baseline</h3> <ul> <li>kernel: 6.12 when the baseline was recorded" in page
+    plain = msgspec.json.decode((tmp_path / "three" / outputs.VERDICT).read_bytes())
+    assert [note for note in plain["notes"] if note.startswith("kernel: ")]
+    assert "Changed since the baseline" not in (tmp_path / "two" / outputs.PAGE).read_text(encoding="utf-8")
+
+
+def test_a_run_that_was_cut_off_or_of_a_part_has_told_nobody(tmp_path: Path, root: Path) -> None:
+    run(tmp_path, root, "one", updated("6.12"))
+    accept(tmp_path, root, "one")
+    part = msgspec.structs.replace(journals.plan(), scope="partial")
+    for name, asked, end in (("two", part, True), ("three", journals.plan(), False)):
+        plan, _ = recalled(tmp_path, root, updated("6.13"), asked)
+        prepared = Prepared(Options(), None, updated("6.13"), plan, "a summary")
+        bodies = [RunStarted(name, plan, {}, "machine-1"), prepared.observed(), *journals.bodies(plan)[1:-1]]
+        write_segment(tmp_path / name / journal.SUPERVISOR, [*bodies, RunEnded(end, "")], root)
+        assert [one.event for one in outputs.write(tmp_path / name).of_kind("warn")] == ["inventory.software"]
+    assert told(run(tmp_path, root, "four", updated("6.13"))) == NEWS
+
+
+def test_what_was_told_of_another_baseline_is_told_again(tmp_path: Path, root: Path) -> None:
+    run(tmp_path, root, "one", updated("6.12"))
+    accept(tmp_path, root, "one")
+    for name in ("two", "three"):
+        run(tmp_path, root, name, updated("6.13"))
+    assert accept(tmp_path, root, "three", again=True).baseline.certificate.birth.known == ()
+    assert told(run(tmp_path, root, "four", updated("6.13"))) == ([], [])
+    accept(tmp_path, root, "one", again=True)
+    assert told(run(tmp_path, root, "five", updated("6.13"))) == NEWS
+
+
+def test_another_card_is_never_only_noted_whatever_the_plan_says(tmp_path: Path, root: Path) -> None:
+    run(tmp_path, root, "one", HEALTHY)
+    accept(tmp_path, root, "one")
+    for name in ("two", "three", "four"):
+        verdict = run(tmp_path, root, name, OTHER)
+        assert ([one.event for one in verdict.of_kind("fail")], verdict.changed) == (["inventory.replaced"], ())
+
+
+def test_a_reader_of_chinese_reads_what_changed_in_chinese(tmp_path: Path, root: Path) -> None:
+    run(tmp_path, root, "one", updated("6.12"))
+    accept(tmp_path, root, "one")
+    chinese = languages.language("zh-CN")
+    for name in ("two", "three"):
+        run(tmp_path, root, name, updated("6.13"))
+        outputs.write(tmp_path / name, chinese)
+        page = (tmp_path / name / outputs.PAGE).read_text(encoding="utf-8")
+        assert re.search(r"内核：记录基线时（[-0-9]+）是 6\.12，现在是 6\.13", page)  # noqa: RUF001
+        assert "6.12 when" not in page
+    assert "<h3>自基线以来的变化</h3>" in page

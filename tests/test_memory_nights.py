@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import sqlite3
 from datetime import UTC, datetime
 from pathlib import Path
@@ -62,31 +63,31 @@ class Nights:
         recalled = self.recalled()
         made = recalled.plan
         measured = {("copy_h2d", f"gpu{index}"): value for index, value in enumerate(values)}
-        self._write(recalled, journals.bodies(made, measured)[1:])
+        self.write(recalled, journals.bodies(made, measured)[1:])
         if again:
             looked = {("copy_h2d", f"gpu{index}"): value for index, value in enumerate(again)}
             write_segment(
                 self._folder / "journal-load-again.jsonl", journals.check_bodies(made.checks[0], looked), self.root
             )
-        return self._close()
+        return self.close()
 
     def put_off(self) -> Verdict:
         """A night on which the machine is in use."""
         recalled = self.recalled()
-        self._write(recalled, [recalled.postponed(("gpu0: somebody",), 3), RunEnded(False, "in use")])
-        return self._close()
+        self.write(recalled, [recalled.postponed(("gpu0: somebody",), 3), RunEnded(False, "in use")])
+        return self.close()
 
     @property
     def _folder(self) -> Path:
         return self.out / f"night-{self.night:03}"
 
-    def _write(self, recalled: Recalled, bodies: list[Body]) -> None:
+    def write(self, recalled: Recalled, bodies: list[Body]) -> None:
         prepared = Prepared(self._options, None, self.inventory, recalled.plan, "a summary", recalled.notes)
         moment = FIRST_S + DAY_S * self.night
         self._monkeypatch.setattr(segment.clock, "utc", lambda: _utc(moment))
         write_segment(self._folder / journal.SUPERVISOR, [*opening(prepared, Host(), self._folder), *bodies], self.root)
 
-    def _close(self) -> Verdict:
+    def close(self) -> Verdict:
         verdict = outputs.judge(self._folder)
         (self._folder / outputs.VERDICT).write_text("{}")  # its reports are of no interest here, and take their time
         assert Memory(self.out, self.root).keep() == ()
@@ -232,3 +233,54 @@ def test_a_run_that_cannot_be_read_is_told_once_a_night(nights: Nights) -> None:
     assert note.text.startswith("not in the history, because they cannot be read: broken (")
     assert memory.keep() == ()
     assert Memory(nights.out, nights.root).keep() == (note.text,)
+
+
+# --- counters ---
+
+COUNT = "gpu_ecc_corrected_total"
+COUNTED = replace(
+    MADE,
+    checks=(
+        *MADE.checks,
+        journals.check("watch.totals", journals.due(COUNT, "gpu0", "count", None)),
+    ),
+)
+
+
+def counting(nights: Nights, count: float, copies: float = 150.0) -> Verdict:
+    """A night on which gpu0 copies at this rate, and has counted so many errors in its life."""
+    recalled = nights.recalled()
+    values = {("copy_h2d", "gpu0"): copies, ("copy_h2d", "gpu1"): 152.0, (COUNT, "gpu0"): count}
+    nights.write(recalled, journals.bodies(recalled.plan, values)[1:])
+    return nights.close()
+
+
+def driven(version: str) -> Inventory:
+    return dataclasses.replace(PAIR, board=dataclasses.replace(PAIR.board, nvidia_driver=version))
+
+
+@pytest.mark.parametrize("again", ["driver", "profile", "time of load"])
+def test_a_counter_has_its_past_on_the_first_night_of_an_era_without_a_baseline(nights: Nights, again: str) -> None:
+    nights.plan, nights.inventory = COUNTED, driven("580.1")
+    for number in range(6):
+        assert warned(counting(nights, 3.0 + number)) == []
+    if again == "driver":
+        nights.inventory = driven("590.1")
+    elif again == "profile":
+        nights.plan = replace(COUNTED, profile="full")
+    else:
+        nights.plan = replace(COUNTED, loads_s={"nvbandwidth": 3.0})
+    (note,) = nights.recalled().notes
+    assert note.text.endswith(": all but counters begin anew with this run")
+    verdict = counting(nights, 5000.0, copies=120.0)  # the copies' own past would have remarked that
+    assert (verdict.verdict, warned(verdict)) == ("FAIL", [("gpu0", "drift.counter")])
+    assert "grew by 4992 within 1 day, from 8, " in verdict.of_kind("fail")[0].text
+    assert warned(counting(nights, 5001.0, copies=120.0)) == []
+
+
+def test_a_replaced_card_brings_a_count_of_its_own(nights: Nights) -> None:
+    nights.plan = COUNTED
+    for number in range(3):
+        counting(nights, 3.0 + number)
+    nights.inventory = machine(device(0, uuid="GPU-another"), device(1))
+    assert warned(counting(nights, 5000.0)) == []

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
+import msgspec
+
 from acceptance.history import era
 from acceptance.history.era import Era
-from acceptance.judge import run_facts, shown
+from acceptance.judge import inventory_drift, run_facts, shown
+from acceptance.judge.birth import Known
 from acceptance.judge.judgement import Judged
 from acceptance.judge.plan import Due, Scope
 from acceptance.judge.record import Entry, RunClosed, RunEnded, RunStarted
@@ -49,13 +52,20 @@ class Figure:
     failed: bool = False
 
 
+class Told(msgspec.Struct, frozen=True):
+    """What a night has told of changes since the run that is the baseline: `birth` is that run, by its id."""
+
+    birth: str
+    known: tuple[Known, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Night:
     """One recorded run. `day` is when it began, in days since 1970-01-01 in UTC; `seconds` how long it took, where the clock tells.
     `virtual` says that the machine is one.
 
     `apart` says why its values are not among those that later nights are held against; None where they are. A run that was `postponed`
-    found the machine in use and measured nothing.
+    found the machine in use and measured nothing. `told` is None where it was held against no baseline.
     """
 
     run_id: str
@@ -72,6 +82,7 @@ class Night:
     era: Era
     identities: Mapping[str, str]
     figures: tuple[Figure, ...]
+    told: Told | None = None
 
 
 def of(entries: Sequence[Entry]) -> Night:
@@ -99,7 +110,14 @@ def of(entries: Sequence[Entry]) -> Night:
         era=era.of(start.plan, start.provenance, inventory),
         identities=identities,
         figures=tuple({figure.line: figure for figure in figures}.values()),
+        told=_told(entries, start) if verdict.postponed is None else None,
     )
+
+
+def _told(entries: Sequence[Entry], start: RunStarted) -> Told | None:
+    birth = start.plan.birth
+    known = inventory_drift.held(birth, entries).known if birth else None
+    return Told(birth.run_id, known) if birth and known is not None else None
 
 
 def day_of(utc: str) -> float:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
+
+import msgspec
 
 from acceptance.history import trouble
 from acceptance.history.era import Era
-from acceptance.history.night import Line
+from acceptance.history.night import Line, Told
 from acceptance.history.store import FAILED, OUTSIDE, UNSTEADY, Store
+from acceptance.judge.birth import Known
 from acceptance.judge.course import Course, Point
 from acceptance.judge.nights import Look
 
@@ -23,26 +27,36 @@ _HELD = "apart IS NULL AND NOT postponed"
 
 
 def looks(
-    store: Store, era: str, since: float | None = None, *, first: int = FIRST, last: int = LAST
+    store: Store,
+    era: str | None,
+    since: float | None = None,
+    *,
+    first: int = FIRST,
+    last: int = LAST,
+    only: Collection[str] | None = None,
 ) -> dict[Line, tuple[Look, ...]]:
     """Of the first and the last nights of this era, by line, oldest first, what tonight's values may be held against.
+
+    Without an era, of all nights: that is for what does not depend on one. `only` names the measurements that are asked for.
 
     The first are those from the day `since` on (days since 1970-01-01), when the machine was accepted. Not those of a run that was
     partial or interrupted, or that ran in an image of the user's own; and no value that broke its absolute limit: what a fault gave is no
     measure. What was outside its past is there, marked: it tells two nights in a row, and whoever takes a level from looks leaves it out.
     Values within their limits count whatever the night's verdict was: another part's fault is not theirs.
     """
-    of_era = f"SELECT seq, day FROM night WHERE {_ERA} AND {_HELD}"
-    early = dict(
-        _rows(store, f"{of_era} AND day >= ? ORDER BY seq LIMIT ?", era, -math.inf if since is None else since, first)
-    )
-    late = dict(_rows(store, f"{of_era} AND seq > ? ORDER BY seq DESC LIMIT ?", era, max(early, default=0), last))
+    of_era = f"SELECT seq, day FROM night WHERE {_HELD}{'' if era is None else f' AND {_ERA}'}"
+    key = () if era is None else (era,)
+    begun = -math.inf if since is None else since
+    early = dict(_rows(store, f"{of_era} AND day >= ? ORDER BY seq LIMIT ?", *key, begun, first))
+    late = dict(_rows(store, f"{of_era} AND seq > ? ORDER BY seq DESC LIMIT ?", *key, max(early, default=0), last))
     days, found = early | late, {}
     query = (
         f"SELECT night, value, again, flags FROM figure WHERE line = ? AND value IS NOT NULL AND flags & {FAILED} = 0"
         " AND night BETWEEN ? AND ? ORDER BY night"
     )
     for number, line in _lines(store).items():
+        if only is not None and line.measurement not in only:
+            continue
         told = [
             Look(days[night], value, again, flags & OUTSIDE != 0, flags & UNSTEADY != 0)
             for nights in (early, late)
@@ -121,6 +135,22 @@ def skipped_in_a_row(store: Store) -> int:
     """How many runs in a row, the last one among them, found the machine in use and were postponed."""
     query = "SELECT count(*) FROM night WHERE seq > (SELECT coalesce(max(seq), 0) FROM night WHERE NOT postponed)"
     return int(_rows(store, query)[0][0])
+
+
+def known(store: Store, birth: str) -> tuple[Known, ...]:
+    """The changes since the run that is the baseline, by its id, that the last night has told of; none where that was held against another.
+
+    A run that was partial, or did not come to its end, tells nobody. What cannot be read was not told.
+    """
+    query = (
+        "SELECT told FROM night WHERE told IS NOT NULL AND NOT postponed AND (apart IS NULL OR apart = 'own-image')"
+        " ORDER BY seq DESC LIMIT 1"
+    )
+    for (text,) in _rows(store, query):
+        with contextlib.suppress(msgspec.DecodeError):
+            told = msgspec.json.decode(text, type=Told)
+            return told.known if told.birth == birth else ()
+    return ()
 
 
 def _rows(store: Store, query: str, *values: object) -> list[Any]:

@@ -30,6 +30,8 @@ STEPS: tuple[tuple[str, ...], ...] = (
             line INTEGER NOT NULL REFERENCES line, night INTEGER NOT NULL REFERENCES night, value REAL, again REAL,
             flags INTEGER NOT NULL, PRIMARY KEY (line, night)) WITHOUT ROWID""",
     ),
+    # What the night told of changes since the baseline, as JSON: the next one is to know it.
+    ("ALTER TABLE night ADD COLUMN told TEXT",),
 )
 
 

@@ -15,6 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import msgspec
+
 from acceptance.history import schema, trouble
 from acceptance.history.alone import alone
 from acceptance.history.era import Era
@@ -151,10 +153,11 @@ class Store:
             era = _id(connection, "era", "key", night.era.key, facts=json.dumps(night.era.facts))
             parts = _id(connection, "parts", "identities", json.dumps(dict(sorted(night.identities.items()))))
             row = (night.run_id, folder, night.utc, night.day, night.seconds, night.profile, night.scope, night.verdict)
-            more = (night.virtual, night.postponed, night.apart, era, parts)
+            told = msgspec.json.encode(night.told).decode() if night.told else None
+            more = (night.virtual, night.postponed, night.apart, era, parts, told)
             done = connection.execute(
-                "INSERT INTO night (run_id, folder, utc, day, seconds, profile, scope, verdict, virtual, postponed, apart, era, parts)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run_id) DO NOTHING",
+                "INSERT INTO night (run_id, folder, utc, day, seconds, profile, scope, verdict, virtual, postponed, apart, era, parts,"
+                " told) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run_id) DO NOTHING",
                 (*row, *more),
             )
             if done.rowcount != 1:

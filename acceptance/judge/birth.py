@@ -12,12 +12,26 @@ NIGHTS_UNTOLD = "what changed from night to night cannot be told"
 NOT_HELD = (CHANGED_UNTOLD, NIGHTS_UNTOLD)
 
 
+class Known(msgspec.Struct, frozen=True):
+    """A change since the baseline that a night before has told of: `part` as the baseline names it, "" for the machine.
+
+    `what` is the fact, or what became of the part ("moved"); `now` is what it was on that night, `since` the date of the first night that
+    told of it.
+    """
+
+    part: str
+    what: str
+    now: str
+    since: str
+
+
 class Birth(msgspec.Struct, frozen=True):
     """A machine as one run found it: `utc` is when that run began.
 
     `parts` are its GPUs, disks, DIMMs and network links, those without a serial number too; `identities` are UUIDs and serial numbers by
     component. `looked` names the kinds of parts that could be looked for. `facts` are (component, name, text), the component "" for the
-    machine. `book` has the rules by which another run is held against it; a certificate has none, a plan has.
+    machine. `book` has the rules by which another run is held against it; a certificate has none, a plan has. So it is with `known`: the
+    changes that the night before has told of.
     """
 
     run_id: str
@@ -27,6 +41,7 @@ class Birth(msgspec.Struct, frozen=True):
     facts: tuple[tuple[str, str, str], ...]
     looked: tuple[str, ...]
     book: ChangeBook | None = None
+    known: tuple[Known, ...] = ()
 
     def told(self) -> dict[tuple[str, str], str]:
         """The facts by component and name."""

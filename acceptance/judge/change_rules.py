@@ -17,6 +17,12 @@ PartChange = Literal["missing", "added", "replaced", "moved", "unread"]
 Means = Literal["fail", "warn", "note", "nothing"]
 Kind = Literal["machine", "cpu", "memory", "gpu", "dimm", "disk", "net"]
 _OF_FACTS: tuple[FactChange, ...] = ("differs", "lower", "higher")
+_NAMELESS: tuple[PartChange, ...] = (
+    "missing",
+    "added",
+    "replaced",
+    "unread",
+)  # nothing tells tonight's from last night's
 _PARTS: tuple[Kind, ...] = ("gpu", "dimm", "disk", "net")
 _Texts = Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
 
@@ -28,7 +34,8 @@ class ChangeFileError(Exception):
 class Rule(Strict, frozen=True, kw_only=True):
     """What one change means. `facts` has the words for each fact by its name; it is empty where the rule is about parts themselves.
 
-    `within` is the share of the earlier value by which a number may be lower or higher without meaning anything.
+    `within` is the share of the earlier value by which a number may be lower or higher without meaning anything. `afterwards` is what the
+    change means once a night before has told of it; without it the same every night.
     """
 
     of: Annotated[tuple[Kind, ...], msgspec.Meta(min_length=1)]
@@ -38,6 +45,7 @@ class Rule(Strict, frozen=True, kw_only=True):
     basis: Text
     facts: dict[Text, Text] = msgspec.field(default_factory=dict)
     within: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.0
+    afterwards: Literal["note"] | None = None
 
 
 class Counted(Strict, frozen=True):
@@ -73,6 +81,8 @@ def _problems(book: ChangeBook) -> Iterator[str]:
             yield f"a rule for what is {rule.change} {'names facts' if rule.facts else 'names no fact'} ({rule.basis})"
         if rule.within and rule.change not in ("lower", "higher"):
             yield f"within is for what is lower or higher ({rule.basis})"
+        if rule.afterwards and (rule.means != "warn" or rule.change in _NAMELESS):
+            yield f"afterwards is for a warning about a fact, or about a part that is moved ({rule.basis})"
     for kind, fact in dict.fromkeys((kind, fact) for rule in book.change for kind in rule.of for fact in rule.facts):
         directions = [book.of_fact(kind, fact, "lower"), book.of_fact(kind, fact, "higher")]
         if book.of_fact(kind, fact, "differs") is None and None in directions:

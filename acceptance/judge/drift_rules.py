@@ -169,10 +169,12 @@ class DriftBook:
         row = _row(self.sheet.exempt, measurement)
         if row is not None:
             return row.basis
-        counted = (
-            _row(self.sheet.counter, measurement) is not None
-        )  # two runs side by side say nothing of it, nights do
-        return None if counted else self.noise.incomparable(measurement)
+        # Two runs side by side say nothing of a counter, nights do.
+        return None if self.counts(measurement) else self.noise.incomparable(measurement)
+
+    def counts(self, measurement: str) -> bool:
+        """Whether this is a counter that the hardware keeps, and that goes on counting whatever it is tested with."""
+        return _row(self.sheet.counter, measurement) is not None
 
     def rule(self, measurement: str, unit: str, limit: Limit | None, *, virtual: bool) -> Rule | None:
         """How a measurement is judged by its nights; None for one that is exempt. `virtual`: the machine is a VM."""

@@ -1,6 +1,7 @@
 """What of a machine is not as it was when its baseline was recorded: parts missing, replaced, moved, added; facts about them that changed.
 
 A pure function of both runs and of the rules in the plan. What one of the two did not tell is no change; what tonight's did not is said.
+What somebody has done to the machine is a warning on the first night, and a note once a night has told of it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from itertools import chain
 from typing import Literal
 
 from acceptance.judge import machine_seen
-from acceptance.judge.birth import Birth
+from acceptance.judge.birth import Birth, Known
 from acceptance.judge.change_rules import ChangeBook, FactChange, PartChange, Rule
 from acceptance.judge.judgement import Finding
 from acceptance.judge.matching import match
@@ -22,6 +23,7 @@ from acceptance.judge.record import Entry
 
 Kind = Literal["fail", "warn", "note"]
 _ORDER: tuple[Kind, ...] = ("fail", "warn", "note")
+CHANGES = "inventory."  # how the events of changes begin
 _SWITCH = ("off", "on")  # off is the lower
 _NAMED_BY_SLOT = "dimm"
 NO_INVENTORY = (
@@ -33,20 +35,25 @@ _MOST = 5  # names in a line: the journal has them all
 @dataclass(frozen=True, slots=True)
 class Change:
     """One thing that is not as it was. `event` is by which its causes are found; `component` as tonight's run names it, None where no
-    part of tonight's is meant."""
+    part of tonight's is meant. `known` is what later nights are to know of it; None for what is told in one way every night."""
 
     kind: Kind
     event: str
     component: str | None
     text: str
+    known: Known | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A run held against the birth of its machine: findings of the run as a whole (fail, warn, error), and notes that decide nothing."""
+    """A run held against the birth of its machine: findings of the run as a whole (fail, warn, error), and notes that decide nothing.
+
+    `known` is what the next night is to know of it; None where this run could not be held against anything.
+    """
 
     findings: tuple[Finding, ...]
     notes: tuple[str, ...]
+    known: tuple[Known, ...] | None = None
 
 
 def held(birth: Birth, entries: Sequence[Entry]) -> Held:
@@ -60,7 +67,8 @@ def held(birth: Birth, entries: Sequence[Entry]) -> Held:
         for change in found
         if change.kind != "note"
     )
-    return Held(findings, tuple(change.text for change in found if change.kind == "note"))
+    notes = tuple(change.text for change in found if change.kind == "note")
+    return Held(findings, notes, tuple(change.known for change in found if change.known))
 
 
 def changes(birth: Birth, now: Birth) -> tuple[Change, ...]:
@@ -87,6 +95,8 @@ class _Pair:
     def __init__(self, birth: Birth, now: Birth, book: ChangeBook) -> None:
         self._book = book
         self._when = f"when the baseline was recorded ({birth.utc[:10]})"
+        self._tonight = now.utc[:10]
+        self._known = {(one.part, one.what, one.now): one.since for one in birth.known}
         self._then, self._now = Parts(birth, book.counted), Parts(now, book.counted)
         shared = self._then.macs() & self._now.macs()
         first = self._then.identities | self._then.links(shared)
@@ -109,17 +119,31 @@ class _Pair:
                 text = f"{now} is another part: {one.before} {self._when}, {one.after} now"
                 yield from self._part("replaced", part, now, text)
             elif moved := self._moved(part, now):
-                yield from self._part("moved", part, now, moved)
+                yield from self._part("moved", part, now, moved, self._now.place(now) or now)
         for name, part in self._names.items():
             if name not in self._then.names:
                 yield from self._part("added", part, part, f"{self._now.called(part)} was not there {self._when}")
 
-    def _part(self, change: PartChange, part: str, component: str | None, text: str) -> Iterator[Change]:
+    def _part(self, change: PartChange, part: str, component: str | None, text: str, now: str = "") -> Iterator[Change]:
         kind = kind_of(part)
         rule = self._book.of_part(kind, change)
         both = kind in self._then.looked & self._now.looked
         if rule is not None and (both or change == "unread"):
-            yield from _told(rule, component, text)
+            yield from self._told(rule, component, text, (part, change, now))
+
+    def _told(self, rule: Rule, component: str | None, text: str, key: tuple[str, str, str]) -> Iterator[Change]:
+        """What a rule makes of a change. `key` tells it from others: the part as it was named, what became of it, and what it is now."""
+        if rule.means == "nothing":
+            return
+        basis = f"basis: {rule.basis}"
+        if rule.afterwards is None:
+            yield Change(rule.means, rule.event, component, f"{text}; {basis}")
+        elif since := self._known.get(key):
+            yield Change(
+                rule.afterwards, rule.event, component, f"{text}; told of since {since}; {basis}", Known(*key, since)
+            )
+        else:
+            yield Change(rule.means, rule.event, component, f"{text}; {basis}", Known(*key, self._tonight))
 
     def _moved(self, part: str, now: str) -> str | None:
         """Where a part was and is, where that is another slot. Bus numbers change when a card is added: a slot's own name goes first."""
@@ -144,15 +168,15 @@ class _Pair:
             now = self._names.get(part, part)
             after = self._now.fact(now, name)
             if after is not None and after != before:
-                yield from self._fact(now, name, before, after)
+                yield from self._fact(part, now, name, before, after)
 
-    def _fact(self, part: str, name: str, before: str, after: str) -> Iterator[Change]:
+    def _fact(self, then: str, part: str, name: str, before: str, after: str) -> Iterator[Change]:
         directions, share = _direction(before, after)
         rule = self._book.of_fact(kind_of(part), name, *directions)
         if rule is not None and not share <= rule.within:
             shown = [_shown(rule, name, text) for text in (before, after)]
             text = f"{_about(rule, part, name)}: {shown[0]} {self._when}, {shown[1]} now"
-            yield from _told(rule, part or None, text)
+            yield from self._told(rule, part or None, text, (then, name, after))
 
     def untold(self) -> Iterator[Change]:
         """What was told then and is not now: nobody knows whether it changed."""
@@ -174,11 +198,6 @@ class _Pair:
 
 def _about(rule: Rule, part: str, name: str) -> str:
     return f"{rule.facts[name]} of {part}" if part else rule.facts[name]
-
-
-def _told(rule: Rule, component: str | None, text: str) -> Iterator[Change]:
-    if rule.means != "nothing":
-        yield Change(rule.means, rule.event, component, f"{text}; basis: {rule.basis}")
 
 
 def _direction(before: str, after: str) -> tuple[tuple[FactChange, ...], float]:

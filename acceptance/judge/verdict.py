@@ -71,6 +71,7 @@ class Verdict(msgspec.Struct, frozen=True):
     notes: tuple[str, ...]
     provenance: dict[str, str]
     postponed: Postponed | None = None  # nothing was run, because the machine is in use
+    changed: tuple[str, ...] = ()  # what is not as the baseline has it, and decides nothing
 
     def of_kind(self, *kinds: str) -> tuple[Finding, ...]:
         """Every finding of these kinds, the run's own first, then check by check."""
@@ -134,8 +135,9 @@ def fold(entries: Sequence[Entry]) -> Verdict:
         checks=checks,
         findings=tuple(findings),
         stale_waivers=tuple(f"{waiver}: {waiver.reason}" for waiver in plan.waivers if _is_stale(waiver, checks)),
-        notes=(*notes(entries, spans), *changed.notes),
+        notes=notes(entries, spans),
         provenance=start.provenance,
+        changed=changed.notes,
     )
 
 

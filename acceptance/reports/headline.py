@@ -6,6 +6,7 @@ import re
 
 from acceptance.judge.judgement import Finding
 from acceptance.judge.language import ENGLISH, Language
+from acceptance.reports import drift_words
 
 # As `judge.judgement` writes it. The note in it may hold anything, so the limit is looked for from its end.
 _MEASURED = re.compile(
@@ -18,6 +19,8 @@ def headline(finding: Finding, language: Language = ENGLISH) -> str:
     text = finding.text
     if language is ENGLISH:
         return text
+    if finding.event is not None and drift_words.is_of(finding.event):
+        return drift_words.said(text, language)
     if finding.event is not None:
         head, mark, meaning = text.partition(": ")
         return f"{head}{mark}{language(meaning)}"

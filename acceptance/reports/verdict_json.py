@@ -108,7 +108,7 @@ def render(verdict: Verdict, found: Journal) -> bytes:
         warnings=rows("warn"),
         waivers=rows("waived"),
         stale_waivers=verdict.stale_waivers,
-        notes=(*verdict.notes, *found.torn),
+        notes=(*verdict.notes, *verdict.changed, *found.torn),
         checks=tuple(map(_check, verdict.checks)),
         provenance=verdict.provenance,
         skipped=_skipped(verdict.postponed),

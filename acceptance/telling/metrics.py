@@ -6,11 +6,14 @@ their unit is a label, because each has its own.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Literal, get_args
 
 from acceptance.journal import Journal
+from acceptance.judge.drift import Drifted, What
+from acceptance.judge.inventory_drift import CHANGES
 from acceptance.judge.judgement import Judged
 from acceptance.judge.record import Entry, RunEnded, RunStarted
 from acceptance.judge.verdict import CheckResult, Verdict, Word
@@ -99,6 +102,7 @@ def _run(verdict: Verdict, found: Journal) -> Iterator[Metric]:
     yield metric("rigproof_run_violations", "What made the last run FAIL.", len(verdict.of_kind("fail")))
     yield metric("rigproof_run_unjudged", "What kept the last run from PASS.", len(verdict.of_kind("error", "skip")))
     yield metric("rigproof_run_warnings", "Warnings of the last run.", len(verdict.of_kind("warn")))
+    yield _changes(verdict)
     outcomes = tuple(({"check": one.id, "outcome": one.outcome}, 1.0) for one in verdict.checks)
     yield Metric("rigproof_check_outcome", "1 for the outcome of each check: pass, fail, error or skip.", outcomes)
 
@@ -139,6 +143,12 @@ def _before(each: Sequence[tuple[Mapping[str, str | None], Judged]]) -> Iterator
         "1 when the value lay outside what it was at the first look, and within at the second.",
         tuple((labels, float(drift.unsteady)) for labels, drift in drifted),
     )
+    yield Metric(
+        "rigproof_measurement_drift",
+        "1 for each way in which the value strayed from its past: step, slope, noise, counter, unsteady, or changed (nothing tells which"
+        " side is the worse one).",
+        tuple(({**labels, "what": what}, 1.0) for labels, drift in drifted for what in _ways(drift)),
+    )
     pasts = [(labels, one.due.past) for labels, one in each if one.due.past is not None]
     yield Metric(
         "rigproof_measurement_usual",
@@ -149,6 +159,28 @@ def _before(each: Sequence[tuple[Mapping[str, str | None], Judged]]) -> Iterator
         "rigproof_measurement_baseline",
         "The value of the run that accepted the machine.",
         tuple((labels, past.first.middle) for labels, past in pasts if past.first is not None and past.first.baseline),
+    )
+
+
+def _ways(drift: Drifted) -> tuple[What, ...]:
+    return tuple(dict.fromkeys(one.what for one in drift.findings))
+
+
+def _changes(verdict: Verdict) -> Metric:
+    """What is told of the machine's parts since its baseline, each event of each component once."""
+    found = Counter(
+        (one.event.removeprefix(CHANGES), one.component, one.kind)
+        for one in verdict.of_kind("fail", "warn")
+        if one.event is not None and one.event.startswith(CHANGES)
+    )
+    samples = (
+        ({"what": what, "component": component, "outcome": kind}, float(count))
+        for (what, component, kind), count in found.items()
+    )
+    return Metric(
+        "rigproof_machine_changes",
+        "Changes of the machine since its baseline that are a failure or a warning: of what kind, and of which component.",
+        tuple(samples),
     )
 
 

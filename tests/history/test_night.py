@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import births
 import journals
 import msgspec
 import pytest
@@ -13,8 +14,9 @@ import pytest
 from acceptance import journal
 from acceptance.history import era, night
 from acceptance.history.era import Era
-from acceptance.history.night import Line
+from acceptance.history.night import Line, Told
 from acceptance.judge import second_look
+from acceptance.judge.birth import Known
 from acceptance.judge.collected import AGAIN
 from acceptance.judge.machine import Waiver
 from acceptance.judge.measurement import Limit
@@ -236,3 +238,17 @@ def test_a_baseline_counts_on_the_same_image_station_and_driver_whatever_the_pro
     assert Era(facts).key != Era(nightly).key
     assert Era(facts).ground == Era(nightly).ground == (("driver", "580.1"), ("station", "host"))
     assert Era(facts).ground != Era(newer).ground
+
+
+def test_a_night_knows_what_it_told_of_changes() -> None:
+    assert night.of(entries()).told is None
+    birth = births.ruled(births.born(births.machine()))
+    plan = msgspec.structs.replace(journals.plan(), birth=birth)
+    first, *rest = journals.bodies(plan)
+    after = births.machine()
+    after["board"]["kernel"] = "6.13"
+    made = night.of(journals.entries([first, Observed(after), *rest]))
+    assert made.told == Told(birth.run_id, (Known("", "kernel", "6.13", births.DAY),))
+    assert night.of(journals.entries([first, *rest])).told is None  # nothing could be held against the baseline
+    put_off = [first, Observed(after), Postponed(("in use",), 1, 3), RunEnded(False, "in use")]
+    assert night.of(journals.entries(put_off)).told is None

@@ -12,9 +12,10 @@ from nights import COPY, ERA, night
 
 from acceptance.history import reading, schema
 from acceptance.history.era import Era
-from acceptance.history.night import Figure, Line
+from acceptance.history.night import Figure, Line, Told
 from acceptance.history.store import Store
 from acceptance.history.trouble import Damaged, HistoryError
+from acceptance.judge.birth import Known
 
 
 @pytest.fixture
@@ -235,6 +236,9 @@ def test_a_file_of_version_1_is_read(path: Path) -> None:
             (55.25, None, False),
             (50.5, 50.25, True),
         ]
+        assert (
+            reading.known(store, "2026-01-01T02-00-00Z-aaaa") == ()
+        )  # it told of changes, and did not write down which
         assert store.add(night(7))
 
 
@@ -248,7 +252,7 @@ def test_a_step_to_the_next_version_takes_what_there_is_along(path: Path) -> Non
         assert store.connection.execute("SELECT x FROM later").fetchall() == [(1,)]
         assert values(store) == [50.0]
     with pytest.raises(
-        HistoryError, match=r"is of version 2, newer than this rigproof knows \(1\): install that newer"
+        HistoryError, match=r"is of version 3, newer than this rigproof knows \(2\): install that newer"
     ):
         Store.open(path)
     with pytest.raises(HistoryError, match="newer"):
@@ -317,3 +321,61 @@ def test_names_are_kept_once(path: Path) -> None:
             1,
             1,
         ]
+
+
+# --- what a night has told ---
+
+
+def told(birth: str, kernel: str) -> Told:
+    return Told(birth, (Known("", "kernel", kernel, "2026-01-01"),))
+
+
+def test_the_last_night_says_what_it_has_told_of_this_baseline(path: Path) -> None:
+    with Store.open(path) as store:
+        assert reading.known(store, "birth") == ()
+        store.add(night(1, told=told("birth", "6.13")))
+        store.add(night(2, told=told("birth", "6.14")))
+        assert reading.known(store, "birth") == told("birth", "6.14").known
+        assert reading.known(store, "another") == ()
+        store.add(night(3, told=Told("birth", ())))
+        assert reading.known(store, "birth") == ()
+
+
+@pytest.mark.parametrize(
+    ("changed", "heard"),
+    [
+        ({"postponed": True}, False),
+        ({"apart": "partial"}, False),
+        ({"apart": "interrupted"}, False),
+        ({"apart": "salvaged"}, False),
+        ({"apart": "own-image"}, True),
+        ({"verdict": "FAIL"}, True),
+        ({"told": None}, False),
+    ],
+    ids=str,
+)
+def test_whose_word_counts(path: Path, changed: dict[str, object], heard: bool) -> None:
+    with Store.open(path) as store:
+        store.add(night(1, told=told("birth", "6.13")))
+        store.add(night(2, **{"told": told("birth", "6.14"), **changed}))
+        assert reading.known(store, "birth")[0].now == ("6.14" if heard else "6.13")
+
+
+def test_what_cannot_be_read_was_not_told(path: Path) -> None:
+    with Store.open(path) as store:
+        store.add(night(1, told=told("birth", "6.13")))
+        store.connection.execute("UPDATE night SET told = '{'")
+        assert reading.known(store, "birth") == ()
+
+
+def test_of_all_eras_only_what_is_asked_for(path: Path) -> None:
+    newer = Era((("driver", "590.1"), ("profile", "nightly"), ("station", "host")))
+    count = Line("watch.memory", "gpu_ecc_corrected_total", "gpu0", "count", "GPU-a")
+    with Store.open(path) as store:
+        for number, era in enumerate([ERA, newer, ERA]):
+            store.add(night(number, era=era, figures=(Figure(COPY, 50.0), Figure(count, float(number)))))
+        store.add(night(3, apart="partial", figures=(Figure(count, 99.0),)))
+        found = reading.looks(store, None, only={"gpu_ecc_corrected_total"})
+        assert {line: [look.value for look in looks] for line, looks in found.items()} == {count: [0.0, 1.0, 2.0]}
+        assert [look.value for look in reading.looks(store, None, 20_001.0, first=1, last=0)[count]] == [1.0]
+        assert list(reading.looks(store, newer.key, only={"copy_h2d"})) == [COPY]

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import births
+import msgspec
 import pytest
 from births import DAY, born, brief, dimm, disk, function, gpu, link, machine, ruled
 
 from acceptance.judge import inventory_drift
+from acceptance.judge.birth import Birth, Known
 from acceptance.judge.inventory_drift import Change, changes
 
 WHEN = f"when the baseline was recorded ({DAY})"
@@ -498,3 +500,103 @@ def test_a_run_without_an_inventory_says_so() -> None:
     (finding,) = held.findings
     assert (finding.kind, finding.check, finding.text) == ("error", "run", inventory_drift.NO_INVENTORY)
     assert held.notes == ()
+
+
+def test_what_the_next_night_is_to_know() -> None:
+    after = machine()
+    after["board"] |= {"kernel": "6.13", "os": "Debian 14"}
+    gone(after)
+    held = inventory_drift.held(ruled(born(machine())), births.run(after))
+    assert held.known == (Known("", "kernel", "6.13", DAY),)
+
+
+def test_a_run_that_could_not_be_held_against_anything_tells_the_next_night_nothing() -> None:
+    assert inventory_drift.held(ruled(born(machine())), []).known is None
+
+
+# --- on the second night ---
+
+
+@pytest.mark.parametrize(
+    ("change", "known"),
+    [
+        (lambda plain: plain["board"].update(kernel="6.13"), [("", "kernel", "6.13")]),
+        (lambda plain: plain["board"].update(bios_version="1.2"), [("", "bios_version", "1.2")]),
+        (lambda plain: plain["nvml"]["devices"][1].update(vbios="97.00"), [("gpu1", "vbios", "97.00")]),
+        (lambda plain: plain["links"][0].update(mac="b8:00:00:00:00:02"), [("net:eth0", "mac", "b8:00:00:00:00:02")]),
+        (swapped, [("gpu0", "moved", "0000:02:00.0"), ("gpu1", "moved", "0000:01:00.0")]),
+    ],
+    ids=["kernel", "BIOS", "VBIOS", "network card", "slot"],
+)
+def test_what_was_told_is_a_note_from_the_second_night_on(
+    change: Callable[[Plain], None], known: list[tuple[str, str, str]]
+) -> None:
+    after = machine()
+    change(after)
+    first = changes(ruled(born(machine())), born(after))
+    assert [one.kind for one in first] == ["warn"] * len(known)
+    assert [one.known for one in first] == [Known(*one, DAY) for one in known]
+    birth = msgspec.structs.replace(ruled(born(machine())), known=tuple(Known(*one, "2025-12-24") for one in known))
+    second = changes(birth, born(after))
+    assert [one.kind for one in second] == ["note"] * len(known)
+    assert [one.known for one in second] == list(birth.known)  # since then, whatever the day is
+    for before, now in zip(first, second, strict=True):
+        text, mark, basis = before.text.partition("; basis: ")
+        assert now.text == f"{text}; told of since 2025-12-24{mark}{basis}"
+        assert (now.event, now.component) == (before.event, before.component)
+
+
+def test_a_module_that_was_moved_is_known_by_its_new_slot() -> None:
+    after = machine()
+    after["memory"]["dimms"] = [dimm("A1"), dimm("C1", serial="D-B1")]
+    (told,) = changes(ruled(born(machine())), born(after))
+    assert (told.kind, told.known) == ("warn", Known("dimm:B1", "moved", "dimm:C1", DAY))
+
+
+def test_a_third_kernel_is_a_warning_again() -> None:
+    after = machine()
+    after["board"]["kernel"] = "6.14"
+    birth = msgspec.structs.replace(ruled(born(machine())), known=(Known("", "kernel", "6.13", DAY),))
+    (told,) = changes(birth, born(after))
+    assert (told.kind, told.known) == ("warn", Known("", "kernel", "6.14", DAY))
+
+
+def test_nothing_is_told_of_what_is_again_as_it_was() -> None:
+    birth = msgspec.structs.replace(ruled(born(machine())), known=(Known("", "kernel", "6.13", DAY),))
+    assert changes(birth, born(machine())) == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "what", "now"),
+    [
+        (lambda plain: plain["links"][0].update(up=False), "warn", ("net:eth0", "up"), "off"),
+        (lambda plain: plain["memory"].update(ecc="None"), "warn", ("memory", "ecc"), "None"),
+        (lambda plain: plain["memory"].update(dimms=None), "warn", ("dimm", "unread"), ""),
+        (lambda plain: plain["pci"].pop(), "fail", ("gpu1", "missing"), ""),
+        (lambda plain: plain["nvml"]["devices"][1].update(uuid="GPU-9"), "fail", ("gpu1", "replaced"), ""),
+        (lambda plain: plain["links"][0].update(pcie_width=8), "fail", ("net:eth0", "pcie_width"), "8"),
+        (lambda plain: plain["board"].update(serial="B-2"), "fail", ("", "board_serial"), "B-2"),
+    ],
+    ids=["link down", "RAM without ECC", "DIMMs unread", "GPU gone", "another GPU", "narrower", "another board"],
+)  # fmt: skip
+def test_what_may_be_damage_is_told_every_night(
+    change: Callable[[Plain], object], kind: str, what: tuple[str, str], now: str
+) -> None:
+    after = machine()
+    change(after)
+    birth = msgspec.structs.replace(ruled(born(machine())), known=(Known(*what, now, DAY),))
+    first, second = (changes(one, born(after)) for one in (ruled(born(machine())), birth))
+    assert first == second
+    assert {(one.kind, one.known) for one in first} == {(kind, None)}
+
+
+def test_a_plan_of_rules_before_there_were_notes_afterwards_warns_as_it_did() -> None:
+    after = machine()
+    after["board"]["kernel"] = "6.13"
+    plain = msgspec.to_builtins(ruled(born(machine())))
+    del plain["known"]
+    for rule in plain["book"]["change"]:
+        del rule["afterwards"]
+    birth = msgspec.convert(plain, Birth)
+    told = changes(birth, born(after))
+    assert [(one.kind, one.known) for one in told] == [("warn", None)]

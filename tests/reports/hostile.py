@@ -15,7 +15,7 @@ import samples
 from hypothesis import strategies as st
 from msgspec import inspect
 
-from acceptance.judge.birth import Birth
+from acceptance.judge.birth import Birth, Known
 from acceptance.judge.change_rules import ChangeBook, Counted, Rule
 from acceptance.judge.past import Counter, Past
 from acceptance.judge.plan import PlannedCheck
@@ -208,7 +208,7 @@ def _inventory() -> dict[str, Any]:
 
 
 def _born() -> Birth:
-    """A machine that accepted another card, and had another driver."""
+    """A machine that accepted another card, and had another driver and kernel; of the kernel a night before has told."""
     rules = (
         Rule(of=("gpu",), change="missing", means="fail", event="inventory.missing", basis="a part is gone"),
         Rule(of=("gpu",), change="replaced", means="fail", event="inventory.replaced", basis="another part"),
@@ -220,15 +220,25 @@ def _born() -> Birth:
             basis="what was tested then",
             facts={"nvidia_driver": "the driver"},
         ),
+        Rule(
+            of=("machine",),
+            change="differs",
+            means="warn",
+            afterwards="note",
+            event="inventory.software",
+            basis="what was tested then",
+            facts={"kernel": "the kernel"},
+        ),
     )
     return Birth(
         "run-0",
         "2026-01-01T00:00:00.000Z",
         ("gpu0", "gpu9"),
         {"gpu0": "GPU-of-then", "gpu9": "GPU-gone"},
-        (("", "nvidia_driver", "550.1"),),
+        (("", "nvidia_driver", "550.1"), ("", "kernel", "5.10")),
         ("gpu",),
         ChangeBook(Counted(("nvme",), ("ethernet",), "what is part of a machine"), rules),
+        (Known("", "kernel", str(samples.INVENTORY["board"]["kernel"]), "2025-12-24"),),
     )
 
 

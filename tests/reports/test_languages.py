@@ -16,6 +16,7 @@ from test_every_limit import collected
 
 import acceptance
 from acceptance import fixtures
+from acceptance.judge import change_rules
 from acceptance.judge.advice import placeholders
 from acceptance.judge.language import ENGLISH
 from acceptance.observe.event import table
@@ -118,7 +119,9 @@ def said() -> frozenset[str]:
     """Every sentence that reports say in the language of their reader."""
     templates = (PACKAGE / "reports").rglob("*.j2")
     found = {text for path in modules() for text in (*literals_of(path), *tables_in(path))}
-    return frozenset(found | {text for path in templates for text in literals_in(path)})
+    rules = change_rules.read(fixtures.locate("changes.toml")).change
+    facts = {name for rule in rules if rule.means != "nothing" for name in rule.facts.values()}
+    return frozenset(found | facts | {text for path in templates for text in literals_in(path)})
 
 
 def test_the_sentences_are_found() -> None:

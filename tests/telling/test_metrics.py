@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import births
 import hostile
 import journals
 import msgspec
@@ -13,8 +14,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from acceptance.journal import Journal
 from acceptance.judge.birth import Birth
-from acceptance.judge.past import Bounds, First, Level, Past
-from acceptance.judge.record import Body, Postponed, RunEnded, RunStarted
+from acceptance.judge.past import Bounds, First, Grown, Level, Past
+from acceptance.judge.record import Body, Observed, Postponed, RunEnded, RunStarted
 from acceptance.judge.verdict import Verdict, fold
 from acceptance.telling import metrics
 
@@ -133,10 +134,10 @@ PAST = Past(
 )
 
 
-def remembered(value: float) -> dict[str, Metric]:
+def remembered(value: float, past: Past = PAST) -> dict[str, Metric]:
     """A run in which one of two measurements has a past."""
     made = journals.plan(
-        journals.check("link.copy", msgspec.structs.replace(journals.due(), past=PAST), journals.due("copy", "gpu1"))
+        journals.check("link.copy", msgspec.structs.replace(journals.due(), past=past), journals.due("copy", "gpu1"))
     )
     found = samples.journal(journals.bodies(made, {("copy", "gpu0"): value}))
     return read((fold(found.entries), found))
@@ -155,8 +156,47 @@ def test_what_a_measurement_was_before(value: float, outside: float) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("past", "value", "what"),
+    [
+        (PAST, 150.0, set()),
+        (PAST, 130.0, {("copy", "gpu0", "step")}),
+        (msgspec.structs.replace(PAST, decides=False), 130.0, {("copy", "gpu0", "changed")}),
+        (
+            msgspec.structs.replace(PAST, grown=Grown(1.0, 4.0, 28)),
+            130.0,
+            {("copy", "gpu0", "step"), ("copy", "gpu0", "noise")},
+        ),
+    ],
+    ids=["as ever", "worse", "another", "two ways"],
+)
+def test_in_which_way_a_measurement_strayed(past: Past, value: float, what: set[tuple[str, str, str]]) -> None:
+    told = remembered(value, past)
+    if not what:
+        assert "rigproof_measurement_drift" not in told
+        return
+    assert values(told["rigproof_measurement_drift"], "measurement", "component", "what") == dict.fromkeys(what, 1.0)
+
+
+def test_what_changed_of_the_machine_is_counted_by_component() -> None:
+    after = births.machine(1)  # a GPU is gone; kernel, driver, BIOS and VBIOS are others
+    after["board"] |= {"kernel": "6.13", "nvidia_driver": "590.1", "bios_version": "2", "os": "Debian 14"}
+    after["nvml"]["devices"][0]["vbios"] = "97.00"
+    made = msgspec.structs.replace(journals.plan(), birth=births.ruled(births.born(births.machine())))
+    start, *rest = journals.bodies(made)
+    found = samples.journal([start, Observed(after), *rest])
+    told = read((fold(found.entries), found))
+    assert values(told["rigproof_machine_changes"], "what", "component", "outcome") == {
+        ("missing", "gpu1", "fail"): 1.0,
+        ("software", None, "warn"): 2.0,
+        ("firmware", None, "warn"): 1.0,
+        ("firmware", "gpu0", "warn"): 1.0,
+    }
+    assert "rigproof_machine_changes" not in MIXED
+
+
 def test_of_what_nothing_is_remembered_nothing_is_told() -> None:
-    assert not {name for name in MIXED if name.endswith(("_outside", "_unsteady", "_usual", "_baseline"))}
+    assert not {name for name in MIXED if name.endswith(("_outside", "_unsteady", "_drift", "_usual", "_baseline"))}
     assert "rigproof_baseline_timestamp_seconds" not in MIXED
 
 

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import births
 import journals
 import msgspec
 import pytest
@@ -16,9 +17,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from acceptance import command
 from acceptance.deadline import Deadline
-from acceptance.judge.birth import Birth
 from acceptance.judge.past import Bounds, First, Level, Past
-from acceptance.judge.record import Postponed, RunEnded
+from acceptance.judge.record import Observed, Postponed, RunEnded
 from acceptance.judge.verdict import fold
 from acceptance.telling import metrics
 
@@ -42,11 +42,11 @@ def rules() -> list[dict[str, Any]]:
 
 def everything() -> tuple[bytes, ...]:
     """All metrics that there are, of runs with and without a past, and of a night that was skipped."""
-    birth = Birth("run-0", "2025-12-01T00:00:00.000Z", (), {}, (), ())
+    birth = births.ruled(births.born(births.machine()))
     made = journals.plan(journals.check("link.copy", msgspec.structs.replace(journals.due(), past=PAST)))
     made = msgspec.structs.replace(made, birth=birth)
     started, *rest = journals.bodies(made)
-    ran = samples.journal([started, *rest])
+    ran = samples.journal([started, Observed(births.machine(1)), *rest])
     put_off = samples.journal([started, Postponed(("gpu0 is in use",), 1, 7), RunEnded(False, "in use")])
     return (
         metrics.of_run(fold(ran.entries), ran),

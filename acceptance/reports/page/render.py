@@ -16,7 +16,7 @@ from acceptance.judge.record import RunStarted, Table
 from acceptance.judge.sheet import Sheet
 from acceptance.judge.spans import Spans
 from acceptance.judge.verdict import Verdict
-from acceptance.reports import summary, tables, templating, text
+from acceptance.reports import drift_words, summary, tables, templating, text
 from acceptance.reports.page import bars, cards, curves, heat, machine, peaks, story, timeline, topology
 from acceptance.reports.places import places
 from acceptance.reports.text import one_line
@@ -103,6 +103,7 @@ def render(
             warned=told_of("warn"),
             waived=told_of("waived"),
             parts=list(machine.parts(inventory, language)),
+            changed=[drift_words.said(text, language) for text in verdict.changed],
             gpus=list(machine.gpus(inventory, language)),
             picture=topology.picture(inventory, observed.matrix, language),
             ways=heat.ways(observed.matrix),

@@ -1,0 +1,133 @@
+"""What changed since the baseline and the nights before, in a language: the sentences of `judge.drift`, `past` and `inventory_drift`.
+
+Those are formed in English when a run is judged, and are kept so. Here each clause is known by its form and said again; its numbers, names
+and the basis of a rule stay as they are, and so does a clause of a form that is not known.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+
+from acceptance.judge.inventory_drift import CHANGES
+from acceptance.judge.judgement import DRIFT
+from acceptance.judge.language import ENGLISH, Language
+
+_LONGEST = 2_000  # characters: one that is longer quotes a text from outside, and is not taken apart
+_DEEPEST = 4  # a phrase in a clause in a sentence
+# What stands for a name of these in a form; for any other a few words.
+_FIELDS = {
+    "nights": r"\d{1,6} nights?",
+    "number": r"[\d.]{1,12}",
+    "date": r".{0,10}",
+    "factor": r"[\d.]{1,12}",
+    "told": r".+",
+}
+_ANY = r".{1,300}?"
+
+# The first that fits holds.
+_FORM_WORDS = (
+    "basis: {told}",
+    "{name} on {where} is no finite number that could be held against its past",
+    "{name} on {where}: its noise has grown: {told}",
+    "{name} on {where}: measured {value}: {told}",
+    "{value}, {again} at the second look",
+    "its level went from {before} to {now} within {number} days ({nights}), bound {bound}",
+    "{much} below {before}, bound {bound}",
+    "{much} above {before}, bound {bound}",
+    "grew by {much} within {days}, set back from {before}, allowed {bound}",
+    "grew by {much} within {days}, from {before}, allowed {bound}",
+    "{bound}, fails above {most}",
+    "the median of {nights} before, {value}",
+    "the baseline of {date}, {value}",
+    "the baseline of {date} and {nights} after it, {value}",
+    "the first {nights} from {date} on, {value}",
+    "nothing tells whether this is for the worse",
+    "the second night running",
+    "{nights} of the last {number} strayed, this one included",
+    "{nights} of the last {number} strayed",
+    "the second look was within",
+    "the first night: another one like it, and it fails",
+    "one deviation of the last {nights} is {now}, and was {before} before",
+    "median of {nights} {value}, one deviation {much}, {factor} of it allowed",
+    "median of {nights} {value}",
+    "baseline of {date} and {nights} after it {value}",
+    "baseline of {date} {value}",
+    "first {nights} from {date} on {value}",
+    "re-based: the baseline was taken with another image, station or driver",
+    "{number} nights",
+    "1 night",
+    "{number} days",
+    "1 day",
+    "{part} is missing: it was there when the baseline was recorded ({date})",
+    "{part} is another part: {before} when the baseline was recorded ({date}), {now} now",
+    "{part} was not there when the baseline was recorded ({date})",
+    "the parts of kind {kind} could not be read in this run, and could when the baseline was recorded ({date})",
+    "not told in this run, so not held against what it was when the baseline was recorded ({date}): {facts}",
+    "{part}: at {before} when the baseline was recorded ({date}), at {now} now",
+    "{facts}: {before} when the baseline was recorded ({date}), {now} now",
+    "{part} when the baseline was recorded ({date}) is {now} now",
+    "told of since {date}",
+)
+_MORE = re.compile(r"(?P<names>.+) and (?P<number>\d+) more", re.DOTALL)
+
+
+def is_of(event: str) -> bool:
+    """Whether a finding with this event is about what was before."""
+    return event.startswith((f"{DRIFT}.", CHANGES))
+
+
+def said(text: str, language: Language) -> str:
+    """A sentence of what changed, in this language. It is text from outside: make it one line."""
+    if language is ENGLISH or len(text) > _LONGEST:
+        return text
+    told, *clauses = text.split("; ")
+    told = _said(told, language, _DEEPEST)
+    for clause in clauses:
+        now = _said(clause, language, _DEEPEST)
+        told = language("{told}; {clause}", told=told, clause=now) if now != clause else f"{told}; {clause}"
+    return told
+
+
+def _said(text: str, language: Language, deep: int) -> str:
+    """A clause, or a phrase in one: its form, and what is in that; as it stands where its form is not known."""
+    found = next(((form, match) for form, pattern in _patterns() if (match := pattern.fullmatch(text))), None)
+    if found is None or not deep:
+        return text
+    form, match = found
+    parts = match.groupdict()
+    return language(
+        form,
+        **{
+            name: _facts(part, language) if name == "facts" else _said(part, language, deep - 1)
+            for name, part in parts.items()
+        },
+    )
+
+
+def _facts(text: str, language: Language) -> str:
+    """The names of facts, `VBIOS of gpu0, kernel and 2 more`, as `fixtures/changes.toml` has them."""
+    more = _MORE.fullmatch(text)
+    named = ", ".join(_fact(one, language) for one in (more["names"] if more else text).split(", "))
+    return language("{names} and {number} more", names=named, number=more["number"]) if more else named
+
+
+def _fact(text: str, language: Language) -> str:
+    if text in language.words:
+        return language(text)
+    name, mark, where = text.rpartition(" of ")
+    return language("{what} of {where}", what=language(name), where=where) if mark else text
+
+
+@functools.cache
+def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    return tuple((form, _pattern(form)) for form in _FORM_WORDS)
+
+
+def _pattern(form: str) -> re.Pattern[str]:
+    literals = re.split(r"\{(\w+)\}", form)
+    parts = [
+        f"(?P<{part}>{_FIELDS.get(part, _ANY)})" if index % 2 else re.escape(part)
+        for index, part in enumerate(literals)
+    ]
+    return re.compile("".join(parts), re.DOTALL)
