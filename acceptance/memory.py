@@ -18,11 +18,11 @@ from acceptance import clock, fixtures
 from acceptance.history import certificate, era, night, reading, rebuild
 from acceptance.history.baseline_errors import BaselineUnsound
 from acceptance.history.era import Era
-from acceptance.history.night import Line
+from acceptance.history.night import Part
 from acceptance.history.store import Store
 from acceptance.history.trouble import HistoryError
 from acceptance.judge import change_rules, drift_rules, noise, shown
-from acceptance.judge.birth import CHANGED_UNTOLD, NIGHTS_UNTOLD
+from acceptance.judge.birth import CHANGED_UNTOLD, NIGHTS_UNTOLD, Birth
 from acceptance.judge.certificate import Certificate
 from acceptance.judge.drift_rules import DriftBook
 from acceptance.judge.judgement import covers
@@ -75,17 +75,24 @@ class Memory:
             accepted = baseline.certificate if baseline else None
         except BaselineUnsound as error:
             gaps.append(f"{CHANGED_UNTOLD}: {error}")
-        if accepted is not None and night.day_of(accepted.birth.utc) > today:  # no night would count until then
-            gaps.append(f"{NIGHTS_UNTOLD}: the baseline is of {accepted.birth.utc}, which is yet to come: {_CLOCK}")
-        looks: Mapping[Line, tuple[Look, ...]] = {}
+        looks: Mapping[Part, tuple[Look, ...]] = {}
         now = _era(prepared, station)
+        book = drift_rules.read(fixtures.locate("drift.toml"), noise.read(fixtures.locate("noise.toml")))
+        nights = book.sheet.nights
         put_off: int | HistoryError
         try:
             store, said = rebuild.opened(self._out, self._machine_id)
             with store:
                 notes += [Note(sentence) for sentence in said]
-                since = night.day_of(accepted.birth.utc) if accepted else None
-                looks, put_off = reading.looks(store, now.key, since), reading.skipped_in_a_row(store)
+                after = 0
+                if accepted is not None:
+                    after, by_clock = _accepted_at(store, accepted.birth)
+                    if by_clock and night.day_of(accepted.birth.utc) > today:  # no night would count until then
+                        gaps.append(f"{NIGHTS_UNTOLD}: {by_clock}, which is yet to come: {_CLOCK}")
+                    elif by_clock and store.count():
+                        notes.append(Note(f"{by_clock}: nights are told from those before it by their clock"))
+                looks = reading.looks(store, now.key, after=after, first=nights.recent, last=nights.known)
+                put_off = reading.skipped_in_a_row(store)
                 notes += _another_era(store, now, bool(looks))
         except HistoryError as error:
             put_off = error
@@ -93,7 +100,6 @@ class Memory:
                 gaps.append(f"{NIGHTS_UNTOLD}: {error}")
             else:
                 notes.append(Note(f"this run is not remembered: {error}"))
-        book = drift_rules.read(fixtures.locate("drift.toml"), noise.read(fixtures.locate("noise.toml")))
         made = _with_past(plan, prepared, looks, accepted, now, book, today)
         if accepted is not None:
             rules = change_rules.read(fixtures.locate("changes.toml"))
@@ -117,6 +123,18 @@ def _era(prepared: Prepared, station: Station) -> Era:
     return era.of(prepared.plan, provenance, msgspec.to_builtins(prepared.inventory))
 
 
+def _accepted_at(store: Store, birth: Birth) -> tuple[int, str | None]:
+    """The number of the night on which the machine was accepted; where the history does not hold it, that of the last one by the clock.
+
+    Then this is said as well, as the beginning of a sentence.
+    """
+    known = reading.number(store, birth.run_id)
+    if known is not None:
+        return known, None
+    untold = f"the history does not hold the run of the baseline ({birth.run_id}), which is of {birth.utc}"
+    return reading.last_until(store, night.day_of(birth.utc)), untold
+
+
 def _another_era(store: Store, now: Era, known: bool) -> list[Note]:
     """What has changed since the last night that others are held against, where nights of this era are not there yet."""
     before = next((one for one in reversed(store.nights()) if one.apart is None and not one.postponed), None)
@@ -126,50 +144,35 @@ def _another_era(store: Store, now: Era, known: bool) -> list[Note]:
     return [Note(f"figures are not held against the nights before, because {told}: they begin anew with this run")]
 
 
-def _part(line: Line) -> tuple[str, str, str, str]:
-    """What a line is of, wherever the part is: one that moved to another slot takes its nights along."""
-    return line.check, line.measurement, line.unit, line.serial or line.component
-
-
-def _by_part(looks: Mapping[Line, tuple[Look, ...]]) -> dict[tuple[str, str, str, str], tuple[Look, ...]]:
-    """The looks of each part in the order of their nights, whatever its component was called on each."""
-    found: dict[tuple[str, str, str, str], tuple[Look, ...]] = {}
-    for line, told in looks.items():
-        known = found.get(_part(line))
-        found[_part(line)] = told if known is None else tuple(sorted((*known, *told), key=lambda look: look.day))
-    return found
-
-
 class _Born:
     """The values of the run that accepted the machine, by the part that they are of: one that moved to another slot keeps its own."""
 
     def __init__(self, accepted: Certificate | None) -> None:
         self.day = night.day_of(accepted.birth.utc) if accepted else None
         self.era = Era(accepted.era) if accepted else None
-        self._values: dict[tuple[str, str, str, str], float] = {}
+        self._values: dict[Part, float] = {}
         if accepted is not None:
             birth = accepted.birth
             gpus = [part for part in birth.parts if part.startswith("gpu")]
             for figure in accepted.figures:
                 part = night.part(figure.component, birth.identities, gpus) or figure.component
-                self._values[figure.check, figure.measurement, figure.unit, part] = figure.value
+                self._values[Part(figure.check, figure.measurement, figure.unit, part)] = figure.value
 
-    def value(self, line: Line) -> float | None:
-        """The value of a line; None where the part was not there, or not measured."""
-        return self._values.get(_part(line))
+    def value(self, part: Part) -> float | None:
+        """The value of a part; None where it was not there, or not measured."""
+        return self._values.get(part)
 
 
 def _with_past(
     plan: Plan,
     prepared: Prepared,
-    looks: Mapping[Line, tuple[Look, ...]],
+    looks: Mapping[Part, tuple[Look, ...]],
     accepted: Certificate | None,
     now: Era,
     book: DriftBook,
     today: float,
 ) -> Plan:
     identities = shown.identities(msgspec.to_builtins(prepared.inventory))
-    nights = _by_part(looks)
     virtual, born = bool(prepared.inventory.cpu.virtualised), _Born(accepted)
 
     def past(check: str, due: Due) -> Due:
@@ -178,10 +181,10 @@ def _with_past(
             return due
         if any(one.measurement is not None and covers(one, check, due) for one in plan.waivers):
             rule = dataclasses.replace(rule, limit=None)  # a waived limit fails nothing that the nights would not allow
-        line = night.line(check, due, identities, plan.gpus)
+        part = night.line(check, due, identities, plan.gpus).part
         found = remember(
-            nights.get(_part(line), ()),
-            born.value(line),
+            looks.get(part, ()),
+            born.value(part),
             rule=rule,
             today=today,
             born_day=born.day,

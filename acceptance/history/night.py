@@ -24,6 +24,15 @@ _TOGETHER = "gpus"  # all GPUs of the test, as one component
 _DAY_S = 86400.0
 
 
+class Part(NamedTuple):
+    """What is measured of one part, wherever that is; `name` is its identity, or where it has none its component."""
+
+    check: str
+    measurement: str
+    unit: str
+    name: str
+
+
 class Line(NamedTuple):
     """What one series of values belongs to. `serial` is the part's own identity, of a path those of both ends; None where it has none."""
 
@@ -32,6 +41,11 @@ class Line(NamedTuple):
     component: str
     unit: str
     serial: str | None
+
+    @property
+    def part(self) -> Part:
+        """The part that it is of: one that moved to another slot takes its nights along."""
+        return Part(self.check, self.measurement, self.unit, self.serial or self.component)
 
 
 @dataclass(frozen=True, slots=True)

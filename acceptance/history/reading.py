@@ -2,58 +2,56 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterator
 from typing import Any
 
 from acceptance.history import trouble
 from acceptance.history.era import Era
-from acceptance.history.night import Line
-from acceptance.history.store import FAILED, OUTSIDE, UNSTEADY, Store
+from acceptance.history.night import Line, Part
+from acceptance.history.store import FAILED, OUTSIDE, UNSTEADY, Store, era_of
 from acceptance.judge.course import Course, Point
 from acceptance.judge.nights import Look
-
-# What `judge.remember` reads of an era: its first four weeks, and 200 nights, so that 120 are left where some were outside.
-FIRST, LAST = 28, 200
 
 _ERA = "era = (SELECT id FROM era WHERE key = ?)"
 _NAMED = "(? IN ('*', measurement) OR measurement GLOB ?) AND (? IN ('*', component) OR component GLOB ?)"
 _HELD = "apart IS NULL AND NOT postponed"
 
 
-def looks(
-    store: Store, era: str, since: float | None = None, *, first: int = FIRST, last: int = LAST
-) -> dict[Line, tuple[Look, ...]]:
-    """Of the first and the last nights of this era, by line, oldest first, what tonight's values may be held against.
+def looks(store: Store, era: str, *, after: int = 0, first: int, last: int) -> dict[Part, tuple[Look, ...]]:
+    """Of the `first` and the `last` nights of this era, by part, oldest first, what tonight's values may be held against.
 
-    The first are those from the day `since` on (days since 1970-01-01), when the machine was accepted. Not those of a run that was
-    partial or interrupted, or that ran in an image of the user's own; and no value that broke its absolute limit: what a fault gave is no
-    measure. What was outside its past is there, marked: it tells two nights in a row, and whoever takes a level from looks leaves it out.
-    Values within their limits count whatever the night's verdict was: another part's fault is not theirs.
+    `after` is the number of a night, that of the run that accepted the machine: neither it nor any that was recorded before it is among
+    them, whatever the clock said. Nor are those of a run that was partial or interrupted, or that ran in an image of the user's own. What
+    was outside its past, or broke its limit, is there, marked: it tells two nights in a row, and whoever takes a level from looks leaves it
+    out. Values within their limits count whatever the night's verdict was: another part's fault is not theirs.
     """
-    of_era = f"SELECT seq, day FROM night WHERE {_ERA} AND {_HELD}"
-    early = dict(
-        _rows(store, f"{of_era} AND day >= ? ORDER BY seq LIMIT ?", era, -math.inf if since is None else since, first)
-    )
-    late = dict(_rows(store, f"{of_era} AND seq > ? ORDER BY seq DESC LIMIT ?", era, max(early, default=0), last))
-    days, found = early | late, {}
+    query = f"SELECT seq, day FROM night WHERE {_ERA} AND {_HELD} AND seq > ? ORDER BY seq"
+    days: dict[int, float] = dict(_rows(store, query, era, after))
+    order = list(days)
+    spans = [(some[0], some[-1]) for some in (order[:first], order[first:][-last:]) if some]
     query = (
-        f"SELECT night, value, again, flags FROM figure WHERE line = ? AND value IS NOT NULL AND flags & {FAILED} = 0"
-        " AND night BETWEEN ? AND ? ORDER BY night"
+        "SELECT night, value, again, flags FROM figure WHERE line = ? AND value IS NOT NULL AND night BETWEEN ? AND ?"
     )
+    found: dict[Part, dict[int, Look]] = {}
     for number, line in _lines(store).items():
-        told = [
-            Look(days[night], value, again, flags & OUTSIDE != 0, flags & UNSTEADY != 0)
-            for nights in (early, late)
-            for night, value, again, flags in _rows(
-                store, query, number, min(nights, default=0), max(nights, default=0)
-            )
-            if night in days
-        ]
-        if told:
-            found[line] = tuple(told)
-    return found
+        told = found.setdefault(line.part, {})
+        for span in spans:
+            for night, value, again, flags in _rows(store, query, number, *span):
+                if night in days:  # one of another era may lie between
+                    marks = (bool(flags & bit) for bit in (OUTSIDE, UNSTEADY, FAILED))
+                    told[night] = Look(days[night], value, again, *marks)
+    return {part: tuple(told[night] for night in sorted(told)) for part, told in found.items() if told}
+
+
+def number(store: Store, run_id: str) -> int | None:
+    """The number of a run's night; None where it is not recorded. Numbers are in the order of recording, whatever the clock said."""
+    rows = _rows(store, "SELECT seq FROM night WHERE run_id = ?", run_id)
+    return int(rows[0][0]) if rows else None
+
+
+def last_until(store: Store, day: float) -> int:
+    """The number of the last night that by its own clock began no later than a day (since 1970-01-01); 0 where there is none."""
+    return int(_rows(store, "SELECT coalesce(max(seq), 0) FROM night WHERE day <= ?", day)[0][0])
 
 
 def courses(
@@ -97,9 +95,9 @@ def rows(
 
 
 def eras(store: Store) -> dict[int, Era]:
-    """Every era by the number that points have."""
+    """Every era by the number that points have. Raises Damaged for what are no facts."""
     rows = _rows(store, "SELECT id, facts FROM era")
-    return {number: Era(tuple((name, text) for name, text in json.loads(facts))) for number, facts in rows}
+    return {number: era_of(facts, store.path) for number, facts in rows}
 
 
 def _first(store: Store, last: int | None) -> int:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from nights import COPY, ERA, MACHINE, night, write_run
+from nights import COPY, MACHINE, night, seen, write_run
 
 from acceptance.history import alone, reading, rebuild, schema, where
 from acceptance.history import store as stores
@@ -347,7 +347,7 @@ def test_a_read_only_folder_can_be_looked_at_and_not_written(path: Path) -> None
     def look() -> None:
         os.setuid(65534)
         with Store.view(path) as store:
-            assert len(reading.looks(store, ERA.key)[COPY]) == 1
+            assert len(seen(store)[COPY.part]) == 1
         try:
             Store.open(path)
         except HistoryError as error:
