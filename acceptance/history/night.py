@@ -12,6 +12,7 @@ from acceptance.history import era
 from acceptance.history.era import Era
 from acceptance.judge import run_facts, shown
 from acceptance.judge.judgement import Judged
+from acceptance.judge.matching import own
 from acceptance.judge.plan import Due, Scope
 from acceptance.judge.record import Entry, RunClosed, RunEnded, RunStarted
 from acceptance.judge.verdict import UnreadableRun, Word
@@ -166,8 +167,7 @@ def part(component: str, identities: Mapping[str, str], gpus: Sequence[str]) -> 
     What several parts tell is nobody's identity: DIMMs of one serial number, 00000000, would take each other's nights for their own.
     """
     ends = sorted(gpus) if component == _TOGETHER else component.split(_WAY)
-    found = [identities.get(end) for end in ends]
-    told = list(identities.values())
-    known = [identity for identity in found if identity and told.count(identity) == 1]
+    told = own(identities)
+    known = [told[end] for end in ends if end in told]
     join = "+" if component == _TOGETHER else _WAY
-    return join.join(known) if known and len(known) == len(found) else None
+    return join.join(known) if known and len(known) == len(ends) else None
