@@ -190,7 +190,7 @@ def _with_past(
             born_day=born.day,
             rebased=born.era is not None and born.era.ground != now.ground,
         )
-        return replace(due, past=found)
+        return replace(due, past=found, worse=rule.worse if due.limit is None else None)
 
     return replace(
         plan,

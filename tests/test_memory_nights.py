@@ -164,6 +164,15 @@ def _dues(plan: Plan) -> list[Due]:
     return [due for check in plan.checks for due in check.due]
 
 
+def test_the_plan_knows_the_worse_side_of_what_has_no_limit(nights: Nights) -> None:
+    free = [
+        journals.due(name, "gpu0", unit, None)
+        for name, unit in (("p2p_latency", "us"), ("copy_h2d", "GB/s"), ("gpu_power", "W"))
+    ]
+    nights.plan = replace(MADE, checks=(journals.check("link.p2p", *free, journals.due("copy_d2h", "gpu0")),))
+    assert [due.worse for due in _dues(nights.recalled().plan)] == ["higher", "lower", None, None]
+
+
 def test_another_time_of_load_begins_anew_and_says_so(nights: Nights) -> None:
     sound(nights, 8)
     nights.plan = replace(MADE, loads_s={"nvbandwidth": 3.0})
