@@ -38,7 +38,7 @@ def looks(store: Store, era: str, *, after: int = 0, first: int, last: int) -> d
         for span in spans:
             for night, value, again, flags in _rows(store, query, number, *span):
                 if night in days:  # one of another era may lie between
-                    marks = (bool(flags & bit) for bit in (OUTSIDE, UNSTEADY, FAILED))
+                    marks = flags & OUTSIDE != 0, flags & UNSTEADY != 0, flags & FAILED != 0
                     told[night] = Look(days[night], value, again, *marks)
     return {part: tuple(told[night] for night in sorted(told)) for part, told in found.items() if told}
 
