@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -18,11 +19,11 @@ from acceptance import clock, fixtures
 from acceptance.history import certificate, era, night, reading, rebuild
 from acceptance.history.baseline_errors import BaselineUnsound
 from acceptance.history.era import Era
-from acceptance.history.night import Line
+from acceptance.history.night import Part
 from acceptance.history.store import Store
 from acceptance.history.trouble import HistoryError
 from acceptance.judge import change_rules, drift_rules, noise, shown
-from acceptance.judge.birth import CHANGED_UNTOLD, NIGHTS_UNTOLD, Known
+from acceptance.judge.birth import CHANGED_UNTOLD, NIGHTS_UNTOLD, Birth, Known
 from acceptance.judge.certificate import Certificate
 from acceptance.judge.drift_rules import DriftBook
 from acceptance.judge.judgement import covers
@@ -76,22 +77,28 @@ class Memory:
             accepted = baseline.certificate if baseline else None
         except BaselineUnsound as error:
             gaps.append(f"{CHANGED_UNTOLD}: {error}")
-        if accepted is not None and night.day_of(accepted.birth.utc) > today:  # no night would count until then
-            gaps.append(f"{NIGHTS_UNTOLD}: the baseline is of {accepted.birth.utc}, which is yet to come: {_CLOCK}")
-        book = drift_rules.read(fixtures.locate("drift.toml"), noise.read(fixtures.locate("noise.toml")))
-        looks: Mapping[Line, tuple[Look, ...]] = {}
+        looks: Mapping[Part, tuple[Look, ...]] = {}
         known: tuple[Known, ...] = ()
         now = _era(prepared, station)
+        book = drift_rules.read(fixtures.locate("drift.toml"), noise.read(fixtures.locate("noise.toml")))
+        nights = book.sheet.nights
         put_off: int | HistoryError
         try:
             store, said = rebuild.opened(self._out, self._machine_id)
             with store:
                 self._said = said
                 notes += [Note(sentence) for sentence in said]
-                since = night.day_of(accepted.birth.utc) if accepted else None
-                own, put_off = reading.looks(store, now.key, since), reading.skipped_in_a_row(store)
-                looks = {**own, **reading.looks(store, None, since, only=_counters(plan, book))}
-                known = reading.known(store, accepted.birth.run_id) if accepted else ()
+                after = 0
+                if accepted is not None:
+                    after, by_clock = _accepted_at(store, accepted.birth)
+                    if by_clock and night.day_of(accepted.birth.utc) > today:  # no night would count until then
+                        gaps.append(f"{NIGHTS_UNTOLD}: {by_clock}, which is yet to come: {_CLOCK}")
+                    elif by_clock and store.count():
+                        notes.append(Note(f"{by_clock}: nights are told from those before it by their clock"))
+                    known = reading.known(store, accepted.birth.run_id)
+                told = partial(reading.looks, store, after=after, first=nights.recent, last=nights.known)
+                own, put_off = told(now.key), reading.skipped_in_a_row(store)
+                looks = {**own, **told(None, only=_counters(plan, book))}
                 notes += _another_era(store, now, bool(own))
         except HistoryError as error:
             put_off = error
@@ -122,6 +129,18 @@ def _era(prepared: Prepared, station: Station) -> Era:
     return era.of(prepared.plan, provenance, msgspec.to_builtins(prepared.inventory))
 
 
+def _accepted_at(store: Store, birth: Birth) -> tuple[int, str | None]:
+    """The number of the night on which the machine was accepted; where the history does not hold it, that of the last one by the clock.
+
+    Then this is said as well, as the beginning of a sentence.
+    """
+    known = reading.number(store, birth.run_id)
+    if known is not None:
+        return known, None
+    untold = f"the history does not hold the run of the baseline ({birth.run_id}), which is of {birth.utc}"
+    return reading.last_until(store, night.day_of(birth.utc)), untold
+
+
 def _another_era(store: Store, now: Era, known: bool) -> list[Note]:
     """What has changed since the last night that others are held against, where nights of this era are not there yet."""
     before = next((one for one in reversed(store.nights()) if one.apart is None and not one.postponed), None)
@@ -140,50 +159,35 @@ def _counters(plan: Plan, book: DriftBook) -> frozenset[str]:
     return frozenset(due.measurement for check in plan.checks for due in check.due if book.counts(due.measurement))
 
 
-def _part(line: Line) -> tuple[str, str, str, str]:
-    """What a line is of, wherever the part is: one that moved to another slot takes its nights along."""
-    return line.check, line.measurement, line.unit, line.serial or line.component
-
-
-def _by_part(looks: Mapping[Line, tuple[Look, ...]]) -> dict[tuple[str, str, str, str], tuple[Look, ...]]:
-    """The looks of each part in the order of their nights, whatever its component was called on each."""
-    found: dict[tuple[str, str, str, str], tuple[Look, ...]] = {}
-    for line, told in looks.items():
-        known = found.get(_part(line))
-        found[_part(line)] = told if known is None else tuple(sorted((*known, *told), key=lambda look: look.day))
-    return found
-
-
 class _Born:
     """The values of the run that accepted the machine, by the part that they are of: one that moved to another slot keeps its own."""
 
     def __init__(self, accepted: Certificate | None) -> None:
         self.day = night.day_of(accepted.birth.utc) if accepted else None
         self.era = Era(accepted.era) if accepted else None
-        self._values: dict[tuple[str, str, str, str], float] = {}
+        self._values: dict[Part, float] = {}
         if accepted is not None:
             birth = accepted.birth
             gpus = [part for part in birth.parts if part.startswith("gpu")]
             for figure in accepted.figures:
                 part = night.part(figure.component, birth.identities, gpus) or figure.component
-                self._values[figure.check, figure.measurement, figure.unit, part] = figure.value
+                self._values[Part(figure.check, figure.measurement, figure.unit, part)] = figure.value
 
-    def value(self, line: Line) -> float | None:
-        """The value of a line; None where the part was not there, or not measured."""
-        return self._values.get(_part(line))
+    def value(self, part: Part) -> float | None:
+        """The value of a part; None where it was not there, or not measured."""
+        return self._values.get(part)
 
 
 def _with_past(
     plan: Plan,
     prepared: Prepared,
-    looks: Mapping[Line, tuple[Look, ...]],
+    looks: Mapping[Part, tuple[Look, ...]],
     accepted: Certificate | None,
     now: Era,
     book: DriftBook,
     today: float,
 ) -> Plan:
     identities = shown.identities(msgspec.to_builtins(prepared.inventory))
-    nights = _by_part(looks)
     virtual, born = bool(prepared.inventory.cpu.virtualised), _Born(accepted)
 
     def past(check: str, due: Due) -> Due:
@@ -192,16 +196,16 @@ def _with_past(
             return due
         if any(one.measurement is not None and covers(one, check, due) for one in plan.waivers):
             rule = dataclasses.replace(rule, limit=None)  # a waived limit fails nothing that the nights would not allow
-        line = night.line(check, due, identities, plan.gpus)
+        part = night.line(check, due, identities, plan.gpus).part
         found = remember(
-            nights.get(_part(line), ()),
-            born.value(line),
+            looks.get(part, ()),
+            born.value(part),
             rule=rule,
             today=today,
             born_day=born.day,
             rebased=born.era is not None and born.era.ground != now.ground,
         )
-        return replace(due, past=found)
+        return replace(due, past=found, worse=rule.worse if due.limit is None else None)
 
     return replace(
         plan,

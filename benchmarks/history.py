@@ -88,10 +88,11 @@ def timed(what: str, aim_s: float, ask: Callable[[], object]) -> None:
 def judgement(store: Store) -> None:
     """Everything that tonight's values are held against, from the store to a `Past` each."""
     book = drift_rules.read(fixtures.locate("drift.toml"), noise.read(fixtures.locate("noise.toml")))
-    found = reading.looks(store, ERA.key)
+    nights = book.sheet.nights
+    found = reading.looks(store, ERA.key, first=nights.recent, last=nights.known)
     today = FIRST_DAY + 20_000
-    for line, looks in found.items():
-        rule = book.rule(line.measurement, line.unit, None, virtual=False)
+    for part, looks in found.items():
+        rule = book.rule(part.measurement, part.unit, None, virtual=False)
         if rule is not None:
             remember(looks, 100.0, rule=rule, today=today, born_day=FIRST_DAY)
 
@@ -128,7 +129,7 @@ def main() -> int:
             timed(
                 "looks: every measurement, the first 28 and last 200 nights",
                 QUESTION_S,
-                lambda: reading.looks(store, ERA.key),
+                lambda: reading.looks(store, ERA.key, first=28, last=200),
             )
             timed(
                 "looks: every measurement, the last 120 nights",

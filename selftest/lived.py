@@ -28,7 +28,6 @@ from selftest.nights_made import YEAR, Moved, Night, moves, year
 ONE, BOARD = "1xh200", "8xh200"
 # A fault begins when the machine is known, and is looked for as long as a season lasts.
 SOUND_BEFORE, LOOKED_FOR = 150, 120
-FIRST, LAST = 28, 200  # of a line's looks that are remembered
 _T = TypeVar("_T")
 
 
@@ -55,9 +54,10 @@ class Line:
         """Judge one night by those before, and remember it."""
         if self._born is None:
             self._born = first
-            self._looks.append(Look(float(day), first))
             return ()
-        looks = self._looks if len(self._looks) <= FIRST + LAST else [*self._looks[:FIRST], *self._looks[-LAST:]]
+        rules = self._rule.constants.nights
+        early, late = self._looks[: rules.recent], self._looks[rules.recent :][-rules.known :]
+        looks = [*early, *late]
         past = remember(looks, self._born, rule=self._rule, today=float(day), born_day=0.0, rebased=self._rebased)
         found, again = Drifted(), None
         if past is not None:

@@ -113,7 +113,7 @@ def test_no_text_becomes_a_formula(call: Call, out: Path) -> None:
 
 
 def test_what_is_pruned_is_said(call: Call, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    code, text, err = call("history", "--prune", "--keep-days", "1.5")
+    code, text, err = call("history", "--prune", "--keep-days", "0.5")
     assert (code, err) == (0, "")
     first, second, *rest = text.splitlines()
     assert first.startswith("removed run-0 (")

@@ -14,7 +14,7 @@ from gpu_machine import device, machine
 from runs import machine_root, write_segment
 
 from acceptance import fixtures, journal, outputs
-from acceptance.history import certificate
+from acceptance.history import certificate, where
 from acceptance.history.baseline_errors import BaselineRefused
 from acceptance.judge import change_rules, noise
 from acceptance.judge.birth import CHANGED_UNTOLD, NIGHTS_UNTOLD
@@ -125,13 +125,44 @@ def test_a_baseline_that_was_changed_leaves_a_whole_run_unjudged_until_another_i
     assert run(tmp_path, root, "three", HEALTHY).verdict == "PASS"
 
 
-def test_a_baseline_of_a_day_to_come_leaves_a_run_unjudged(tmp_path: Path, root: Path) -> None:
+def test_a_baseline_of_a_day_to_come_stands_where_the_history_has_it(tmp_path: Path, root: Path) -> None:
     run(tmp_path, root, "one", HEALTHY)
     accept(tmp_path, root, "one")
-    plan, _ = recalled(tmp_path, root, HEALTHY, today=TOMORROW - 30.0)
+    plan, notes = recalled(tmp_path, root, HEALTHY, today=TOMORROW - 30.0)
+    assert plan.gaps == ()
+    assert not [note for note in notes if "baseline" in note]
+
+
+def forget(out: Path, name: str) -> None:
+    """The run and the history that held it are gone; the baseline is there."""
+    (out / name).rename(out.parent / f"{name} elsewhere")
+    where.database(out, "machine-1").unlink()
+
+
+def test_a_baseline_of_a_day_to_come_that_no_history_has_leaves_a_run_unjudged(tmp_path: Path, root: Path) -> None:
+    out = tmp_path / "out"
+    run(out, root, "one", HEALTHY)
+    accept(out, root, "one")
+    forget(out, "one")
+    plan, _ = recalled(out, root, HEALTHY, today=TOMORROW - 30.0)
     (gap,) = plan.gaps
-    assert gap.startswith(f"{NIGHTS_UNTOLD}: the baseline is of 2")
+    assert gap.startswith(f"{NIGHTS_UNTOLD}: the history does not hold the run of the baseline (one), which is of 2")
     assert "which is yet to come: set the clock right, or accept" in gap
+
+
+def test_a_baseline_that_no_history_has_is_placed_by_its_clock_and_that_is_said(tmp_path: Path, root: Path) -> None:
+    out = tmp_path / "out"
+    run(out, root, "zero", HEALTHY)
+    run(out, root, "one", HEALTHY)
+    accept(out, root, "one")
+    forget(out, "one")
+    plan, notes = recalled(out, root, HEALTHY)
+    assert plan.gaps == ()
+    (note,) = [note for note in notes if "baseline" in note]
+    assert note.startswith("the history does not hold the run of the baseline (one), which is of 2")
+    assert note.endswith(": nights are told from those before it by their clock")
+    forget(out, "zero")
+    assert not [note for note in recalled(out, root, HEALTHY)[1] if "baseline" in note]  # there are no nights to tell
 
 
 def test_a_run_of_a_part_says_it_and_is_judged(tmp_path: Path, root: Path) -> None:

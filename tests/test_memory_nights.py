@@ -14,9 +14,10 @@ from gpu_machine import device, machine
 from msgspec.structs import replace
 from runs import machine_root, write_segment
 
-from acceptance import journal, outputs, segment
-from acceptance.history import where
+from acceptance import fixtures, journal, outputs, segment
+from acceptance.history import certificate, where
 from acceptance.history.trouble import HistoryError
+from acceptance.judge import noise
 from acceptance.judge.machine import Waiver
 from acceptance.judge.plan import Due, Plan
 from acceptance.judge.record import Body, RunEnded
@@ -49,6 +50,7 @@ class Nights:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.out, self.root = folder / "out", machine_root(folder / "root")
         self.night = 0
+        self.clock_off_days = 0.0
         self.inventory = PAIR
         self.plan: Plan = MADE
         self._monkeypatch = monkeypatch
@@ -56,7 +58,8 @@ class Nights:
 
     def recalled(self, inventory: Inventory | None = None, memory: Memory | None = None) -> Recalled:
         prepared = Prepared(self._options, None, inventory or self.inventory, self.plan, "a summary")
-        return (memory or Memory(self.out, self.root)).recall(prepared, Host(), FIRST_S / DAY_S + self.night)
+        today = FIRST_S / DAY_S + self.night + self.clock_off_days
+        return (memory or Memory(self.out, self.root)).recall(prepared, Host(), today)
 
     def run(self, *values: float, again: tuple[float, float] | None = None) -> Verdict:
         """A night with these values of gpu0 and gpu1, as the memory has it planned."""
@@ -83,7 +86,7 @@ class Nights:
 
     def write(self, recalled: Recalled, bodies: list[Body]) -> None:
         prepared = Prepared(self._options, None, self.inventory, recalled.plan, "a summary", recalled.notes)
-        moment = FIRST_S + DAY_S * self.night
+        moment = FIRST_S + DAY_S * (self.night + self.clock_off_days)
         self._monkeypatch.setattr(segment.clock, "utc", lambda: _utc(moment))
         write_segment(self._folder / journal.SUPERVISOR, [*opening(prepared, Host(), self._folder), *bodies], self.root)
 
@@ -163,6 +166,15 @@ def _dues(plan: Plan) -> list[Due]:
     return [due for check in plan.checks for due in check.due]
 
 
+def test_the_plan_knows_the_worse_side_of_what_has_no_limit(nights: Nights) -> None:
+    free = [
+        journals.due(name, "gpu0", unit, None)
+        for name, unit in (("p2p_latency", "us"), ("copy_h2d", "GB/s"), ("gpu_power", "W"))
+    ]
+    nights.plan = replace(MADE, checks=(journals.check("link.p2p", *free, journals.due("copy_d2h", "gpu0")),))
+    assert [due.worse for due in _dues(nights.recalled().plan)] == ["higher", "lower", None, None]
+
+
 def test_another_time_of_load_begins_anew_and_says_so(nights: Nights) -> None:
     sound(nights, 8)
     nights.plan = replace(MADE, loads_s={"nvbandwidth": 3.0})
@@ -173,6 +185,50 @@ def test_another_time_of_load_begins_anew_and_says_so(nights: Nights) -> None:
     assert "the time of nvbandwidth is 3 s" in note.text
     assert nights.run(140.0, 152.0).verdict == "PASS"
     assert note in [entry.body for entry in journal.read(nights.out / "night-008").entries]
+
+
+def accept(nights: Nights, number: int, *, again: bool = False) -> None:
+    book = noise.read(fixtures.locate("noise.toml"))
+    certificate.accept(nights.out / f"night-{number:03}", nights.out, book, replace=again, root=nights.root)
+
+
+@pytest.mark.parametrize("days", [0.0, 4000.0, -4000.0], ids=["right", "years ahead", "years back"])
+def test_nights_count_from_the_one_that_was_accepted_whatever_its_clock_said(nights: Nights, days: float) -> None:
+    for _ in range(8):
+        nights.run(170.0, 172.0)
+    nights.clock_off_days = days
+    nights.run(150.0, 152.0)  # slower, and accepted so
+    nights.clock_off_days = 0.0
+    accept(nights, 8, again=True)
+    assert nights.recalled().plan.gaps == ()
+    sound(nights, 5)
+    levels = [due.past.level for due in _dues(nights.recalled().plan) if due.past]
+    assert [(level.nights, level.middle) for level in levels if level] == [(6, 150.05), (6, 152.0)]
+    assert warned(nights.run(141.5, 152.0)) == [("gpu0", "drift.step")]
+    assert nights.run(141.5, 152.0).verdict == "FAIL"
+
+
+def test_two_nights_are_running_whatever_their_clocks_said(nights: Nights) -> None:
+    sound(nights, 8)
+    nights.clock_off_days = -300.0
+    assert warned(nights.run(141.5, 152.0)) == [("gpu0", "drift.step")]
+    nights.inventory = SWAPPED  # the card goes on in the other slot, and its nights with it
+    nights.clock_off_days = 0.0
+    verdict = nights.run(152.0, 141.5)
+    assert warned(verdict) == [("gpu1", "drift.step")]
+    assert verdict.verdict == "FAIL"
+
+
+def test_a_night_that_broke_its_limit_is_the_first_of_two(nights: Nights) -> None:
+    sound(nights, 8)
+    broken = nights.run(99.0, 152.0)  # the limit is 100
+    assert broken.verdict == "FAIL"
+    assert ("gpu0", None) in warned(broken)
+    verdict = nights.run(130.0, 152.0)
+    assert (verdict.verdict, warned(verdict)) == ("FAIL", [("gpu0", "drift.step")])
+    assert "the second night running" in verdict.of_kind("fail")[0].text
+    assert nights.run(150.0, 152.0).verdict == "PASS"
+    assert warned(nights.run(130.0, 152.0)) == [("gpu0", "drift.step")]
 
 
 def test_a_waived_shortfall_is_held_against_its_own_nights(nights: Nights) -> None:

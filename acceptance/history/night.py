@@ -15,6 +15,7 @@ from acceptance.history.era import Era
 from acceptance.judge import inventory_drift, run_facts, shown
 from acceptance.judge.birth import Known
 from acceptance.judge.judgement import Judged
+from acceptance.judge.matching import own
 from acceptance.judge.plan import Due, Scope
 from acceptance.judge.record import Entry, RunClosed, RunEnded, RunStarted
 from acceptance.judge.verdict import UnreadableRun, Word
@@ -27,6 +28,15 @@ _TOGETHER = "gpus"  # all GPUs of the test, as one component
 _DAY_S = 86400.0
 
 
+class Part(NamedTuple):
+    """What is measured of one part, wherever that is; `name` is its identity, or where it has none its component."""
+
+    check: str
+    measurement: str
+    unit: str
+    name: str
+
+
 class Line(NamedTuple):
     """What one series of values belongs to. `serial` is the part's own identity, of a path those of both ends; None where it has none."""
 
@@ -35,6 +45,11 @@ class Line(NamedTuple):
     component: str
     unit: str
     serial: str | None
+
+    @property
+    def part(self) -> Part:
+        """The part that it is of: one that moved to another slot takes its nights along."""
+        return Part(self.check, self.measurement, self.unit, self.serial or self.component)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +185,7 @@ def part(component: str, identities: Mapping[str, str], gpus: Sequence[str]) -> 
     What several parts tell is nobody's identity: DIMMs of one serial number, 00000000, would take each other's nights for their own.
     """
     ends = sorted(gpus) if component == _TOGETHER else component.split(_WAY)
-    found = [identities.get(end) for end in ends]
-    told = list(identities.values())
-    known = [identity for identity in found if identity and told.count(identity) == 1]
+    told = own(identities)
+    known = [told[end] for end in ends if end in told]
     join = "+" if component == _TOGETHER else _WAY
-    return join.join(known) if known and len(known) == len(found) else None
+    return join.join(known) if known and len(known) == len(ends) else None

@@ -14,7 +14,8 @@ import msgspec
 
 from acceptance.history.era import Era
 from acceptance.history.night import Apart, Figure, Line, Night
-from acceptance.history.store import FAILED, OUTSIDE, UNSTEADY
+from acceptance.history.store import FAILED, OUTSIDE, UNSTEADY, era_of
+from acceptance.history.trouble import Damaged
 from acceptance.judge.plan import Scope
 from acceptance.judge.verdict import Word
 
@@ -38,6 +39,14 @@ class _Row(msgspec.Struct, frozen=True, array_like=True):
     identities: dict[str, str]
 
 
+def _has_facts(facts: Any) -> bool:
+    try:
+        era_of(facts, Path())
+    except Damaged:
+        return False
+    return True
+
+
 class Old:
     """Reads row by row what can be read. Of a damaged file it vouches for nothing: its nights are shown, and are no measure for others."""
 
@@ -46,7 +55,8 @@ class Old:
         self._machine_id = machine_id
         self._lost = False
         sound = list(self._rows("PRAGMA quick_check(1)"))
-        self._sound = sound == [("ok",)]
+        eras = all([_has_facts(facts) for (facts,) in self._rows("SELECT facts FROM era")])
+        self._sound = sound == [("ok",)] and eras and not self._lost
         self.ranks: dict[str, int] = dict(self._rows("SELECT run_id, seq FROM night ORDER BY seq"))
         self._lines = {
             number: Line(check, measurement, component, unit, serial or None)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import math
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -12,14 +10,11 @@ import msgspec
 
 from acceptance.history import trouble
 from acceptance.history.era import Era
-from acceptance.history.night import Line, Told
-from acceptance.history.store import FAILED, OUTSIDE, UNSTEADY, Store
+from acceptance.history.night import Line, Part, Told
+from acceptance.history.store import FAILED, OUTSIDE, UNSTEADY, Store, era_of
 from acceptance.judge.birth import Known
 from acceptance.judge.course import Course, Point
 from acceptance.judge.nights import Look
-
-# What `judge.remember` reads of an era: its first four weeks, and 200 nights, so that 120 are left where some were outside.
-FIRST, LAST = 28, 200
 
 _ERA = "era = (SELECT id FROM era WHERE key = ?)"
 _NAMED = "(? IN ('*', measurement) OR measurement GLOB ?) AND (? IN ('*', component) OR component GLOB ?)"
@@ -27,47 +22,47 @@ _HELD = "apart IS NULL AND NOT postponed"
 
 
 def looks(
-    store: Store,
-    era: str | None,
-    since: float | None = None,
-    *,
-    first: int = FIRST,
-    last: int = LAST,
-    only: Collection[str] | None = None,
-) -> dict[Line, tuple[Look, ...]]:
-    """Of the first and the last nights of this era, by line, oldest first, what tonight's values may be held against.
+    store: Store, era: str | None, *, after: int = 0, first: int, last: int, only: Collection[str] | None = None
+) -> dict[Part, tuple[Look, ...]]:
+    """Of the `first` and the `last` nights of this era, by part, oldest first, what tonight's values may be held against.
 
     Without an era, of all nights: that is for what does not depend on one. `only` names the measurements that are asked for.
 
-    The first are those from the day `since` on (days since 1970-01-01), when the machine was accepted. Not those of a run that was
-    partial or interrupted, or that ran in an image of the user's own; and no value that broke its absolute limit: what a fault gave is no
-    measure. What was outside its past is there, marked: it tells two nights in a row, and whoever takes a level from looks leaves it out.
-    Values within their limits count whatever the night's verdict was: another part's fault is not theirs.
+    `after` is the number of a night, that of the run that accepted the machine: neither it nor any that was recorded before it is among
+    them, whatever the clock said. Nor are those of a run that was partial or interrupted, or that ran in an image of the user's own. What
+    was outside its past, or broke its limit, is there, marked: it tells two nights in a row, and whoever takes a level from looks leaves it
+    out. Values within their limits count whatever the night's verdict was: another part's fault is not theirs.
     """
-    of_era = f"SELECT seq, day FROM night WHERE {_HELD}{'' if era is None else f' AND {_ERA}'}"
-    key = () if era is None else (era,)
-    begun = -math.inf if since is None else since
-    early = dict(_rows(store, f"{of_era} AND day >= ? ORDER BY seq LIMIT ?", *key, begun, first))
-    late = dict(_rows(store, f"{of_era} AND seq > ? ORDER BY seq DESC LIMIT ?", *key, max(early, default=0), last))
-    days, found = early | late, {}
+    of_era = "" if era is None else f"{_ERA} AND "
+    query = f"SELECT seq, day FROM night WHERE {of_era}{_HELD} AND seq > ? ORDER BY seq"
+    days: dict[int, float] = dict(_rows(store, query, *(() if era is None else (era,)), after))
+    order = list(days)
+    spans = [(some[0], some[-1]) for some in (order[:first], order[first:][-last:]) if some]
     query = (
-        f"SELECT night, value, again, flags FROM figure WHERE line = ? AND value IS NOT NULL AND flags & {FAILED} = 0"
-        " AND night BETWEEN ? AND ? ORDER BY night"
+        "SELECT night, value, again, flags FROM figure WHERE line = ? AND value IS NOT NULL AND night BETWEEN ? AND ?"
     )
+    found: dict[Part, dict[int, Look]] = {}
     for number, line in _lines(store).items():
         if only is not None and line.measurement not in only:
             continue
-        told = [
-            Look(days[night], value, again, flags & OUTSIDE != 0, flags & UNSTEADY != 0)
-            for nights in (early, late)
-            for night, value, again, flags in _rows(
-                store, query, number, min(nights, default=0), max(nights, default=0)
-            )
-            if night in days
-        ]
-        if told:
-            found[line] = tuple(told)
-    return found
+        told = found.setdefault(line.part, {})
+        for span in spans:
+            for night, value, again, flags in _rows(store, query, number, *span):
+                if night in days:  # one of another era may lie between
+                    marks = flags & OUTSIDE != 0, flags & UNSTEADY != 0, flags & FAILED != 0
+                    told[night] = Look(days[night], value, again, *marks)
+    return {part: tuple(told[night] for night in sorted(told)) for part, told in found.items() if told}
+
+
+def number(store: Store, run_id: str) -> int | None:
+    """The number of a run's night; None where it is not recorded. Numbers are in the order of recording, whatever the clock said."""
+    rows = _rows(store, "SELECT seq FROM night WHERE run_id = ?", run_id)
+    return int(rows[0][0]) if rows else None
+
+
+def last_until(store: Store, day: float) -> int:
+    """The number of the last night that by its own clock began no later than a day (since 1970-01-01); 0 where there is none."""
+    return int(_rows(store, "SELECT coalesce(max(seq), 0) FROM night WHERE day <= ?", day)[0][0])
 
 
 def courses(
@@ -111,9 +106,9 @@ def rows(
 
 
 def eras(store: Store) -> dict[int, Era]:
-    """Every era by the number that points have."""
+    """Every era by the number that points have. Raises Damaged for what are no facts."""
     rows = _rows(store, "SELECT id, facts FROM era")
-    return {number: Era(tuple((name, text) for name, text in json.loads(facts))) for number, facts in rows}
+    return {number: era_of(facts, store.path) for number, facts in rows}
 
 
 def _first(store: Store, last: int | None) -> int:

@@ -6,9 +6,11 @@ machine's. The caller holds the machine's lock, so that no run of this machine i
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
-from collections.abc import Collection, Iterator
+import statistics
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from acceptance.history import trouble
 from acceptance.history.store import Kept, Store
 from acceptance.judge.record import RunStarted
 
+_WITNESSES = 3  # the last nights, of which two must agree that it is so late: one may have had a wrong clock
 REMOVED = "removed"  # beside the database: what is on its way out is no run any more, whoever dies while it goes
 
 
@@ -41,17 +44,16 @@ def prune(
 ) -> Pruned:
     """Remove what is older than `keep_days`, then the oldest run folders until the rest holds no more than `keep_bytes`.
 
-    `today` is in days since 1970-01-01; a clock that runs ahead of the newest night has no say. `never` names runs that stay. Raises
-    HistoryError.
+    `today` is in days since 1970-01-01; it is never taken to be later than two of the last three nights say, nor a night to be older than
+    those recorded before it. `never` names runs that stay. Raises HistoryError.
     """
     with trouble.told(out):
         _finish(store)
         nights = store.nights()
         if not nights:
             return Pruned((), 0, 0)
-        today = min(today, nights[-1].day)
         stay = {*never, nights[-1].run_id, *_latest(out)}
-        old = {one.run_id for one in nights if keep_days is not None and today - one.day > keep_days} - stay
+        old = (set(_older(nights, today, keep_days)) if keep_days is not None else set()) - stay
         sizes = {one.run_id: _size(out / str(one.folder)) for one in nights if _is_run(out, one, machine_id)}
         going = [run_id for run_id in sizes if run_id in old]
         left = sum(sizes.values()) - sum(sizes[run_id] for run_id in going)
@@ -63,6 +65,17 @@ def prune(
         for run_id in going:
             _remove(store, out / folders[run_id], run_id)
         return Pruned(tuple((folders[run_id], sizes[run_id]) for run_id in going), _forget(store, old), left)
+
+
+def _older(nights: Sequence[Kept], today: float, days: float) -> Iterator[str]:
+    """The runs that are older than so many days, by clocks of which any may have been wrong on any night."""
+    today = min(today, statistics.median_low(one.day for one in nights[-_WITNESSES:]))
+    latest = -math.inf
+    for one in nights:
+        if one.day <= today:  # else it is of a day to come, and nobody knows how old it is
+            latest = max(latest, one.day)
+            if today - latest > days:
+                yield one.run_id
 
 
 def _latest(out: Path) -> Iterator[str]:

@@ -115,11 +115,12 @@ class Store:
             self.connection.close()
 
     def check(self) -> None:
-        """Look at the whole file. Raises Damaged where SQLite finds anything wrong in its structure."""
+        """Look at the whole file. Raises Damaged where SQLite finds anything wrong in its structure, and for eras without facts."""
         with trouble.told(self.path):
             found = self.connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if found != "ok":
             raise trouble.Damaged(f"{self.path}: is damaged ({found}): {trouble.REBUILD}")
+        self.eras()
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -188,10 +189,18 @@ class Store:
             return int(self.connection.execute("SELECT count(*) FROM night").fetchone()[0])
 
     def eras(self) -> dict[str, Era]:
-        """Every era by its key."""
+        """Every era by its key. Raises Damaged for what are no facts."""
         with trouble.told(self.path):
             rows = self.connection.execute("SELECT key, facts FROM era ORDER BY id").fetchall()
-        return {key: Era(tuple((name, text) for name, text in json.loads(facts))) for key, facts in rows}
+        return {key: era_of(facts, self.path) for key, facts in rows}
+
+
+def era_of(facts: Any, path: Path) -> Era:
+    """An era from its facts as they stand in a file. Raises Damaged for anything that is no list of names and texts."""
+    try:
+        return Era(msgspec.json.decode(facts, type=tuple[tuple[str, str], ...]))
+    except (msgspec.DecodeError, TypeError, UnicodeError) as error:
+        raise trouble.Damaged(f"{path}: is damaged (an era has no facts: {error}): {trouble.REBUILD}") from error
 
 
 def _id(connection: sqlite3.Connection, table: str, column: str, value: str, **more: str) -> int:

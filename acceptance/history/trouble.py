@@ -19,6 +19,7 @@ class Damaged(HistoryError):
 
 
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_NO_TEXT = "Could not decode"  # how Python, which gives that no number, begins when a text is no UTF-8
 _CURES = {
     sqlite3.SQLITE_BUSY: ("is in use by another process", "wait until that has ended, then start again"),
     sqlite3.SQLITE_LOCKED: ("is in use by another process", "wait until that has ended, then start again"),
@@ -38,7 +39,7 @@ def of(error: sqlite3.Error, path: Path) -> HistoryError:
     """The sentence for what SQLite says."""
     code = getattr(error, "sqlite_errorcode", None)
     plain = code & 0xFF if code is not None else None  # the rest of the number tells which part of SQLite met it
-    if plain in _DAMAGED:
+    if plain in _DAMAGED or (code is None and str(error).startswith(_NO_TEXT)):
         return Damaged(f"{path}: is damaged ({error}): {REBUILD}")
     what, cure = _CURES.get(plain or 0, ("cannot be used", "keep the file and report it"))
     told = "" if "(" in what else f" ({error})"

@@ -12,7 +12,7 @@ from typing import Literal
 
 from acceptance.judge import direction
 from acceptance.judge.judgement import Judged
-from acceptance.judge.matching import Matching, Moved, Replaced, match
+from acceptance.judge.matching import Matching, Moved, Replaced, match, own
 from acceptance.judge.noise import NoiseBook, Spread
 from acceptance.judge.record import Outcome
 from acceptance.judge.verdict import Verdict, Word, worst
@@ -173,7 +173,7 @@ def _row(
 def _same_part(first: Run, later: Run, how: Matching, component: str) -> bool:
     """Whether a component is one and the same part in both runs: by its identity where it tells one, else by the machine it is in."""
     ends = component.split("->")
-    shared = set(first.identities.values()) & set(later.identities.values())
+    shared = set(own(first.identities).values()) & set(own(later.identities).values())
     if all(first.identities.get(end) in shared for end in ends):
         return True
     return first.machine_id == later.machine_id and not how.is_other(component)

@@ -28,10 +28,14 @@ class DriftFileError(Exception):
 
 
 class Nights(Strict, frozen=True):
-    """The median is of so many `recent` nights, and of `least` at the fewest."""
+    """The median is of so many `recent` nights, and of `least` at the fewest.
+
+    Of more than are needed the first `recent` and the last `known` are read.
+    """
 
     recent: _Nights
     least: _Nights
+    known: _Nights
     basis: Text
 
 
@@ -215,6 +219,8 @@ def read(path: Path, noise: NoiseBook) -> DriftBook:
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise DriftFileError(f"{path.name}: {twice[0]} stands twice")
+    if sheet.nights.known < max(sheet.slope.over, sheet.growth.recent + sheet.growth.before, sheet.off.of):
+        raise DriftFileError(f"{path.name}: nights.known is fewer nights than slope, growth or off look back")
     for rate in sheet.counter:
         if rate.most_per_day is not None and rate.most_per_day < rate.per_day:
             raise DriftFileError(f"{path.name}: most_per_day of {rate.measurements[0]} is less than its per_day")

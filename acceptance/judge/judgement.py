@@ -132,12 +132,13 @@ def _finite(due: Due, check: str, values: Sequence[Measured], findings: list[Fin
 
 
 def _worst_of(due: Due, finite: Sequence[Measured]) -> Measured | None:
-    """The value furthest out of its limit, or nearest to leaving it; without a limit the lowest."""
+    """The value furthest out of its limit, or nearest to leaving it; without a limit the worse one, or else the lowest."""
 
     def trouble(body: Measured) -> float:
         assert body.value is not None
-        low = due.limit.low if due.limit else 0.0
-        high = due.limit.high if due.limit else None
+        if due.limit is None:
+            return body.value if due.worse == "higher" else -body.value
+        low, high = due.limit.low, due.limit.high
         below = low - body.value if low is not None else -math.inf
         return max(below, body.value - high if high is not None else -math.inf)
 

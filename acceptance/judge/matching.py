@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 _WAY = "->"  # between the two ends of a path
+# What firmware writes where it was given no serial number: one part alone may tell it, and another one the next night.
+_NOBODY = re.compile("0*|f{4,}|n/?a|none|unknown", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +48,14 @@ class Matching:
         return any(end in known for end in component.split(_WAY))
 
 
-def _identities(found: Mapping[str, str]) -> dict[str, str]:
-    """Components by their identity; one that two components tell is none."""
-    times = Counter(found.values())
-    return {identity: component for component, identity in found.items() if times[identity] == 1}
+def own(identities: Mapping[str, str]) -> dict[str, str]:
+    """Identities by component, without those that tell no part from another: that two components share, or that stand for none."""
+    times = Counter(identities.values())
+    return {
+        component: identity
+        for component, identity in identities.items()
+        if times[identity] == 1 and not _NOBODY.fullmatch(identity.strip())
+    }
 
 
 def match(first: Mapping[str, str], later: Mapping[str, str], others: Iterable[str]) -> Matching:
@@ -56,7 +63,7 @@ def match(first: Mapping[str, str], later: Mapping[str, str], others: Iterable[s
 
     A part that only the later run has keeps its name if that is free in the first, and gets a `'` otherwise.
     """
-    before, after = _identities(first), _identities(later)
+    before, after = ({identity: component for component, identity in own(found).items()} for found in (first, later))
     both = {identity: (before[identity], after[identity]) for identity in before.keys() & after.keys()}
     names = {new: old for old, new in both.values()}
     taken = set(names.values())

@@ -22,6 +22,7 @@ from acceptance.judge.collected import lint, lint_waivers, selected
 from acceptance.judge.limits import LimitBook
 from acceptance.judge.machine import Waiver
 from acceptance.judge.measurement import Limit
+from acceptance.judge.noise import Worse
 from acceptance.judge.past import Past
 
 Scope = Literal["full", "partial"]
@@ -30,7 +31,8 @@ Scope = Literal["full", "partial"]
 class Due(msgspec.Struct, frozen=True):
     """One measurement of one component that this run owes.
 
-    Without a limit, `unlimited` says why none can be. `past` is what it was on the nights before, where anything is remembered.
+    Without a limit, `unlimited` says why none can be, and `worse` which side is the worse one, where rules or the unit tell. `past` is what
+    it was on the nights before, where anything is remembered.
     """
 
     measurement: str
@@ -41,6 +43,7 @@ class Due(msgspec.Struct, frozen=True):
     unlimited: str | None = None
     waivable: bool = True
     past: Past | None = None
+    worse: Worse | None = None
 
 
 class PlannedCheck(msgspec.Struct, frozen=True):

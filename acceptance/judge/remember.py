@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import accumulate
 
 from acceptance.judge.drift_rules import Constants, Rate, Rule
 from acceptance.judge.nights import Look
@@ -32,21 +33,22 @@ def remember(
 ) -> Past | None:
     """What tonight is held against; None where there is nothing yet.
 
-    `looks` are of one part in one era, oldest first, without tonight's: all of them, or the first 28 and the last 200. `born` is the
-    value of the run that accepted the machine and `born_day` when that was, in days since 1970-01-01 as `today`: looks up to it count
-    for nothing. `rebased` says that this run was of another era: then its value does not count, and the first nights of this era stand
-    in its place; that of a counter counts all the same, because a part goes on counting whatever it is tested with. Looks that are no
-    finite number are passed over.
+    `looks` are of one part in one era, in the order of their nights, without tonight's: all since the machine was accepted, or the first
+    and the last of them as many as the rules say. `born` is the value of the run that accepted it and `born_day` when that was, in days
+    since 1970-01-01 as `today`. `rebased` says that this run was of another era: then its value does not count, and the first nights of
+    this era stand in its place; that of a counter counts all the same, because a part goes on counting whatever it is tested with. Looks
+    that are no finite number are passed over; one that broke its limit is a night outside, and no measure.
     """
-    known = [one for one in looks if math.isfinite(one.value) and (born_day is None or one.day > born_day)]
+    every = [one for one in looks if math.isfinite(one.value)]
     held = not rebased or rule.rate is not None
     baseline = born is not None and born_day is not None and math.isfinite(born) and held
     if baseline:
         assert born is not None
         assert born_day is not None
-        known.insert(0, Look(born_day, born))  # whatever that night said of it: it was accepted
+        every.insert(0, Look(born_day, born))  # whatever that night said of it: it was accepted
+    known = [one for one in every if not one.failed]
     if rule.rate is not None:
-        return _counted(known, rule.rate, rule.constants, today)
+        return _counted(known, every, rule.rate, rule.constants, today)
     rules = rule.constants
     decides = rule.worse is not None
     # What may be for the better becomes usual in time, or it would be remarked upon for ever.
@@ -64,19 +66,23 @@ def remember(
         return None
     if slope is None and grown is None and _limit_is_tighter(level, first, rule):
         return None
-    last = known[-rules.off.of + 1 :]
+    last = every[-rules.off.of + 1 :]
     return Past(
         decides=decides,
         off_fails=rules.off.fails,
         off_of=rules.off.of,
-        off=sum(one.outside or one.unsteady for one in last),
-        before=bool(known) and known[-1].outside,
+        off=sum(_outside(one) or one.unsteady for one in last),
+        before=_outside(every[-1]),
         level=level,
         first=first,
         slope=slope,
         grown=grown,
         rebased=rebased,
     )
+
+
+def _outside(look: Look) -> bool:
+    return look.outside or look.failed
 
 
 def _level(within: Sequence[Look], rule: Rule) -> Level:
@@ -129,20 +135,22 @@ def _grown(within: Sequence[Look], rule: Rule) -> Grown | None:
     return Grown(_shown(before), _shown(now), rules.recent) if now > rules.ratio * before else None
 
 
-def _counted(known: Sequence[Look], rate: Rate, rules: Constants, today: float) -> Past | None:
-    """A counter since the last night that is as long ago as the rule says, or since the first there is."""
+def _counted(known: Sequence[Look], every: Sequence[Look], rate: Rate, rules: Constants, today: float) -> Past | None:
+    """A counter since the last night that is as long ago as the rule says, or since the first whose clock can be believed."""
     if not known:
         return None
     # With a clock that was set back all that grew since the first night would be held against one day.
     today = max(today, known[-1].day)
-    old = [one for one in known if one.day <= today - rate.over_days]
-    since = old[-1] if old else known[0]
-    days = today - since.day
-    allowed = rate.step + rate.per_day * max(days, 1.0)
-    most = rate.most_per_day * max(days, 1.0) if rate.most_per_day is not None else None
-    counter = Counter(since.value, days, allowed, rate.basis, most, rate.repeats)
-    off = sum(one.outside for one in known[-rules.off.of + 1 :])
-    return Past(True, rules.off.fails, rules.off.of, off, before=known[-1].outside, counter=counter)
+    # A clock that ran ahead of tonight tells no time; one that fell behind an earlier night was set back, and no day passed.
+    past = [one for one in known if one.day <= today]
+    days = list(accumulate((one.day for one in past), max))
+    place = max((index for index, day in enumerate(days) if day <= today - rate.over_days), default=0)
+    ago = today - days[place]
+    allowed = rate.step + rate.per_day * max(ago, 1.0)
+    most = rate.most_per_day * max(ago, 1.0) if rate.most_per_day is not None else None
+    counter = Counter(past[place].value, ago, allowed, rate.basis, most, rate.repeats)
+    off = sum(_outside(one) for one in every[-rules.off.of + 1 :])
+    return Past(True, rules.off.fails, rules.off.of, off, before=_outside(every[-1]), counter=counter)
 
 
 def _limit_is_tighter(level: Level | None, first: First | None, rule: Rule) -> bool:

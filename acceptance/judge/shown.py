@@ -67,7 +67,7 @@ def gpus(inventory: Table) -> tuple[ShownGpu, ...]:
 
 
 def identities(inventory: Table) -> dict[str, str]:
-    """The UUID (of GPUs) or serial number by component, of every part that tells one."""
+    """The UUID (of GPUs) or serial number by component, as every part tells it; `matching.own` has those that name one part alone."""
     told = {gpu.name: gpu.device.get("uuid") or gpu.device.get("serial") for gpu in gpus(inventory)}
     told |= {f"disk:{disk.get('name')}": disk.get("serial") for disk in rows(inventory, "disks")}
     told |= {f"dimm:{dimm.get('slot')}": dimm.get("serial") for dimm in rows(table(inventory, "memory"), "dimms")}

@@ -10,8 +10,11 @@ import journals
 from runs import machine_root
 
 from acceptance import clock, journal, outputs
+from acceptance.history import reading
 from acceptance.history.era import Era
-from acceptance.history.night import Figure, Line, Night
+from acceptance.history.night import Figure, Line, Night, Part
+from acceptance.history.store import Store
+from acceptance.judge.nights import Look
 from acceptance.judge.plan import Plan
 from acceptance.judge.record import Body, Observed, RunStarted
 
@@ -40,6 +43,11 @@ def night(number: int = 0, value: float | None = 50.0, **changed: object) -> Nig
         figures=(Figure(COPY, value),),
     )
     return replace(made, **changed)  # type: ignore[arg-type]
+
+
+def seen(store: Store, after: int = 0, *, era: str = ERA.key) -> dict[Part, tuple[Look, ...]]:
+    """What tonight is held against of an era's nights after this one, as many as the shipped rules read."""
+    return reading.looks(store, era, after=after, first=28, last=200)
 
 
 def write_run(

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from nights import COPY, ERA, MACHINE, night, write_run
+from nights import COPY, MACHINE, night, seen, write_run
 
 from acceptance.history import alone, reading, rebuild, schema, where
 from acceptance.history import store as stores
@@ -128,6 +128,11 @@ def counted(work: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> int:
     return killer.done
 
 
+def made(out: Path) -> None:
+    store, _ = rebuild.anew(out, MACHINE)
+    store.close()
+
+
 def killed(work: Callable[[], object], at: int) -> None:
     def child() -> None:
         sqlite3.connect = Killer(at).connect  # type: ignore[assignment]
@@ -193,7 +198,7 @@ def test_a_kill_while_a_history_is_made_anew(tmp_path: Path, monkeypatch: pytest
         shutil.rmtree(path.parent)
         shutil.copytree(kept, path.parent)
 
-    last = counted(lambda: rebuild.anew(out, MACHINE)[0].close(), monkeypatch)
+    last = counted(lambda: made(out), monkeypatch)
     for at in points(3, last):
         again()
         killed(lambda: rebuild.anew(out, MACHINE), at)
@@ -347,7 +352,7 @@ def test_a_read_only_folder_can_be_looked_at_and_not_written(path: Path) -> None
     def look() -> None:
         os.setuid(65534)
         with Store.view(path) as store:
-            assert len(reading.looks(store, ERA.key)[COPY]) == 1
+            assert len(seen(store)[COPY.part]) == 1
         try:
             Store.open(path)
         except HistoryError as error:

@@ -86,6 +86,11 @@ def test_a_path_is_of_both_its_ends_and_all_gpus_are_each() -> None:
 def test_what_several_parts_tell_is_nobodys_identity() -> None:
     told = {"dimm:A1": "00000000", "dimm:B1": "00000000", "dimm:C1": "7A31"}
     assert [night.part(one, told, ()) for one in told] == [None, None, "7A31"]
+    assert night.part("gpu0->gpu1", {"gpu0": "same", "gpu1": "same", "gpu2": "GPU-c"}, ()) is None
+    assert night.part("gpus", {"gpu0": "same", "gpu1": "same"}, ("gpu0", "gpu1")) is None
+    assert (
+        night.part("dimm:A1", {"dimm:A1": "00000000"}, ()) is None
+    )  # its neighbour may tell the same on the next night
 
 
 def test_the_line_is_known_before_anything_is_measured() -> None:

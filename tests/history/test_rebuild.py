@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nights import COPY, ERA, MACHINE, night, write_run
+from nights import COPY, MACHINE, night, seen, write_run
 
 from acceptance import clock, journal
 from acceptance.history import reading, rebuild, where
+from acceptance.history.era import Era
 from acceptance.history.night import Figure
 from acceptance.history.store import Store
 from acceptance.history.trouble import HistoryError
@@ -208,7 +209,7 @@ def test_nights_whose_run_is_gone_come_along(out: Path) -> None:
     store, told = rebuild.anew(out, MACHINE)
     with store:
         assert rows(store) == before
-        assert [look.outside for look in reading.looks(store, ERA.key)[COPY]] == [True]
+        assert [look.outside for look in seen(store)[COPY.part]] == [True]
     assert "the history was made anew, with 3 nights; the old file is kept as history.sqlite3.replaced-" in told[0]
 
 
@@ -226,7 +227,7 @@ def test_what_a_damaged_file_still_tells_is_shown_and_is_no_measure(out: Path) -
     with store:
         assert len(store.nights()) == 300
         assert {kept.apart for kept in store.nights()} == {"salvaged"}
-        assert reading.looks(store, ERA.key) == {}
+        assert seen(store) == {}
         found = reading.courses(store)
         assert len(found) > 50
         assert all(
@@ -266,6 +267,26 @@ def test_what_makes_no_sense_is_left_out_and_never_stops_it(out: Path, harm: str
         assert set(runs) <= {"run-00001", "run-00002", "run-9"}
         assert all(isinstance(point.value, float) for course in reading.courses(store) for point in course.points)
     assert len(told) == 2 or harm.startswith("DELETE")
+    assert opened(out)[1] == ()
+
+
+@pytest.mark.parametrize("facts", ["'{}'", "'[[\"driver\", 580]]'", "cast(x'ff41' as text)"])
+def test_eras_without_facts_are_damage_and_the_nights_of_others_are_shown(out: Path, facts: str) -> None:
+    path = where.database(out, MACHINE)
+    with Store.open(path) as store:
+        store.add(night(1, era=Era((("driver", "570.1"),))))
+        store.add(night(2))
+        store.connection.execute(f"UPDATE era SET facts = {facts} WHERE id = 1")
+    write_run(out, "run-9", {COPIED: 110.0})
+    store, told = rebuild.opened(out, MACHINE)
+    with store:
+        assert [(kept.run_id, kept.apart) for kept in store.nights()][-2:] == [
+            ("run-00002", "salvaged"),
+            ("run-9", None),
+        ]
+        store.check()
+    assert "the history was made anew, with " in told[0]
+    assert len(list(path.parent.glob("history.sqlite3.damaged-*Z"))) == 1
     assert opened(out)[1] == ()
 
 

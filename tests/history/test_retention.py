@@ -16,7 +16,7 @@ from acceptance.history.retention import Pruned, prune
 from acceptance.history.store import Store
 from acceptance.history.trouble import HistoryError
 
-TODAY = 20_484.0  # 2026-01-31
+TODAY = 20_484.0  # 2026-01-31; two of the last three nights say that it is the 29th
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def names(out: Path) -> list[str]:
 
 
 def test_what_is_old_goes_with_its_figures_and_the_night_stays(out: Path, store: Store) -> None:
-    found = prune(store, out, MACHINE, today=TODAY, keep_days=20.0)
+    found = prune(store, out, MACHINE, today=TODAY, keep_days=19.0)
     gone = [f"run-{day:02}" for day in range(1, 10)]
     assert [name for name, _ in found.folders] == gone
     assert all(100_000 < size < 200_000 for _, size in found.folders)
@@ -64,12 +64,12 @@ def test_what_is_old_goes_with_its_figures_and_the_night_stays(out: Path, store:
     assert len(nights) == 30
     (course,) = reading.courses(store)
     assert [point.value for point in course.points] == [100.0 + day for day in range(10, 31)]
-    assert prune(store, out, MACHINE, today=TODAY, keep_days=20.0) == Pruned((), 0, found.left)
+    assert prune(store, out, MACHINE, today=TODAY, keep_days=19.0) == Pruned((), 0, found.left)
     assert not (store.path.parent / "removed").exists()
 
 
 def test_what_is_pruned_does_not_come_back(out: Path, store: Store) -> None:
-    prune(store, out, MACHINE, today=TODAY, keep_days=20.0)
+    prune(store, out, MACHINE, today=TODAY, keep_days=19.0)
     store.close()
     again, _ = rebuild.opened(out, MACHINE)
     with again:
@@ -92,12 +92,45 @@ def test_the_newest_and_what_is_named_never_go(out: Path, store: Store) -> None:
     found = prune(store, out, MACHINE, today=TODAY, keep_days=0.5, keep_bytes=0, never=["run-03"])
     assert names(out) == ["run-03", "run-05", "run-30"]
     assert found.left > 300_000
-    assert [one.run_id for one in store.nights() if not one.pruned] == ["run-03", "run-05", "run-30"]
+    assert [one.run_id for one in store.nights() if not one.pruned] == ["run-03", "run-05", "run-29", "run-30"]
 
 
 def test_a_clock_that_runs_ahead_removes_nothing(out: Path, store: Store) -> None:
     assert prune(store, out, MACHINE, today=TODAY + 5000.0, keep_days=29.5).folders == ()
     assert prune(store, out, MACHINE, today=0.0, keep_days=1.0).folders == ()
+
+
+def clocks(store: Store, days: dict[str, float]) -> None:
+    """What clocks said on some nights."""
+    with store.transaction() as connection:
+        connection.executemany("UPDATE night SET day = ? WHERE run_id = ?", [(day, name) for name, day in days.items()])
+
+
+@pytest.mark.parametrize("today", [TODAY, TODAY + 3650.0], ids=["set right since", "still ahead"])
+@pytest.mark.parametrize("night", ["run-28", "run-29", "run-30"])
+def test_one_night_of_a_clock_years_ahead_makes_no_other_one_old(
+    out: Path, store: Store, night: str, today: float
+) -> None:
+    clocks(store, {night: TODAY + 3650.0})
+    assert prune(store, out, MACHINE, today=today, keep_days=30.0) == Pruned((), 0, pytest.approx(3e6, rel=1))
+    found = prune(store, out, MACHINE, today=today, keep_days=19.0)
+    assert {"run-01", "run-07"} <= {name for name, _ in found.folders} <= {f"run-{day:02}" for day in range(1, 11)}
+
+
+@pytest.mark.parametrize("day", [0.0, TODAY + 3650.0])
+def test_a_night_with_a_wrong_clock_is_not_removed_for_it(out: Path, store: Store, day: float) -> None:
+    clocks(store, {"run-20": day, "run-01": TODAY + 1.0})
+    found = prune(store, out, MACHINE, today=TODAY, keep_days=19.0)
+    assert [name for name, _ in found.folders] == [f"run-{day:02}" for day in range(2, 10)]
+
+
+def test_what_the_clock_of_two_nights_says_is_believed(out: Path, store: Store) -> None:
+    """A machine that stood still for a year: its first night since says nothing, its second does."""
+    clocks(store, {"run-30": TODAY + 365.0})
+    assert prune(store, out, MACHINE, today=TODAY + 366.0, keep_days=100.0).folders == ()
+    clocks(store, {"run-29": TODAY + 365.0, "run-30": TODAY + 366.0})
+    found = prune(store, out, MACHINE, today=TODAY + 366.0, keep_days=100.0)
+    assert [name for name, _ in found.folders] == [f"run-{day:02}" for day in range(1, 29)]
 
 
 def test_what_is_no_closed_run_of_this_machine_stays(out: Path, store: Store) -> None:
@@ -111,7 +144,7 @@ def test_what_is_no_closed_run_of_this_machine_stays(out: Path, store: Store) ->
     (out / "notes").mkdir()
     (out / "notes" / "a").write_text("mine")
     found = prune(store, out, MACHINE, today=TODAY, keep_days=0.5)
-    assert [name for name, _ in found.folders] == [f"run-{day:02}" for day in range(6, 30)]
+    assert [name for name, _ in found.folders] == [f"run-{day:02}" for day in range(6, 29)]
     left = {path.name for path in out.iterdir()}
     assert left == {
         "run-01",
@@ -119,6 +152,7 @@ def test_what_is_no_closed_run_of_this_machine_stays(out: Path, store: Store) ->
         "run-03",
         "run-04",
         "run-05",
+        "run-29",
         "run-30",
         "run-99",
         "elsewhere",
@@ -137,11 +171,11 @@ def test_who_dies_while_a_folder_goes_leaves_no_half_run(
 
     monkeypatch.setattr(shutil, "rmtree", killed)
     with pytest.raises(KeyboardInterrupt):
-        prune(store, out, MACHINE, today=TODAY, keep_days=20.0)
+        prune(store, out, MACHINE, today=TODAY, keep_days=19.0)
     monkeypatch.undo()
     assert names(out) == [f"run-{day:02}" for day in range(2, 31)]
     assert (store.path.parent / "removed" / "run-01").is_dir()
-    prune(store, out, MACHINE, today=TODAY, keep_days=25.0)
+    prune(store, out, MACHINE, today=TODAY, keep_days=24.0)
     assert not (store.path.parent / "removed").exists()
 
 
@@ -149,7 +183,7 @@ def test_who_dies_while_a_folder_goes_leaves_no_half_run(
 def test_what_cannot_be_removed_is_told(out: Path, store: Store) -> None:
     out.chmod(0o555)
     with pytest.raises(HistoryError, match="mend the folder's permissions"):
-        prune(store, out, MACHINE, today=TODAY, keep_days=20.0)
+        prune(store, out, MACHINE, today=TODAY, keep_days=19.0)
     out.chmod(0o755)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nights import COPY, ERA, night
+from nights import COPY, ERA, night, seen
 
 from acceptance.history import reading, schema
 from acceptance.history.era import Era
@@ -24,7 +24,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def values(store: Store, line: Line = COPY) -> list[float]:
-    return [look.value for look in reading.looks(store, ERA.key).get(line, ())]
+    return [look.value for look in seen(store).get(line.part, ())]
 
 
 def test_what_was_added_is_there_after_it_is_opened_again(path: Path) -> None:
@@ -87,20 +87,27 @@ def test_a_night_apart_is_kept_and_is_no_measure(path: Path, apart: str) -> None
         assert [(point.value, bool(point.held)) for point in course.points] == [(50.0, True), (10.0, False)]
 
 
-def test_what_broke_its_limit_is_no_measure_and_what_was_outside_is_marked(path: Path) -> None:
+def test_what_broke_its_limit_and_what_was_outside_is_marked(path: Path) -> None:
     with Store.open(path) as store:
         store.add(night(1, 50.0))
         store.add(night(2, figures=(Figure(COPY, 10.0, failed=True),), verdict="FAIL"))
         store.add(night(3, figures=(Figure(COPY, 45.0, 44.0, outside=True),)))
         store.add(
-            night(4, figures=(Figure(COPY, 45.0, 50.0, unsteady=True), Figure(COPY._replace(component="gpu1"), 3.0)))
+            night(
+                4,
+                figures=(
+                    Figure(COPY, 45.0, 50.0, unsteady=True),
+                    Figure(COPY._replace(component="gpu1", serial="GPU-b"), 3.0),
+                ),
+            )
         )
         store.add(night(5, figures=(Figure(COPY, None),)))
-        found = reading.looks(store, ERA.key)[COPY]
-        assert [(one.value, one.again, one.outside, one.unsteady) for one in found] == [
-            (50.0, None, False, False),
-            (45.0, 44.0, True, False),
-            (45.0, 50.0, False, True),
+        found = seen(store)[COPY.part]
+        assert [(one.value, one.again, one.outside, one.unsteady, one.failed) for one in found] == [
+            (50.0, None, False, False, False),
+            (10.0, None, False, False, True),
+            (45.0, 44.0, True, False, False),
+            (45.0, 50.0, False, True, False),
         ]
         first, second = reading.courses(store)
         assert [point.value for point in first.points] == [50.0, 10.0, 45.0, 45.0]
@@ -113,11 +120,11 @@ def test_another_era_and_another_part_are_told_apart(path: Path) -> None:
     with Store.open(path) as store:
         for number, (era, line) in enumerate([(ERA, COPY), (newer, COPY), (ERA, COPY), (ERA, other)]):
             store.add(night(number, era=era, figures=(Figure(line, float(number)),)))
-        found = reading.looks(store, ERA.key)
-        assert [look.value for look in found[COPY]] == [0.0, 2.0]
-        assert [look.value for look in found[other]] == [3.0]
-        assert list(reading.looks(store, newer.key)) == [COPY]
-        assert reading.looks(store, "another") == {}
+        found = seen(store)
+        assert [look.value for look in found[COPY.part]] == [0.0, 2.0]
+        assert [look.value for look in found[other.part]] == [3.0]
+        assert list(seen(store, era=newer.key)) == [COPY.part]
+        assert seen(store, era="another") == {}
 
 
 def test_the_first_nights_and_the_last_ones(path: Path) -> None:
@@ -125,14 +132,60 @@ def test_the_first_nights_and_the_last_ones(path: Path) -> None:
         for number in range(20):
             store.add(night(number, float(number)))
 
-        def seen(since: float | None, first: int, last: int) -> list[float]:
-            return [look.value for look in reading.looks(store, ERA.key, since, first=first, last=last)[COPY]]
+        def told(after: int, first: int, last: int) -> list[float]:
+            found = reading.looks(store, ERA.key, after=after, first=first, last=last)
+            return [look.value for look in found.get(COPY.part, ())]
 
-        assert seen(None, 2, 3) == [0.0, 1.0, 17.0, 18.0, 19.0]
-        assert seen(20_005.0, 2, 3) == [5.0, 6.0, 17.0, 18.0, 19.0]
-        assert seen(20_018.0, 5, 3) == [18.0, 19.0]  # nights since the machine was accepted, and no older ones
-        assert seen(None, 15, 15) == [float(number) for number in range(20)]
-        assert seen(30_000.0, 5, 2) == [18.0, 19.0]
+        assert told(0, 2, 3) == [0.0, 1.0, 17.0, 18.0, 19.0]
+        assert told(5, 2, 3) == [5.0, 6.0, 17.0, 18.0, 19.0]
+        assert told(18, 5, 3) == [18.0, 19.0]  # nights since the machine was accepted, and no older ones
+        assert told(0, 15, 15) == told(0, 20, 1) == [float(number) for number in range(20)]
+        assert told(0, 19, 1) == told(0, 21, 1) == told(0, 1, 30) == [float(number) for number in range(20)]
+        assert told(20, 5, 2) == []
+
+
+def test_nights_of_another_era_between_are_none_of_this_one(path: Path) -> None:
+    newer = Era((("driver", "590.1"),))
+    with Store.open(path) as store:
+        for number in range(12):
+            store.add(night(number, float(number), era=newer if number % 3 else ERA))
+        found = reading.looks(store, ERA.key, after=1, first=1, last=2)
+        assert [look.value for look in found[COPY.part]] == [3.0, 6.0, 9.0]
+
+
+def test_a_part_that_moved_has_its_nights_in_the_order_of_recording(path: Path) -> None:
+    moved = COPY._replace(component="gpu1")
+    with Store.open(path) as store:
+        for number, (line, day) in enumerate([(COPY, 20_003.0), (moved, 5.0), (COPY, 20_001.0), (moved, 90_000.0)]):
+            store.add(night(number, day=day, figures=(Figure(line, float(number)),)))
+        (part,) = seen(store)
+        assert part.name == "GPU-a"
+        assert [look.value for look in seen(store)[part]] == [0.0, 1.0, 2.0, 3.0]
+
+
+def test_the_number_of_a_run(path: Path) -> None:
+    with Store.open(path) as store:
+        for number, day in ((1, 20_001.0), (2, 90_000.0), (3, 20_003.0), (4, 20_004.0)):
+            store.add(night(number, float(number), day=day))
+        at = reading.number(store, "run-00002")
+        assert at is not None
+        assert [look.value for look in seen(store, at)[COPY.part]] == [3.0, 4.0]
+        assert reading.number(store, "run-00009") is None
+        assert [reading.last_until(store, day) for day in (20_000.0, 20_001.0, 20_003.5, 99_000.0)] == [0, 1, 3, 4]
+
+
+@pytest.mark.parametrize(
+    "facts",
+    ["'{'", "'{}'", "'[[1, 2]]'", "'[[\"driver\"]]'", "'null'", "x'00ff'", "cast(x'ff41' as text)", "7"],
+)
+def test_an_era_without_facts_is_damage(path: Path, facts: str) -> None:
+    with Store.open(path) as store:
+        store.add(night(1))
+        store.check()
+        store.connection.execute(f"UPDATE era SET facts = {facts}")
+        for ask in (store.eras, store.check, lambda: reading.eras(store)):
+            with pytest.raises(Damaged, match=r"is damaged \(.*rigproof history --rebuild"):
+                ask()
 
 
 def test_courses_by_name_pattern_and_number_of_nights(path: Path) -> None:

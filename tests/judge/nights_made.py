@@ -36,11 +36,16 @@ def steady(count: int, middle: float = 600.0, deviation: float = 3.0, seed: int 
 
 
 def past(found: list[Look], born: float | None = None, *, of: Rule | None = None, rebased: bool = False) -> Past:
-    """The past of the night after these looks; `born` is of the first of them."""
+    """The past of the night after these looks; `born` is of the first of them, which then is the baseline."""
     day = found[0].day if found else 100.0
     today = found[-1].day + 1.0 if found else 101.0
     made = remember(
-        found, born, rule=of or rule(), today=today, born_day=None if born is None else day, rebased=rebased
+        found if born is None else found[1:],
+        born,
+        rule=of or rule(),
+        today=today,
+        born_day=None if born is None else day,
+        rebased=rebased,
     )
     assert made is not None
     return made

@@ -286,6 +286,16 @@ def test_another_card_may_differ_by_more_than_the_same_one() -> None:
     assert travelled.rows[0].kind == "worse", "it is the same card, in another machine"
 
 
+def test_parts_that_share_a_serial_number_are_not_the_same_in_another_machine() -> None:
+    due = journals.due("gemm_bf16", "gpu0", "TFLOP/s", Limit("TFLOP/s", "basis", low=1.0))
+    plan = journals.plan(journals.check("link.copy", due))
+    first = run(plan, {("gemm_bf16", "gpu0"): 200.0}, identities={"gpu0": "X", "gpu1": "X"})
+    later = run(plan, {("gemm_bf16", "gpu0"): 190.0}, identities={"gpu0": "X"}, machine_id="machine-2")
+    assert compare([first, later], BOOK).rows[0].kind == "same"
+    alone = replace(first, identities={"gpu0": "X", "gpu1": "Y"})
+    assert compare([alone, later], BOOK).rows[0].kind == "worse"
+
+
 def test_what_the_runs_do_not_have_in_common() -> None:
     plan = journals.plan()
     first = run(

@@ -84,10 +84,16 @@ def test_seasons_and_counters_have_figures_of_their_own() -> None:
         (TEXT.replace('["gpu_ecc_corrected_new"', '["disk_wear"'), "disk_wear stands twice"),
         (TEXT.replace("most_per_day = 1000", "most_per_day = 1"), "most_per_day of gpu_ecc_corrected_total is less"),
         (TEXT.replace('["disk_wear"]', "[]"), "length >= 1"),
+        (
+            TEXT.replace("known = 200", "known = 119"),
+            "nights.known is fewer nights than slope, growth or off look back",
+        ),
+        (TEXT.replace("before = 42", "before = 173"), "nights.known is fewer nights"),
+        (TEXT.replace("of = 14", "of = 201"), "nights.known is fewer nights"),
         ("[[", "Invalid"),
         ("\ud800", "codec|utf-8|Invalid"),
     ],
-    ids=range(14),
+    ids=range(17),
 )
 def test_what_is_wrong_in_the_file_is_told(text: str, told: str, tmp_path: Path) -> None:
     path = tmp_path / "drift.toml"
@@ -96,7 +102,9 @@ def test_what_is_wrong_in_the_file_is_told(text: str, told: str, tmp_path: Path)
         drift_rules.read(path, BOOK.noise)
 
 
-@pytest.mark.parametrize("change", [("prior = 12", "prior = 1"), ("change = 2.0", "change = 0.5")])
+@pytest.mark.parametrize(
+    "change", [("prior = 12", "prior = 1"), ("change = 2.0", "change = 0.5"), ("known = 200", "known = 120")]
+)
 def test_small_figures_are_right_too(change: tuple[str, str], tmp_path: Path) -> None:
     path = tmp_path / "drift.toml"
     path.write_text(TEXT.replace(*change), encoding="utf-8")

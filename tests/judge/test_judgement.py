@@ -3,12 +3,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import msgspec
 import pytest
 from journals import FLOOR, NONE_ALLOWED, due
 
 from acceptance.judge.judgement import Judged, covers, judge_due
 from acceptance.judge.machine import Waiver
 from acceptance.judge.measurement import Limit
+from acceptance.judge.noise import Worse
 from acceptance.judge.plan import Due
 from acceptance.judge.record import Measured, Skipped
 
@@ -101,6 +103,17 @@ def test_of_several_values_the_worst_is_shown_and_each_failure_told(
     judged = judge(due(limit=limit), *values)
     assert judged.value == worst
     assert kinds(judged) == found
+
+
+@pytest.mark.parametrize(
+    ("limit", "side", "worst"),
+    [(None, "higher", 3.0), (None, "lower", 1.0), (None, None, 1.0), (Limit("us", "b", low=0.0), "higher", 1.0)],
+)
+def test_of_several_values_without_a_limit_the_worse_one_counts(
+    limit: Limit | None, side: Worse | None, worst: float
+) -> None:
+    one = msgspec.structs.replace(due(unit="us", limit=limit), worse=side)
+    assert judge(one, 2.0, 3.0, 1.0).value == worst
 
 
 @pytest.mark.parametrize("value", [None, math.nan, math.inf, -math.inf])

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from nights_made import BOOK, looks, past, rule, steady
 
+from acceptance.judge import drift
 from acceptance.judge.drift_rules import Rule
 from acceptance.judge.limits import at_least, exactly, none_of
 from acceptance.judge.measurement import Limit
 from acceptance.judge.nights import Look
 from acceptance.judge.noise import Spread
-from acceptance.judge.past import Past
+from acceptance.judge.past import Counter, Past
 from acceptance.judge.remember import remember
 
 GENERAL = 0.25 * 0.03 * 600.0  # one deviation of a sustained product of 600 TFLOP/s, before nights tell
@@ -266,12 +267,14 @@ def test_a_noisier_machine_has_a_wider_beginning() -> None:
     assert (wide.bounds.low or 0.0) < (close.bounds.low or 0.0)
 
 
-def test_what_lies_before_the_baseline_is_past() -> None:
-    found = [*looks([700.0] * 40, first=50.0), *looks([600.0] * 6)]
-    made = remember(found, 600.0, rule=rule(), today=106.0, born_day=100.0)
+@pytest.mark.parametrize("day", [100.0, 90_000.0], ids=["as it was", "by a clock that ran ahead"])
+def test_the_baseline_comes_first_whatever_its_clock_said(day: float) -> None:
+    made = remember(looks([600.0] * 6), 700.0, rule=rule(), today=106.0, born_day=day)
     assert made is not None
     assert made.level is not None
-    assert (made.level.middle, made.level.nights) == (600.0, 6)
+    assert made.first is not None
+    assert (made.level.middle, made.level.nights) == (600.0, 7)
+    assert (made.first.day, made.first.baseline) == (day, True)
 
 
 @pytest.mark.parametrize(
@@ -440,6 +443,38 @@ def test_nights_that_strayed_are_counted_in_the_last_two_weeks() -> None:
     assert past(found[:21]).before
 
 
+def failed(value: float, night: int) -> Look:
+    return Look(100.0 + night, value, failed=True)
+
+
+def test_a_night_that_broke_its_limit_is_the_night_before_and_no_measure() -> None:
+    usual = looks([600.0] * 10)
+    made, before = past([*usual, failed(300.0, 10)]), past(usual)
+    assert (made.before, made.off, before.before, before.off) == (True, 1, False, 0)
+    assert (made.level, made.first) == (before.level, before.first)
+    assert not past([*usual, failed(300.0, 10), Look(111.0, 600.0)]).before
+    assert remember([failed(300.0, night) for night in range(30)], None, rule=rule(), today=200.0) is None
+
+
+@given(st.lists(st.integers(0, 60), max_size=20, unique=True), st.floats(min_value=-1e9, max_value=1e9))
+def test_what_broke_its_limit_never_moves_a_level(places: list[int], value: float) -> None:
+    usual = looks(steady(60))
+    mixed = list(usual)
+    for place in sorted(places, reverse=True):
+        mixed.insert(place, Look(usual[min(place, 59)].day, value, failed=True))
+    made, plain = past(mixed), past(usual)
+    assert (made.level, made.first, made.slope, made.grown) == (plain.level, plain.first, plain.slope, plain.grown)
+
+
+def test_a_step_after_a_night_that_broke_its_limit_fails() -> None:
+    limit = at_least(500.0, "TFLOP/s", "b")
+    made = past([*looks([600.0] * 10), failed(450.0, 10)], of=rule(limit=limit))
+    (found,) = drift.judge("gemm_bf16", "gpu0", "TFLOP/s", made, 505.0).findings
+    assert (found.kind, found.what) == ("fail", "step")
+    assert "the second night running" in found.text
+    assert drift.judge("gemm_bf16", "gpu0", "TFLOP/s", made, 600.0).findings == ()
+
+
 # --- counters ---
 
 
@@ -499,6 +534,43 @@ def test_a_clock_that_was_set_back_holds_no_year_against_a_counter(of: str) -> N
     counter = counted([0.0, 4000.0, 8000.0], today=-300.0, of=of).counter
     assert counter is not None
     assert (counter.stood, counter.days) == (8000.0, 0.0)
+
+
+def test_a_baseline_of_a_day_to_come_does_not_hold_weeks_against_one_day() -> None:
+    nights = looks([0.10 + 0.001 * night for night in range(40)])
+    made = remember(nights, 0.10, rule=rule("disk_wear", "ratio"), today=140.0, born_day=90_000.0)
+    assert made is not None
+    assert made.counter is not None
+    assert (made.counter.stood, made.counter.days) == (pytest.approx(0.112), 28.0)
+    early = remember(nights[:5], 0.10, rule=rule("disk_wear", "ratio"), today=105.0, born_day=90_000.0)
+    assert early is not None
+    assert early.counter is not None
+    assert (early.counter.stood, early.counter.days) == (0.10, 5.0)
+
+
+@pytest.mark.parametrize("wrong", [-20_000.0, 90_000.0])
+def test_a_night_with_a_wrong_clock_allows_a_counter_no_years(wrong: float) -> None:
+    nights = looks([float(night) for night in range(10)])
+    last = counted_of([*nights[:9], replace(nights[9], day=wrong)])
+    assert (last.stood, last.days) == (9.0, 0.0 if wrong > 0 else 2.0)
+    later = counted_of([*nights[:8], replace(nights[8], day=wrong), nights[9]])
+    assert (later.stood, later.days) == (9.0, 1.0)
+
+
+def counted_of(nights: list[Look]) -> Counter:
+    made = remember(nights, None, rule=rule("gpu_ecc_corrected_total", "count"), today=110.0)
+    assert made is not None
+    assert made.counter is not None
+    return made.counter
+
+
+def test_a_counter_that_broke_its_limit_is_the_night_before_and_where_it_stood_is_not_taken_from_it() -> None:
+    of = rule("gpu_remapped_corrected", "count")
+    made = remember([*looks([0.0, 1.0]), failed(600.0, 2)], None, rule=of, today=103.0)
+    assert made is not None
+    assert made.counter is not None
+    assert (made.counter.stood, made.before, made.off) == (1.0, True, 1)
+    assert remember([failed(600.0, 0)], None, rule=of, today=103.0) is None
 
 
 def test_a_counter_remembers_the_night_before() -> None:
