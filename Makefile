@@ -110,7 +110,7 @@ test-attack: .venv/.test ## parsers under attack: every recording cut, doubled, 
 	@$(BYTECODE) .venv/bin/python -m pytest -q -n auto -m attack tests/tools
 
 test-e2e: .venv/.test ## the whole harness driven with faults; needs `make tools engine`; minutes
-	@.venv/bin/python -m pytest -q -rs -m 'e2e or tools or docker'
+	@.venv/bin/python -m pytest -q -rs -m 'e2e or tools or docker' $(TESTS)
 
 selftest-gpu: ## the faults that a GPU makes by itself, and five clean runs, on this machine's GPU, in place; TORCH_PYTHON has torch and rigproof's needs
 	@$(TORCH_PYTHON) -m selftest.on_gpu --out "$(OUT)" $(if $(MACHINE),--machine "$(MACHINE)")
