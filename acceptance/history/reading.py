@@ -142,7 +142,7 @@ def known(store: Store, birth: str) -> tuple[Known, ...]:
         " ORDER BY seq DESC LIMIT 1"
     )
     for (text,) in _rows(store, query):
-        with contextlib.suppress(msgspec.DecodeError):
+        with contextlib.suppress(msgspec.DecodeError, TypeError, UnicodeError):
             told = msgspec.json.decode(text, type=Told)
             return told.known if told.birth == birth else ()
     return ()

@@ -414,10 +414,11 @@ def test_whose_word_counts(path: Path, changed: dict[str, object], heard: bool) 
         assert reading.known(store, "birth")[0].now == ("6.14" if heard else "6.13")
 
 
-def test_what_cannot_be_read_was_not_told(path: Path) -> None:
+@pytest.mark.parametrize("text", ["'{'", "'[]'", "7", "x'7b22ff223a317d'", "x''"])
+def test_what_cannot_be_read_was_not_told(path: Path, text: str) -> None:
     with Store.open(path) as store:
         store.add(night(1, told=told("birth", "6.13")))
-        store.connection.execute("UPDATE night SET told = '{'")
+        store.connection.execute(f"UPDATE night SET told = {text}")
         assert reading.known(store, "birth") == ()
 
 
