@@ -106,7 +106,7 @@ def _new_run_dir(options: Options) -> Path:
     """The folder of a new run, written down for whoever asked for that."""
     run_dir = supervisor.new_run_dir(options.out)
     if options.run_dir_file is not None:
-        outputs.put(options.run_dir_file, f"{run_dir}\n".encode(), then="start again", mode=0o644)
+        outputs.put(options.run_dir_file, os.fsencode(run_dir) + b"\n", then="start again", mode=0o644)
     return run_dir
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -138,6 +139,20 @@ def test_a_run_that_never_gives_the_machine_back_comes_to_light(
     suite = next(iter(JUnitXml.fromstring((folder / "junit.xml").read_bytes())))
     (failed,) = [case for case in suite if any(isinstance(result, Failure) for result in case.result)]
     assert "it has had it for 2.0 h" in failed.result[0].message
+
+
+def test_a_folder_of_runs_whose_name_is_no_utf_8_is_written_down(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = here / os.fsdecode(b"n\xff")
+    there.mkdir()
+    monkeypatch.chdir(there)
+
+    def busy(*_: object) -> None:
+        raise lock.Busy("another rigproof run has this machine", 7200.0)
+
+    monkeypatch.setattr(testing, "machine", busy)
+    monkeypatch.setenv(note.OWN, "a1")
+    assert main(["nightly", "--station", "host", "--run-dir-file", "made"]) == 4
+    assert Path(os.fsdecode((there / "made").read_bytes().rstrip(b"\n"))).parent == there / "reports"
 
 
 def test_a_folder_is_no_file_to_write_a_name_into(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
