@@ -174,6 +174,18 @@ def test_the_number_of_a_run(path: Path) -> None:
         assert [reading.last_until(store, day) for day in (20_000.0, 20_001.0, 20_003.5, 99_000.0)] == [0, 1, 3, 4]
 
 
+@pytest.mark.parametrize("wrong", range(1, 10))
+@pytest.mark.parametrize("clock", [0.0, 90_000.0])
+def test_one_wrong_clock_moves_no_night_far_across_a_day(path: Path, wrong: int, clock: float) -> None:
+    with Store.open(path) as store:
+        for number in range(1, 10):
+            store.add(night(number, day=clock if number == wrong else 20_000.0 + number))
+        assert reading.last_until(store, 19_999.0) == (wrong if wrong <= 2 and clock == 0.0 else 0)
+        found = reading.last_until(store, 20_004.5)
+    last = {(4, 90_000.0): 3, (5, 0.0): 5, (6, 0.0): 6}  # at the parting itself nothing tells
+    assert found == last.get((wrong, clock), 4)
+
+
 @pytest.mark.parametrize(
     "facts",
     ["'{'", "'{}'", "'[[1, 2]]'", "'[[\"driver\"]]'", "'null'", "x'00ff'", "cast(x'ff41' as text)", "7"],
