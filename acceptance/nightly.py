@@ -48,7 +48,9 @@ def users(
 
 
 def held(error: lock.Busy) -> str:
-    """That another rigproof run has the machine, and for how long, as a reason to leave it alone."""
+    """That another rigproof run has the machine, and for how long as far as clocks tell, as a reason to leave it alone."""
+    if error.held_s < 0:
+        return f"{error}; for how long cannot be told, because the clock was set back meanwhile"
     return f"{error}; it has had it for {error.held_s / 3600:.1f} h"
 
 

@@ -17,9 +17,11 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from acceptance import clock
+from acceptance import clock, outputs
 from acceptance.history import certificate, reading, where
+from acceptance.history.baseline_errors import BaselineUnsound
 from acceptance.history.store import Store
+from acceptance.history.trouble import HistoryError
 from acceptance.judge.course import Course
 from acceptance.judge.measurement import number
 
@@ -34,9 +36,13 @@ def rigproof(*arguments: str) -> tuple[int, float]:
     return done.returncode, time.monotonic() - began
 
 
-def alarms(folder: Path) -> tuple[str, ...]:
-    """What a run's verdict says against the machine: its word where that is no PASS, and every remark."""
-    verdict = json.loads((folder / "verdict.json").read_bytes())
+def alarms(folder: Path | None) -> tuple[str, ...]:
+    """What a run's verdict says against the machine: its word where that is no PASS, and every remark; None where no run came about."""
+    if folder is None:
+        return ("no run came about",)
+    if not (folder / outputs.VERDICT).is_file():
+        return (f"{folder.name} has no verdict",)
+    verdict = json.loads((folder / outputs.VERDICT).read_bytes())
     word = () if verdict["verdict"] == "PASS" else (f"the verdict is {verdict['verdict']}",)
     return (*word, *(f"remarked: {json.dumps(one, ensure_ascii=True)}" for one in verdict["warnings"]))
 
@@ -64,8 +70,27 @@ def moved(courses: Iterable[Course]) -> list[str]:
     return [*head, *(row for _, row in rows), "", f"{same} more were the same each night."]
 
 
+def after_baseline(out: Path, machine_id: str) -> int:
+    """How many nights measured something after the run that is the baseline. Raises HistoryError or BaselineUnsound."""
+    baseline = certificate.read(out, machine_id)
+    assert baseline is not None
+    with Store.view(where.database(out, machine_id)) as store:
+        born = reading.number(store, baseline.certificate.birth.run_id) or 0
+        return sum(one.seq > born and not one.postponed and one.apart is None for one in store.nights())
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """0 when baseline and nights are there and nothing was said against the machine, else 1; 2 where there is no GPU."""
+    try:
+        return _nights(argv)
+    except (HistoryError, BaselineUnsound) as error:
+        print(error, file=sys.stderr)
+    except subprocess.TimeoutExpired:
+        print(f"a run was ended after {LIMIT_S:.0f} s", file=sys.stderr)
+    return 1
+
+
+def _nights(argv: Sequence[str] | None) -> int:
     parser = argparse.ArgumentParser(prog="python -m selftest.nights_on_gpu", description=__doc__)
     parser.add_argument("--out", type=Path, required=True, help="the folder of the runs and their history")
     parser.add_argument("--machine", type=Path, required=True, help="the machine file")
@@ -81,26 +106,27 @@ def main(argv: Sequence[str] | None = None) -> int:
     out, machine_id = given.out, clock.machine_id(Path("/"))
     common = ["--machine", str(given.machine), "--station", "host", "--burn", given.burn, "--out", str(out)]
     wrong: list[str] = []
+    made = out / "run-dir"
 
     def night(verb: str, profile: str) -> bool:
-        code, seconds = rigproof(verb, "--profile", profile, *common)
-        found = alarms(out / "latest")
+        code, seconds = rigproof(verb, "--profile", profile, *common, "--run-dir-file", str(made))
+        found = alarms(Path(made.read_text().rstrip("\n")) if made.is_file() else None)
         wrong.extend(found)
         print(f"{verb} --profile {profile}: exit {code} after {seconds:.0f} s, {len(found)} alarms", flush=True)
         return code == 0
 
-    if certificate.read(out, machine_id) is None:
-        night("accept", given.profile)
-        if rigproof("baseline", "accept", str(out / "latest"), "--out", str(out))[0]:
-            return 1
-    with Store.view(where.database(out, machine_id)) as store:
-        there = store.count() - 1
-    for _ in range(there, given.nights):
+    def accepted() -> bool:
+        passed = night("accept", given.profile)
+        return passed and rigproof("baseline", "accept", made.read_text().rstrip("\n"), "--out", str(out))[0] == 0
+
+    if certificate.read(out, machine_id) is None and not accepted():
+        return 1
+    for _ in range(after_baseline(out, machine_id), given.nights):
         if not night("nightly", "nightly"):
             break
     with Store.view(where.database(out, machine_id)) as store:
-        nights = store.count() - 1
         table = moved(reading.courses(store))
+    nights = after_baseline(out, machine_id)
     print(f"{nights} of {given.nights} nights after the baseline, {len(wrong)} alarms")
     told = [f"# {nights} nights after a baseline", "", *table, "", "## Alarms", "", *(wrong or ["None."])]
     (out / NIGHTS).write_text("\n".join([*told, ""]), encoding="utf-8")

@@ -61,8 +61,16 @@ def number(store: Store, run_id: str) -> int | None:
 
 
 def last_until(store: Store, day: float) -> int:
-    """The number of the last night that by its own clock began no later than a day (since 1970-01-01); 0 where there is none."""
-    return int(_rows(store, "SELECT coalesce(max(seq), 0) FROM night WHERE day <= ?", day)[0][0])
+    """The number of the last night that began no later than a day (since 1970-01-01); 0 where there is none.
+
+    Nights stand in their order, so one whose clock was wrong is outvoted by the others: the parting is where most clocks have it.
+    """
+    most = votes = found = 0
+    for number, began in _rows(store, "SELECT seq, day FROM night ORDER BY seq"):
+        votes += 1 if began <= day else -1
+        if votes >= most:
+            most, found = votes, number
+    return found
 
 
 def courses(
@@ -142,7 +150,7 @@ def known(store: Store, birth: str) -> tuple[Known, ...]:
         " ORDER BY seq DESC LIMIT 1"
     )
     for (text,) in _rows(store, query):
-        with contextlib.suppress(msgspec.DecodeError):
+        with contextlib.suppress(msgspec.DecodeError, TypeError, UnicodeError):
             told = msgspec.json.decode(text, type=Told)
             return told.known if told.birth == birth else ()
     return ()

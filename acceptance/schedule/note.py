@@ -32,8 +32,8 @@ def leave(out: Path, environment: Mapping[str, str], run_dir: Path | None, *, to
     """Leave it where systemd started the night. Where that does not work the failure unit finds none, and tells everybody again."""
     invocation = environment.get(OWN)
     if invocation:
-        content = msgspec.json.encode(Note(invocation, str(run_dir) if run_dir is not None else None, told))
-        with contextlib.suppress(JournalError, OSError):
+        with contextlib.suppress(JournalError, OSError, UnicodeError):  # a folder's name may be no UTF-8
+            content = msgspec.json.encode(Note(invocation, str(run_dir) if run_dir is not None else None, told))
             outputs.put(out / NAME, content, then="start again")
 
 

@@ -27,7 +27,7 @@ def of(name: str) -> Iterator[bool]:
                 back.callback(os.setresgid, *gids)
                 os.setresuid(user.pw_uid, user.pw_uid, 0)
                 back.callback(os.setresuid, *uids)
-        except PermissionError:  # a root without those rights, as in some containers
+        except OSError:  # a root without those rights, or without that user, as in some containers
             own = False
         yield own
 

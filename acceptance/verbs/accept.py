@@ -11,6 +11,7 @@ from acceptance.verbs import asked, spoken, testing
 
 def run(given: argparse.Namespace) -> int:
     """Test the machine; returns the verdict's exit code."""
+    testing.forget(given.run_dir_file)
     options, language = replace(asked.options(given), run_dir_file=given.run_dir_file), spoken.language_of(given)
     screen = Terminal.on_stdout(language)
     found, run_dir = testing.machine(options, screen, language)

@@ -20,6 +20,7 @@ from acceptance.verbs.errors import TROUBLE, USER_ERRORS
 
 def run(given: argparse.Namespace) -> int:
     """Test the machine if nobody uses it; returns the verdict's exit code, and 4 where it is in use and nothing was run."""
+    testing.forget(given.run_dir_file)
     language = spoken.language_of(given)
     settings = telling.read(given.textfile, given.on_fail, given.webhook, given.webhook_secret_file)
     screen = Terminal.on_stdout(language)
@@ -58,7 +59,7 @@ def _night(
     try:
         found, run_dir = testing.machine(options, screen, language, nights)
     except lock.Busy as error:
-        if error.held_s < nights.together_s:
+        if abs(error.held_s) < nights.together_s:
             raise
         found, run_dir = testing.put_off(options, screen, language, nights, nightly.held(error))
     code = spoken.close(screen, found, run_dir)

@@ -25,7 +25,6 @@ def machine(
     options: Options, screen: Terminal, language: Language, nights: Nights | None = None
 ) -> tuple[Verdict, Path]:
     """Test the machine; returns the verdict and the run's folder. With `nights`, a machine that is in use is left alone."""
-    _forget(options.run_dir_file)
     hidden = selection.refuse_outside(options.gpus, os.environ)
     with stopping.interruptible(), lock.MachineLock(options.root) as held:
         supervisor.usable(options.out)
@@ -90,8 +89,11 @@ def _say(screen: Terminal, notes: tuple[Note, ...]) -> None:
         screen.say(note.text, "yellow")
 
 
-def _forget(file: Path | None) -> None:
-    """Remove what an earlier run wrote down: whoever reads it must not take that for this one. Raises OutputError."""
+def forget(file: Path | None) -> None:
+    """Remove what an earlier run wrote down: whoever reads it must not take that for this one. Raises OutputError.
+
+    This is what a verb does first: where its other arguments are wrong no run comes about, either.
+    """
     try:
         if file is not None:
             file.unlink(missing_ok=True)
@@ -104,7 +106,7 @@ def _new_run_dir(options: Options) -> Path:
     """The folder of a new run, written down for whoever asked for that."""
     run_dir = supervisor.new_run_dir(options.out)
     if options.run_dir_file is not None:
-        outputs.put(options.run_dir_file, f"{run_dir}\n".encode(), then="start again", mode=0o644)
+        outputs.put(options.run_dir_file, os.fsencode(run_dir) + b"\n", then="start again", mode=0o644)
     return run_dir
 
 

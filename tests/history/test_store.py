@@ -174,6 +174,18 @@ def test_the_number_of_a_run(path: Path) -> None:
         assert [reading.last_until(store, day) for day in (20_000.0, 20_001.0, 20_003.5, 99_000.0)] == [0, 1, 3, 4]
 
 
+@pytest.mark.parametrize("wrong", range(1, 10))
+@pytest.mark.parametrize("clock", [0.0, 90_000.0])
+def test_one_wrong_clock_moves_no_night_far_across_a_day(path: Path, wrong: int, clock: float) -> None:
+    with Store.open(path) as store:
+        for number in range(1, 10):
+            store.add(night(number, day=clock if number == wrong else 20_000.0 + number))
+        assert reading.last_until(store, 19_999.0) == (wrong if wrong <= 2 and clock == 0.0 else 0)
+        found = reading.last_until(store, 20_004.5)
+    last = {(4, 90_000.0): 3, (5, 0.0): 5, (6, 0.0): 6}  # at the parting itself nothing tells
+    assert found == last.get((wrong, clock), 4)
+
+
 @pytest.mark.parametrize(
     "facts",
     ["'{'", "'{}'", "'[[1, 2]]'", "'[[\"driver\"]]'", "'null'", "x'00ff'", "cast(x'ff41' as text)", "7"],
@@ -414,10 +426,11 @@ def test_whose_word_counts(path: Path, changed: dict[str, object], heard: bool) 
         assert reading.known(store, "birth")[0].now == ("6.14" if heard else "6.13")
 
 
-def test_what_cannot_be_read_was_not_told(path: Path) -> None:
+@pytest.mark.parametrize("text", ["'{'", "'[]'", "7", "x'7b22ff223a317d'", "x''"])
+def test_what_cannot_be_read_was_not_told(path: Path, text: str) -> None:
     with Store.open(path) as store:
         store.add(night(1, told=told("birth", "6.13")))
-        store.connection.execute("UPDATE night SET told = '{'")
+        store.connection.execute(f"UPDATE night SET told = {text}")
         assert reading.known(store, "birth") == ()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,11 @@ def test_without_systemd_there_is_none(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_takes_none(tmp_path: Path) -> None:
     note.leave(tmp_path / "gone", NIGHT, None, told=True)
     assert note.find(tmp_path / "gone", UNIT) is None
+
+
+def test_a_folder_whose_name_is_no_utf_8_takes_none(tmp_path: Path) -> None:
+    note.leave(tmp_path, NIGHT, Path(os.fsdecode(b"/runs/\xff")), told=True)
+    assert note.find(tmp_path, UNIT) is None
 
 
 @pytest.mark.parametrize("text", [b"", b"\xff", b"[]", b'{"invocation":"a1"}'])

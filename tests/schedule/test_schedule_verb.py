@@ -233,7 +233,21 @@ def refuse(*_: object) -> None:
     raise PermissionError(1, "Operation not permitted")
 
 
-@pytest.mark.parametrize(("name", "instead"), [("geteuid", lambda: 1000), ("setgroups", refuse), ("setresuid", refuse)])
+def unmapped(*_: object) -> None:
+    """Of a user without a number in this container's user namespace (setresuid(2))."""
+    raise OSError(22, "Invalid argument")
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("geteuid", lambda: 1000),
+        ("setgroups", refuse),
+        ("setresuid", refuse),
+        ("setresgid", unmapped),
+        ("setresuid", unmapped),
+    ],
+)
 def test_who_may_not_take_another_users_rights_asks_with_his_own(
     here: Path, monkeypatch: pytest.MonkeyPatch, name: str, instead: Callable[..., object]
 ) -> None:

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from nights import night
 
+from acceptance import clock
+from acceptance.history import certificate, where
+from acceptance.history.night import Night
+from acceptance.history.store import Store
 from acceptance.judge.course import Course, Point
 from selftest import nights_on_gpu
 
@@ -41,6 +47,84 @@ def test_whatever_is_said_against_a_sound_machine_is_an_alarm(
 ) -> None:
     (tmp_path / "verdict.json").write_text(json.dumps(verdict), encoding="utf-8")
     assert nights_on_gpu.alarms(tmp_path) == told
+
+
+def test_a_run_without_a_verdict_or_none_at_all_is_an_alarm(tmp_path: Path) -> None:
+    assert nights_on_gpu.alarms(tmp_path) == (f"{tmp_path.name} has no verdict",)
+    assert nights_on_gpu.alarms(None) == ("no run came about",)
+
+
+class Box:
+    """A machine with a GPU, whose runs are made up: each takes the next of these nights, None where no run comes about."""
+
+    def __init__(self, out: Path, nights: list[Night | None], baseline: SimpleNamespace | None = None) -> None:
+        self.out, self.baseline = out, baseline
+        self._nights = iter(nights)
+
+    def rigproof(self, verb: str, *typed: str) -> tuple[int, float]:
+        if verb == "baseline":
+            self.baseline = SimpleNamespace(
+                certificate=SimpleNamespace(birth=SimpleNamespace(run_id=Path(typed[1]).name))
+            )
+            return 0, 0.1
+        made, file = next(self._nights), Path(typed[typed.index("--run-dir-file") + 1])
+        file.unlink(missing_ok=True)
+        if made is None:
+            return 2, 0.1
+        folder = self.out / made.run_id
+        folder.mkdir(parents=True)
+        (folder / "verdict.json").write_text(json.dumps({"verdict": made.verdict, "warnings": []}))
+        file.write_text(f"{folder}\n")
+        path = where.database(self.out, clock.machine_id())
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with Store.open(path) as store:
+            store.add(made)
+        return {"PASS": 0, "UNJUDGED": 4 if made.postponed else 3}[made.verdict], 1.0
+
+    def main(self, monkeypatch: pytest.MonkeyPatch) -> int:
+        monkeypatch.setattr(nights_on_gpu, "rigproof", self.rigproof)
+        monkeypatch.setattr(certificate, "read", lambda *_: self.baseline)
+        monkeypatch.setattr(Path, "glob", lambda self, pattern: iter([self]))
+        return nights_on_gpu.main(["--out", str(self.out), "--machine", "box.toml"])
+
+
+SKIPPED = night(3, None, verdict="UNJUDGED", postponed=True)
+
+
+@pytest.mark.parametrize(
+    ("nights", "code", "told"),
+    [
+        ([night(number) for number in range(4)], 0, "3 of 3 nights after the baseline, 0 alarms"),
+        ([night(0), night(1), SKIPPED], 1, "1 of 3 nights after the baseline, 1 alarms"),
+        ([night(0), night(1), None], 1, "1 of 3 nights after the baseline, 1 alarms"),
+        ([night(0), night(1, verdict="UNJUDGED"), night(2)], 1, "1 of 3 nights after the baseline, 1 alarms"),
+        ([None], 1, "accept --profile nightly: exit 2 after 0 s, 1 alarms"),
+        ([night(0, verdict="UNJUDGED")], 1, "accept --profile nightly: exit 3 after 1 s, 1 alarms"),
+    ],
+)
+def test_nights_that_measured_something_count(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    nights: list[Night | None],
+    code: int,
+    told: str,
+) -> None:
+    assert Box(tmp_path / "out", nights).main(monkeypatch) == code
+    assert capsys.readouterr().out.splitlines()[-1] == told
+
+
+def test_it_goes_on_where_it_was_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    box = Box(tmp_path, [night(0, verdict="UNJUDGED"), night(1), night(2), SKIPPED, night(4), night(5)])
+    assert [box.main(monkeypatch) for _ in range(3)] == [1, 1, 0]
+    assert box.main(monkeypatch) == 0  # nothing is left to do
+
+
+def test_a_history_that_is_gone_is_told_and_no_traceback(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert Box(tmp_path, [], SimpleNamespace()).main(monkeypatch) == 1
+    assert "there is no history yet" in capsys.readouterr().err
 
 
 def test_where_there_is_no_gpu_it_says_so(

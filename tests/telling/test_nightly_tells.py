@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -76,6 +77,33 @@ def test_a_machine_that_another_run_took_just_now_is_nobodys_trouble(
     assert not (here / "reports").exists()
 
 
+def test_a_lock_of_a_day_to_come_keeps_no_night_from_being_counted(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The clock was set back while a run had the machine: nobody can tell since when it has it."""
+    for held_s, counted in ((-5.0, False), (-1199.0, False), (-86400.0, True)):
+        assert night(here, monkeypatch, lock.Busy("another rigproof run has this machine", held_s)) == (4, None)
+        assert (here / "reports").exists() is counted
+    assert "has this machine; for how long cannot be told, because the clock was set back" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ["nightly", "--textfile", "x.txt"],
+        ["nightly", "--lang", "tlh"],
+        ["nightly", "--profile", "none"],
+        ["accept", "--lang", "tlh"],
+        ["accept", "--profile", "none"],
+    ],
+    ids=" ".join,
+)
+def test_where_no_run_comes_about_no_earlier_one_is_written_down(here: Path, typed: list[str]) -> None:
+    (here / "made").write_text("/an/earlier/run\n")
+    assert main([*typed, "--run-dir-file", "made"]) == 2
+    assert not (here / "made").exists()
+
+
 def test_a_run_that_never_gives_the_machine_back_comes_to_light(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -111,6 +139,20 @@ def test_a_run_that_never_gives_the_machine_back_comes_to_light(
     suite = next(iter(JUnitXml.fromstring((folder / "junit.xml").read_bytes())))
     (failed,) = [case for case in suite if any(isinstance(result, Failure) for result in case.result)]
     assert "it has had it for 2.0 h" in failed.result[0].message
+
+
+def test_a_folder_of_runs_whose_name_is_no_utf_8_is_written_down(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = here / os.fsdecode(b"n\xff")
+    there.mkdir()
+    monkeypatch.chdir(there)
+
+    def busy(*_: object) -> None:
+        raise lock.Busy("another rigproof run has this machine", 7200.0)
+
+    monkeypatch.setattr(testing, "machine", busy)
+    monkeypatch.setenv(note.OWN, "a1")
+    assert main(["nightly", "--station", "host", "--run-dir-file", "made"]) == 4
+    assert Path(os.fsdecode((there / "made").read_bytes().rstrip(b"\n"))).parent == there / "reports"
 
 
 def test_a_folder_is_no_file_to_write_a_name_into(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
