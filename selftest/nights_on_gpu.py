@@ -20,7 +20,7 @@ from pathlib import Path
 from acceptance import clock, outputs
 from acceptance.history import certificate, reading, where
 from acceptance.history.baseline_errors import BaselineUnsound
-from acceptance.history.store import Store
+from acceptance.history.store import Kept, Store
 from acceptance.history.trouble import HistoryError
 from acceptance.judge.course import Course
 from acceptance.judge.measurement import number
@@ -70,13 +70,13 @@ def moved(courses: Iterable[Course]) -> list[str]:
     return [*head, *(row for _, row in rows), "", f"{same} more were the same each night."]
 
 
-def after_baseline(out: Path, machine_id: str) -> int:
-    """How many nights measured something after the run that is the baseline. Raises HistoryError or BaselineUnsound."""
+def after_baseline(out: Path, machine_id: str) -> list[Kept]:
+    """The nights that measured something after the run that is the baseline. Raises HistoryError or BaselineUnsound."""
     baseline = certificate.read(out, machine_id)
     assert baseline is not None
     with Store.view(where.database(out, machine_id)) as store:
         born = reading.number(store, baseline.certificate.birth.run_id) or 0
-        return sum(one.seq > born and not one.postponed and one.apart is None for one in store.nights())
+        return [one for one in store.nights() if one.seq > born and not one.postponed and one.apart is None]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -121,12 +121,15 @@ def _nights(argv: Sequence[str] | None) -> int:
 
     if certificate.read(out, machine_id) is None and not accepted():
         return 1
-    for _ in range(after_baseline(out, machine_id), given.nights):
+    before = after_baseline(out, machine_id)
+    for one in before:
+        wrong.extend(alarms(out / one.folder) if one.folder else [f"the folder of {one.run_id} is gone"])
+    for _ in range(len(before), given.nights):
         if not night("nightly", "nightly"):
             break
     with Store.view(where.database(out, machine_id)) as store:
         table = moved(reading.courses(store))
-    nights = after_baseline(out, machine_id)
+    nights = len(after_baseline(out, machine_id))
     print(f"{nights} of {given.nights} nights after the baseline, {len(wrong)} alarms")
     told = [f"# {nights} nights after a baseline", "", *table, "", "## Alarms", "", *(wrong or ["None."])]
     (out / NIGHTS).write_text("\n".join([*told, ""]), encoding="utf-8")

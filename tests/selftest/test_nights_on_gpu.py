@@ -78,7 +78,7 @@ class Box:
         path = where.database(self.out, clock.machine_id())
         path.parent.mkdir(parents=True, exist_ok=True)
         with Store.open(path) as store:
-            store.add(made)
+            store.add(made, made.run_id)
         return {"PASS": 0, "UNJUDGED": 4 if made.postponed else 3}[made.verdict], 1.0
 
     def main(self, monkeypatch: pytest.MonkeyPatch) -> int:
@@ -118,6 +118,20 @@ def test_it_goes_on_where_it_was_ended(tmp_path: Path, monkeypatch: pytest.Monke
     box = Box(tmp_path, [night(0, verdict="UNJUDGED"), night(1), night(2), SKIPPED, night(4), night(5)])
     assert [box.main(monkeypatch) for _ in range(3)] == [1, 1, 0]
     assert box.main(monkeypatch) == 0  # nothing is left to do
+
+
+def test_an_alarm_of_an_earlier_start_is_one_still(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    box = Box(tmp_path, [night(number) for number in range(4)])
+    assert box.main(monkeypatch) == 0
+    (tmp_path / night(2).run_id / "verdict.json").write_text(json.dumps({"verdict": "PASS", "warnings": ["hot"]}))
+    assert box.main(monkeypatch) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "3 of 3 nights after the baseline, 1 alarms"
+    with Store.open(where.database(tmp_path, clock.machine_id())) as store:
+        store.link(night(2).run_id, None)
+    assert box.main(monkeypatch) == 1
+    assert "is gone" in (tmp_path / nights_on_gpu.NIGHTS).read_text()
 
 
 def test_a_history_that_is_gone_is_told_and_no_traceback(
