@@ -55,6 +55,9 @@ def burn(words: list[str]) -> None:
     from acceptance.loads.gpu_dtypes import DTYPES
     from acceptance.loads.protocol import Output
 
+    import torch
+
+    torch.set_num_threads(1)  # other faults are played beside it, and threads of small products wait more than they work
     told = plan("burn")
     gpu, parameters = who()
     sick = gpu.index == told["gpu"]
