@@ -45,13 +45,21 @@ def looks(
     for number, line in _lines(store).items():
         if only is not None and line.measurement not in only:
             continue
-        told = found.setdefault(line.part, {})
-        for span in spans:
-            for night, value, again, flags in _rows(store, query, number, *span):
-                if night in days:  # one of another era may lie between
-                    marks = flags & OUTSIDE != 0, flags & UNSTEADY != 0, flags & FAILED != 0
-                    told[night] = Look(days[night], value, again, *marks)
-    return {part: tuple(told[night] for night in sorted(told)) for part, told in found.items() if told}
+        told = {
+            night: Look(days[night], value, again, *_marks(flags)) if flags else Look(days[night], value, again)
+            for span in spans
+            for night, value, again, flags in _rows(store, query, number, *span)
+            if night in days  # one of another era may lie between
+        }
+        if told:
+            known = found.get(line.part)  # where the part was called otherwise, in another slot
+            found[line.part] = told if known is None else dict(sorted((known | told).items()))
+    return {part: tuple(told.values()) for part, told in found.items()}
+
+
+def _marks(flags: int) -> tuple[bool, bool, bool]:
+    """Outside, unsteady and failed, of a figure's flags."""
+    return flags & OUTSIDE != 0, flags & UNSTEADY != 0, flags & FAILED != 0
 
 
 def number(store: Store, run_id: str) -> int | None:
