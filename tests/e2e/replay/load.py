@@ -47,6 +47,8 @@ def recorded(name: str) -> dict[str, float]:
 
 
 def burn(words: list[str]) -> None:
+    import torch
+
     from acceptance.loads.burn_card import boot_s
     from acceptance.loads.burn_compare import TorchComparator
     from acceptance.loads.burn_device import TorchDevice
@@ -55,9 +57,8 @@ def burn(words: list[str]) -> None:
     from acceptance.loads.gpu_dtypes import DTYPES
     from acceptance.loads.protocol import Output
 
-    import torch
-
-    torch.set_num_threads(1)  # other faults are played beside it, and threads of small products wait more than they work
+    # Other faults are played beside it, and threads of small products wait more than they work.
+    torch.set_num_threads(1)
     told = plan("burn")
     gpu, parameters = who()
     sick = gpu.index == told["gpu"]
