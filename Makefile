@@ -93,7 +93,7 @@ engine: ## install and start the distribution's container engine (as root)
 tools: ## install the distribution's test tools (as root)
 	@scripts/tools
 
-selftest: .venv/.test ## what rigproof catches, and how little it takes: faulty machines through the real harness (as root; ten minutes or a few more on two cores)
+selftest: .venv/.test ## what rigproof catches, and how little it takes: faulty machines through the real harness (as root; twelve minutes on two cores)
 	@.venv/bin/python -m selftest --out "$(OUT)"
 
 selftest-long: .venv/.test ## the same with 200 kills, 50 full disks, 10,000 clean journals, and every mutant (hours)
