@@ -40,6 +40,7 @@ def looks(
     spans = [(some[0], some[-1]) for some in (order[:first], order[first:][-last:]) if some]
     query = (
         "SELECT night, value, again, flags FROM figure WHERE line = ? AND value IS NOT NULL AND night BETWEEN ? AND ?"
+        " ORDER BY night"
     )
     found: dict[Part, dict[int, Look]] = {}
     for number, line in _lines(store).items():
