@@ -70,13 +70,19 @@ def moved(courses: Iterable[Course]) -> list[str]:
     return [*head, *(row for _, row in rows), "", f"{same} more were the same each night."]
 
 
-def after_baseline(out: Path, machine_id: str) -> list[Kept]:
-    """The nights that measured something after the run that is the baseline. Raises HistoryError or BaselineUnsound."""
+def since_baseline(out: Path, machine_id: str) -> list[Kept]:
+    """The run that is the baseline, and the nights after it that measured something. Raises HistoryError or BaselineUnsound."""
     baseline = certificate.read(out, machine_id)
     assert baseline is not None
-    with Store.view(where.database(out, machine_id)) as store:
-        born = reading.number(store, baseline.certificate.birth.run_id) or 0
-        return [one for one in store.nights() if one.seq > born and not one.postponed and one.apart is None]
+    path = where.database(out, machine_id)
+    with Store.view(path) as store:
+        run_id = baseline.certificate.birth.run_id
+        born = reading.number(store, run_id)
+        if born is None:
+            raise HistoryError(
+                f"{path}: does not hold {run_id}, the run of the baseline: give another folder with --out"
+            )
+        return [one for one in store.nights() if one.seq >= born and not one.postponed and one.apart is None]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -121,15 +127,16 @@ def _nights(argv: Sequence[str] | None) -> int:
 
     if certificate.read(out, machine_id) is None and not accepted():
         return 1
-    before = after_baseline(out, machine_id)
+    before = since_baseline(out, machine_id)
+    wrong.clear()  # the accepted run is one of these
     for one in before:
         wrong.extend(alarms(out / one.folder) if one.folder else [f"the folder of {one.run_id} is gone"])
-    for _ in range(len(before), given.nights):
+    for _ in range(len(before), given.nights + 1):
         if not night("nightly", "nightly"):
             break
     with Store.view(where.database(out, machine_id)) as store:
         table = moved(reading.courses(store))
-    nights = len(after_baseline(out, machine_id))
+    nights = len(since_baseline(out, machine_id)) - 1
     print(f"{nights} of {given.nights} nights after the baseline, {len(wrong)} alarms")
     told = [f"# {nights} nights after a baseline", "", *table, "", "## Alarms", "", *(wrong or ["None."])]
     (out / NIGHTS).write_text("\n".join([*told, ""]), encoding="utf-8")

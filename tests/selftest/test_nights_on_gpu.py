@@ -134,6 +134,26 @@ def test_an_alarm_of_an_earlier_start_is_one_still(
     assert "is gone" in (tmp_path / nights_on_gpu.NIGHTS).read_text()
 
 
+def test_a_remark_on_the_accepted_run_is_an_alarm_at_every_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    box = Box(tmp_path, [night(number) for number in range(4)])
+    assert box.main(monkeypatch) == 0
+    (tmp_path / night(0).run_id / "verdict.json").write_text(json.dumps({"verdict": "PASS", "warnings": ["hot"]}))
+    assert box.main(monkeypatch) == 1
+    assert "hot" in (tmp_path / nights_on_gpu.NIGHTS).read_text()
+
+
+def test_a_history_without_the_run_of_the_baseline_counts_no_night(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    box = Box(tmp_path, [night(number) for number in range(4)])
+    assert box.main(monkeypatch) == 0
+    box.baseline = SimpleNamespace(certificate=SimpleNamespace(birth=SimpleNamespace(run_id="another")))
+    assert box.main(monkeypatch) == 1
+    assert "does not hold another, the run of the baseline" in capsys.readouterr().err
+
+
 def test_a_history_that_is_gone_is_told_and_no_traceback(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
