@@ -61,7 +61,7 @@ def test_missing_gpus_fail_within_seconds(rig: Rig, declared: bool) -> None:
     run = rig.accept(burn=None, machine=declared)
     run.assert_agrees()
     assert run.verdict["verdict"] == "FAIL"
-    assert run.seconds < 20  # 7 s on an idle machine; a burn that was not left out would take a minute
+    assert run.seconds < 10
     told = run.texts("violations")
     for place in ("PCI bus: ", "kernel driver: ", "device nodes: ", "NVML: "):
         assert place in told
