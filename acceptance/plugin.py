@@ -21,9 +21,9 @@ from acceptance.provided import Provided, check_id
 MARKS = (
     "session(name): where the check runs: host-before, load, host-after",
     "measures(name, unit, per, fact=False, waivable=True): one measurement of the check; {name} in it is a parameter of the test",
-    "costs(seconds, load=None, per_gib=0.0, per_gpu=0.0, slack=0.0, heats=False): expected seconds of the check, beside those of the named "
+    "costs(seconds, load=None, per_gib=0.0, per_gpu=0.0, slack=0.0, heats=False, loads_gpus=False): expected seconds of the check, beside those of the named "
     "load ({name} in it is a parameter of the test), and for each GiB and each GPU tested; slack is how much longer its programs may take, "
-    "heats marks a load of full use",
+    "heats marks a load of full use, loads_gpus one that keeps every GPU that is due at work for all of its time",
     "gate: when this check does not pass, nothing after its session is run",
 )
 
@@ -91,6 +91,7 @@ def describe(item: pytest.Item) -> Collected:
         seconds_per_gpu=costs.kwargs.get("per_gpu", 0.0),
         slack=costs.kwargs.get("slack", 0.0),
         heats=costs.kwargs.get("heats", False),
+        loads_gpus=costs.kwargs.get("loads_gpus", False),
         gate=item.get_closest_marker("gate") is not None,
     )
 

@@ -50,6 +50,7 @@ class Collected(msgspec.Struct, frozen=True):
 
     It costs `seconds`, the time of the load named in `load`, and so much for each GiB of RAM and each GPU that is tested. `slack` is how
     many seconds more its programs are given before they are ended. `heats` marks a load that keeps its components in full use.
+    `loads_gpus` says that the load keeps every GPU that is due at work for all of its time, at once.
     """
 
     id: str
@@ -63,6 +64,7 @@ class Collected(msgspec.Struct, frozen=True):
     seconds_per_gpu: float = 0.0
     slack: float = 0.0
     heats: bool = False
+    loads_gpus: bool = False
 
 
 def selected(check_id: str, patterns: Sequence[str]) -> bool:

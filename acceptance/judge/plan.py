@@ -47,7 +47,10 @@ class Due(msgspec.Struct, frozen=True):
 
 
 class PlannedCheck(msgspec.Struct, frozen=True):
-    """One check of the plan with everything due from it; `seconds` is its expected cost, `slack_s` what its programs may take beyond."""
+    """One check of the plan with everything due from it; `seconds` is its expected cost, `slack_s` what its programs may take beyond.
+
+    `gpu_load_s` is for how many seconds its load keeps every GPU that is due at work, at once; 0 where it does not.
+    """
 
     id: str
     title: str
@@ -56,6 +59,7 @@ class PlannedCheck(msgspec.Struct, frozen=True):
     due: tuple[Due, ...]
     gate: bool = False
     slack_s: float = 0.0
+    gpu_load_s: float = 0.0
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -174,7 +178,10 @@ def build(
             load_s = loads_s[check.load] if check.load else 0.0
             seconds = check.seconds + load_s + check.seconds_per_gib * memory_gib
             seconds += check.seconds_per_gpu * len(components["gpu"])
-            planned.append(PlannedCheck(check.id, check.title, check.session, seconds, due, check.gate, check.slack))
+            work_s = load_s if check.loads_gpus else 0.0
+            planned.append(
+                PlannedCheck(check.id, check.title, check.session, seconds, due, check.gate, check.slack, work_s)
+            )
     if not planned:
         raise PlanError("nothing is due: no check of this selection applies to this machine")
     for pattern in only:

@@ -18,7 +18,7 @@ MODES: tuple[Mode, ...] = ("float", "tensor", "double")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.session("load")
 # Beside its own time gpu-burn takes some seconds to begin, and half a minute to stop.
-@pytest.mark.costs(36.0, load="gpu_burn_{mode}", slack=150.0, heats=True)
+@pytest.mark.costs(36.0, load="gpu_burn_{mode}", slack=150.0, heats=True, loads_gpus=True)
 @pytest.mark.measures("gpu_burn_errors_{mode}", unit="count", per="gpu", waivable=False)
 @pytest.mark.measures("gpu_burn_compares_{mode}", unit="count", per="gpu")
 @pytest.mark.measures("gpu_burn_{mode}", unit="TFLOP/s", per="gpu")

@@ -64,7 +64,7 @@ def test_gemm_alone(
 
 
 @pytest.mark.session("load")
-@pytest.mark.costs(15.0, load="gpu_gemm", slack=240.0)
+@pytest.mark.costs(15.0, load="gpu_gemm", slack=240.0, loads_gpus=True)
 @of_each_format(
     ("gemm_{d}", "TFLOP/s", "gpu-{d}", True),
     ("gemm_{d}_ratio", "ratio", "gpu-{d}-with-peers", True),

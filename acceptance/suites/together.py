@@ -23,7 +23,7 @@ WriteTable = Callable[[str, str, Sequence[str], Sequence[Sequence[float | str]]]
 
 @pytest.mark.session("load")
 # Operands and references are made before the time counts, and the last results compared after it.
-@pytest.mark.costs(15.0, load="burn", per_gpu=5.0, slack=600.0, heats=True)
+@pytest.mark.costs(15.0, load="burn", per_gpu=5.0, slack=600.0, heats=True, loads_gpus=True)
 @of_each_format(
     ("burn_{d}_miscompares", "count", "gpu-{d}", False),
     ("burn_{d}", "TFLOP/s", "gpu-{d}", True),

@@ -16,7 +16,7 @@ WriteTable = Callable[[str, str, Sequence[str], Sequence[Sequence[float | str]]]
 
 @pytest.mark.session("load")
 # One round of all patterns is made however short the time: on large memory at a low rate it takes longer.
-@pytest.mark.costs(15.0, load="vram", slack=300.0)
+@pytest.mark.costs(15.0, load="vram", slack=300.0, loads_gpus=True)
 @pytest.mark.measures("vram_miscompares", unit="count", per="gpu", waivable=False)
 @pytest.mark.measures("vram_tested", unit="ratio", per="gpu")
 @pytest.mark.measures("vram_rate", unit="ratio", per="gpu")
