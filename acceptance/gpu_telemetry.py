@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Mapping
 from pathlib import Path
 
 from acceptance import journal
 from acceptance.judge.gpu_history import Collector, GpuHistory, Point
 from acceptance.judge.looks import Heat
+from acceptance.judge.sensor_range import Range
 
 # How far from a moment a sample may be that still tells of it, in seconds: ten times the period; or the span that one stands for.
 NEAR_S = 2.0
@@ -15,11 +17,11 @@ NEAR_SPAN_S = 10.0
 
 
 class GpuTelemetry:
-    """Follows one segment of samples."""
+    """Follows one segment of samples. `ranges` are those of each GPU's sensors, by its name (`sensor_range.of_card`)."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, ranges: Mapping[str, Mapping[str, Range]] | None = None) -> None:
         self._tail = journal.Tail(path)
-        self._collector = Collector()
+        self._collector = Collector(ranges)
         self._damage: journal.JournalError | None = None
 
     def histories(self) -> dict[str, GpuHistory]:

@@ -11,7 +11,7 @@ from typing import NoReturn
 import msgspec
 import pytest
 
-from acceptance import allowed, journal, provenance, session
+from acceptance import allowed, clock, journal, provenance, session
 from acceptance.check import Check, Violation
 from acceptance.judge.plan import SESSIONS, Collected, Measures
 from acceptance.judge.record import Body, CheckEnded, CheckStarted, Note, Outcome, SessionStarted, Skipped
@@ -21,9 +21,10 @@ from acceptance.provided import Provided, check_id
 MARKS = (
     "session(name): where the check runs: host-before, load, host-after",
     "measures(name, unit, per, fact=False, waivable=True): one measurement of the check; {name} in it is a parameter of the test",
-    "costs(seconds, load=None, per_gib=0.0, per_gpu=0.0, slack=0.0, heats=False, loads_gpus=False): expected seconds of the check, beside those of the named "
-    "load ({name} in it is a parameter of the test), and for each GiB and each GPU tested; slack is how much longer its programs may take, "
-    "heats marks a load of full use, loads_gpus one that keeps every GPU that is due at work for all of its time",
+    "costs(seconds, load=None, per_gib=0.0, per_gpu=0.0, slack=0.0, heats=False, loads_gpus=False): expected "
+    "seconds of the check, beside those of the named load ({name} in it is a parameter of the test), and for each GiB "
+    "and each GPU tested; slack is how much longer its programs may take, heats marks a load of full use, loads_gpus "
+    "one that keeps every GPU that is due at work for all of its time",
     "gate: when this check does not pass, nothing after its session is run",
 )
 
@@ -51,8 +52,7 @@ def pytest_configure(config: pytest.Config) -> None:
     else:
         running = _Session(context, config)
         config.pluginmanager.register(running, "rigproof-session")
-        provided = Provided(context, running.run_dir, running.share, running.write)
-        config.pluginmanager.register(provided, "rigproof-fixtures")
+        config.pluginmanager.register(running.provided, "rigproof-fixtures")
 
 
 def describe(item: pytest.Item) -> Collected:
@@ -129,6 +129,7 @@ class _Session:
             self.journal = journal.Writer(self.run_dir / f"journal-{context.session}.jsonl", Path(context.root))
         except journal.JournalError as error:
             _give_up(error, config)
+        self.provided = Provided(context, self.run_dir, self.share, self.write)
 
     def write(self, body: Body) -> None:
         """Write a record; a journal that cannot be written ends the session at once, loads included."""
@@ -199,11 +200,13 @@ class _Session:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-        """After the body of a check: one failure that names every fault found in it."""
+        """After the body of a check: one failure that names every fault found in it; else whether its GPUs were seen at work."""
+        begin_s = clock.boot_s()
         result = yield
         check = pyfuncitem.funcargs.get("check")
         if isinstance(check, Check):
             check.conclude()
+        self.provided.require_work(self.share[check_id(pyfuncitem)], begin_s)
         return result
 
 

@@ -8,16 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from acceptance import clock, journal, live, session
+from acceptance import clock, gpu_limits, journal, live, session
 from acceptance.check import Check
 from acceptance.gpu_telemetry import GpuTelemetry
 from acceptance.judge.collected import AGAIN
 from acceptance.judge.gpu_history import GpuHistory
+from acceptance.judge.gpu_work import HEATS_S, idle
 from acceptance.judge.looks import Heat
 from acceptance.judge.machine import Machine
 from acceptance.judge.measurement import Series
 from acceptance.judge.plan import PlannedCheck
-from acceptance.judge.record import Body, CheckEnded, CheckStarted, Note, Sample, Table
+from acceptance.judge.record import Body, CheckEnded, CheckStarted, Note, Outcome, Sample, Table
+from acceptance.judge.sensor_range import Range, of_card
 from acceptance.observe.inventory import Gpu, Inventory, gpus
 from acceptance.observe.telemetry import UNITS
 from acceptance.program import Programs
@@ -31,6 +33,25 @@ def check_id(item: pytest.Item) -> str:
     return f"{item.path.stem}.{item.name.removeprefix('test_')}"
 
 
+class Idle(Exception):
+    """A GPU was not seen at work while a check was to keep it at work, so the check proves nothing of it; the message has the figures."""
+
+
+def _ranges(context: session.Context) -> dict[str, dict[str, Range]]:
+    """What the sensors of each GPU can say, by its name."""
+    found: dict[str, dict[str, Range]] = {}
+    inventory = context.inventory
+    if inventory is None:
+        return found
+    for gpu in gpus(inventory):
+        device = gpu_limits.device_of(inventory, gpu)
+        traits = device.traits if device is not None else None
+        if traits is not None:
+            limits = (traits.power_limit_w, traits.power_limit_default_w)
+            found[gpu.name] = of_card(limits, traits.max_sm_clock_mhz, traits.max_memory_clock_mhz)
+    return found
+
+
 class Provided:
     """The fixtures of one session; `share` is its part of the plan by check id, `write` journals a record."""
 
@@ -41,7 +62,7 @@ class Provided:
         self.run_dir = run_dir
         self._share = share
         self._write = write
-        self._gpu_telemetry = GpuTelemetry(run_dir / journal.GPU_TELEMETRY)
+        self._gpu_telemetry = GpuTelemetry(run_dir / journal.GPU_TELEMETRY, _ranges(context))
 
     @pytest.fixture
     def planned(self, request: pytest.FixtureRequest) -> PlannedCheck:
@@ -150,12 +171,49 @@ class Provided:
         """A GPU's heat by its name, at a moment in seconds since boot; None where no sample is near enough to tell of it."""
         return self._gpu_telemetry.heat
 
+    def require_work(self, planned: PlannedCheck, begin_s: float) -> None:
+        """Raise Idle unless every GPU that is due was seen at work since a moment, in seconds since boot, for the time of the check's load.
+
+        Samples that cover this moment are waited for.
+        """
+        if planned.gpu_load_s < HEATS_S:
+            return
+        assert self.context.plan is not None
+        end_s = clock.boot_s()
+        if (self.run_dir / journal.GPU_TELEMETRY).is_file():
+            while clock.boot_s() < end_s + WRITTEN_S and not self._sampled_until(end_s):
+                time.sleep(0.05)
+        histories = self._gpu_telemetry.histories()
+        troubles = []
+        for gpu in self.context.plan.gpus:
+            if gpu not in histories:
+                troubles.append(f"{gpu} was not watched, so nothing shows that it worked: journal.jsonl says why")
+            elif trouble := idle(histories[gpu], begin_s, end_s, planned.gpu_load_s):
+                troubles.append(trouble)
+        if troubles:
+            cure = "the load ran elsewhere or not at all: its log says which GPU it used; `nvidia-smi` shows each GPU's use"
+            raise Idle(f"{'; '.join(troubles)}: {cure}")
+
     def _sampled_until(self, moment_s: float) -> bool:
         """Whether the newest sample of every GPU that is tested is later than a moment, in seconds since boot."""
         assert self.context.plan is not None
         newest = journal.newest(self.run_dir / journal.GPU_TELEMETRY)
         told = {entry.body.component: entry.boot_s for entry in newest if isinstance(entry.body, Sample)}
         return all(told.get(gpu, 0.0) >= moment_s for gpu in self.context.plan.gpus)
+
+    @pytest.fixture
+    def load_outcomes(self) -> Mapping[str, Outcome]:
+        """How each check of the load session ended, by its id. A check without an end is left out."""
+        segment = self.run_dir / "journal-load.jsonl"
+        entries = journal.read_segment(segment).entries if segment.is_file() else ()
+        return {entry.body.check: entry.body.outcome for entry in entries if isinstance(entry.body, CheckEnded)}
+
+    @pytest.fixture
+    def work_spans(self, load_spans: tuple[tuple[str, float, float], ...]) -> tuple[tuple[float, float], ...]:
+        """Begin and end, in seconds since boot, of the checks that kept every GPU at work."""
+        assert self.context.plan is not None
+        working = {check.id for check in self.context.plan.checks if check.gpu_load_s}
+        return tuple((begin, end) for name, begin, end in load_spans if name in working)
 
     @pytest.fixture
     def load_spans(self) -> tuple[tuple[str, float, float], ...]:

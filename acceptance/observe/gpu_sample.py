@@ -41,6 +41,10 @@ UNITS = {
     "temperature_margin_c": "degC",
     "memory_temperature_c": "degC",
     "power_w": "W",
+    "power_limit_w": "W",
+    "application_clock_mhz": "MHz",
+    "ecc_enabled": "count",
+    "mig_enabled": "count",
     "energy_j": "J",
     "sm_clock_mhz": "MHz",
     "memory_clock_mhz": "MHz",
@@ -106,6 +110,7 @@ class Sampler:
             if time_ns is not None:
                 yield name, time_ns / 1e9
         if counters:
+            yield from self._settings()
             yield from self._counters(values)
 
     def _temperatures(self) -> Iterator[tuple[str, float]]:
@@ -137,6 +142,17 @@ class Sampler:
             for name, bit in REASONS.items():
                 yield name, float(bits & bit != 0)
             yield reasons.UNKNOWN, float(bits & ~sum(REASONS.values()) != 0)
+
+    def _settings(self) -> Iterator[tuple[str, float]]:
+        """What is set at the GPU, by a person or a program; modes are 0 or 1, as they hold now."""
+        for name, divisor, function, *arguments in _SET:
+            value = self._told(function, *arguments)
+            if value is not None:
+                yield name, value / divisor
+        for name, function in (("ecc_enabled", "nvmlDeviceGetEccMode"), ("mig_enabled", "nvmlDeviceGetMigMode")):
+            modes = self._told(function)
+            if modes is not None:
+                yield name, float(modes[0] != 0)
 
     def _counters(self, values: dict[Field, float]) -> Iterator[tuple[str, float]]:
         found = gpu_counters.found_in(self.nvml, self.handle, self.links, values)
@@ -172,4 +188,9 @@ _PLAIN: tuple[tuple[Any, ...], ...] = (
     ("fan", 100.0, "nvmlDeviceGetFanSpeed"),
     ("link_gen", 1.0, "nvmlDeviceGetCurrPcieLinkGeneration"),
     ("link_width", 1.0, "nvmlDeviceGetCurrPcieLinkWidth"),
+)
+# The same of what is set, once a second: the limit of `nvidia-smi -pl`, the clock of `nvidia-smi -ac`.
+_SET: tuple[tuple[Any, ...], ...] = (
+    ("power_limit_w", 1000.0, "nvmlDeviceGetPowerManagementLimit"),
+    ("application_clock_mhz", 1.0, "nvmlDeviceGetApplicationsClock", gpu_traits.SM),
 )

@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 import pytest
 
 from acceptance.check import Check
+from acceptance.gpu_limits import device_of
 from acceptance.judge.gpu_history import GpuHistory
+from acceptance.judge.gpu_work import idle_clock, power_trouble
 from acceptance.judge.laps import Laps, turns
-from acceptance.judge.record import Table
+from acceptance.judge.record import Outcome, Table
 from acceptance.judge.siblings import spreads
 from acceptance.judge.steady import COLUMNS, Burn, growth_around
-from acceptance.observe.inventory import Gpu
+from acceptance.observe.inventory import Gpu, Inventory
 
 Spans = Sequence[tuple[str, float, float]]
 WriteTable = Callable[[str, str, Sequence[str], Sequence[Sequence[float | str]]], None]
@@ -50,25 +52,34 @@ def test_steady(
     gpu_history: Mapping[str, GpuHistory],
     due_gpus: tuple[Gpu, ...],
     load_spans: Spans,
+    load_outcomes: Mapping[str, Outcome],
     load_tables: Sequence[Table],
     siblings: Mapping[str, tuple[str, ...]],
+    inventory: Inventory,
     table: WriteTable,
     check: Check,
 ) -> None:
     """How each GPU's heat and clocks came to rest while the whole machine burned, beside its equals, and what its link counted meanwhile.
 
     Measured: seconds until each format's turn is within 2 degC of its last, the clock of each format in the last lap against that in the
-    first, the last lap's temperature against its equals', errors of its links that came in the burn. Not measured: other seasons.
+    first, the last lap's temperature against its equals', errors of its links that came in the burn. A burn that ended in an error, a power
+    that was not measured, and the clock of an idle card prove nothing. Not measured: other seasons.
     """
     span = next(((begin, end) for name, begin, end in load_spans if name == BURN), None)
     if span is None:
         raise HeatUnknown(f"{BURN} did not come to its end in this run, so nothing is known of heat under full load")
+    if load_outcomes[BURN] not in ("pass", "fail"):
+        ended = f"{BURN} ended in {load_outcomes[BURN]}, so nothing is known of heat under full load"
+        raise HeatUnknown(f"{ended}: cure that first, then run again")
     troubles: list[str] = []
     burns: dict[Gpu, Burn] = {}
     for gpu in due_gpus:
         history = gpu_history.get(gpu.name)
         if history is None:
             troubles.append(f"{gpu.name}: no telemetry was recorded: journal.jsonl says why the watch did not run")
+            continue
+        if trouble := power_trouble(history, [span]) or idle_clock(history, span, _highest_clock(inventory, gpu)):
+            troubles.append(trouble)
             continue
         try:
             burns[gpu] = Burn.within(history, *span)
@@ -82,6 +93,12 @@ def test_steady(
         table(gpu.name, "burn_steady", COLUMNS, burn.rows())
     if troubles:
         raise HeatUnknown("; ".join(dict.fromkeys(troubles)))
+
+
+def _highest_clock(inventory: Inventory, gpu: Gpu) -> float | None:
+    """The highest SM clock of a card in MHz; None where its driver does not tell it."""
+    device = device_of(inventory, gpu)
+    return device.traits.max_sm_clock_mhz if device is not None and device.traits is not None else None
 
 
 def _heat(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import pytest
 
 from acceptance import gpu_links
 from acceptance.check import Check
-from acceptance.judge import reasons
-from acceptance.judge.gpu_history import GpuHistory, running_at
+from acceptance.judge import gpu_settings, reasons
+from acceptance.judge.gpu_history import GpuHistory, HeldBack, running_at
+from acceptance.judge.gpu_work import power_trouble
 from acceptance.observe import nvml
 from acceptance.observe.inventory import Gpu
 from acceptance.program import Programs
@@ -77,7 +79,20 @@ def _each(
 
 
 def _unread(watched: Mapping[Gpu, GpuHistory], reading: str, why: str) -> dict[str, str]:
-    return {gpu.name: why for gpu, history in watched.items() if not history.offers(reading)}
+    """Why a reading was not measured, of each GPU that does not offer it: its driver does not tell it, or nothing that can be meant."""
+    return {
+        gpu.name: f"{reading}: {history.outside[reading]}" if reading in history.outside else why
+        for gpu, history in watched.items()
+        if not history.offers(reading)
+    }
+
+
+def _left_out(watched: Mapping[Gpu, GpuHistory], reading: str) -> dict[str, str | None]:
+    """A note for each GPU of whose samples some were left out because no sensor can mean them."""
+    return {
+        gpu.name: f"left out: {history.outside[reading]}" if reading in history.outside else None
+        for gpu, history in watched.items()
+    }
 
 
 def _conclude(troubles: list[str]) -> None:
@@ -98,7 +113,8 @@ def test_sampled(watched: Mapping[Gpu, GpuHistory], load_spans: Spans, check: Ch
     """Every GPU was watched through every load, five times a second.
 
     Measured: the usual time between two samples, and the longest time without one while loads ran; one step in twenty may be longer than
-    0.4 s. A gap is the watch's own trouble and not the card's: it is an error.
+    0.4 s. A gap is the watch's own trouble and not the card's: it is an error. So is a reading that was there and is gone: only what
+    was absent from the start is not offered.
     """
     if not load_spans:
         raise WatchLost("no check of the load session came to its end, so nothing was watched under load")
@@ -125,6 +141,8 @@ def test_sampled(watched: Mapping[Gpu, GpuHistory], load_spans: Spans, check: Ch
     if told:
         cure = "the driver answered too slowly; look for NVRM lines in `dmesg` and run again"
         troubles.append(f"{'; '.join(told)}: {cure}")
+    for history in watched.values():
+        troubles += history.vanished().values()
     _conclude(troubles)
 
 
@@ -143,18 +161,53 @@ def test_throttling(watched: Mapping[Gpu, GpuHistory], load_spans: Spans, check:
     """
     troubles: list[str] = []
     for measurement, (flag, counter) in REASONS.items():
-        seconds = _each(watched, check, measurement, flag, GpuHistory.seconds, troubles)
         notes: dict[str, str | None] = {}
-        for gpu, history in watched.items():
-            if gpu.name in seconds:
-                during = running_at(history.moments(flag), load_spans)
-                notes[gpu.name] = f"during {', '.join(during)}" if during else None
-        if counter is not None:
-            sums = _each(watched, check, measurement, counter, GpuHistory.growth, troubles)
-            seconds = {name: max(value, sums.get(name, value)) for name, value in seconds.items()}
+
+        def held_back(history: GpuHistory, flag: str, counter: str | None = counter, notes: Any = notes) -> float:
+            if flag == reasons.POWER_CAP:  # which is normal: nothing of it is left out
+                summed = counter is not None and history.offers(counter)
+                return max(history.seconds(flag), history.growth(str(counter)) if summed else 0.0)
+            held = history.held_back(flag, counter)
+            during = running_at(history.moments(flag), load_spans)
+            notes[history.gpu] = f"during {', '.join(during)}" if during and held.seconds else _lone(held, history)
+            return held.seconds
+
+        seconds = _each(watched, check, measurement, flag, held_back, troubles)
         unread = _unread(watched, flag, "the driver does not tell why clocks are held back: update it")
         check(measurement, seconds, skipped=unread, notes=notes, serials=_serials(watched))
     _conclude(troubles)
+
+
+def _lone(held: HeldBack, history: GpuHistory) -> str | None:
+    """A note on what was seen for a moment at the edge of a load, and not counted."""
+    if not held.lone:
+        return None
+    moments = ", ".join(f"{moment - history.points[0].began_s:.0f} s" for moment in held.lone)
+    return f"not counted: one sample or less at the edge of a load, {moments} after the watch began"
+
+
+@pytest.mark.session("host-after")
+@pytest.mark.costs(0.3)
+@pytest.mark.measures("gpu_settings_kept", unit="count", per="gpu", waivable=False)
+def test_settings(
+    watched: Mapping[Gpu, GpuHistory], load_spans: Spans, say: Callable[[str], None], check: Check
+) -> None:
+    """Nobody changed what is set at a GPU during the run: power limit, application clock, ECC, MIG, clocks that are held.
+
+    Measured: the settings that NVML tells once a second, and the reasons clocks-setting and display-clocks while the GPU was in use.
+    What was so from the start is a note; what changed in the middle leaves the run unjudged, because its figures belong to two machines.
+    Not measured: what cannot be read back, as clocks locked above those that the loads reach.
+    """
+    changed = {gpu: gpu_settings.changes(history, load_spans) for gpu, history in watched.items()}
+    for history in watched.values():
+        for note in gpu_settings.notes(history):
+            say(note)
+    check(
+        "gpu_settings_kept", {gpu.name: 1.0 for gpu, found in changed.items() if not found}, serials=_serials(watched)
+    )
+    told = [sentence for found in changed.values() for sentence in found]
+    cure = "find who set it (a job, a service such as nvidia-powerd, a person), put it back, and run again"
+    _conclude([f"{'; '.join(told)}: {cure}"] if told else [])
 
 
 @pytest.mark.session("host-after")
@@ -163,13 +216,17 @@ def test_throttling(watched: Mapping[Gpu, GpuHistory], load_spans: Spans, check:
 @pytest.mark.measures("gpu_temperature", unit="degC", per="gpu")
 @pytest.mark.measures("gpu_memory_temperature", unit="degC", per="gpu-memory-thermometer")
 @pytest.mark.measures("gpu_power", unit="W", per="gpu")
-def test_heat(watched: Mapping[Gpu, GpuHistory], check: Check) -> None:
+def test_heat(watched: Mapping[Gpu, GpuHistory], work_spans: Sequence[tuple[float, float]], check: Check) -> None:
     """How near each GPU came to its thermal limit, its highest temperatures, and its highest power.
 
     Measured: the smallest margin (T.Limit) that NVML told, or the temperature against the card's own limit where it tells no margin; the
-    hottest sample of GPU and memory; the highest power sample. Not measured: how the temperature would go on in a longer run.
+    hottest sample of GPU and memory; the highest power sample. A power that stood still under load, or disagrees with the card's energy
+    counter, was not measured. Not measured: how the temperature would go on in a longer run.
     """
-    troubles: list[str] = []
+    no_power = {
+        gpu.name: trouble for gpu, history in watched.items() if (trouble := power_trouble(history, work_spans))
+    }
+    troubles = list(no_power.values())
     for measurement, name, words, extreme in (
         ("gpu_temperature_margin", "temperature_margin_c", "how near it is to its thermal limit", GpuHistory.minimum),
         ("gpu_temperature", "temperature_c", "the temperature", GpuHistory.maximum),
@@ -177,8 +234,10 @@ def test_heat(watched: Mapping[Gpu, GpuHistory], check: Check) -> None:
         ("gpu_power", "power_w", "the power", GpuHistory.maximum),
     ):
         found = _each(watched, check, measurement, name, extreme, troubles)
+        if name == "power_w":
+            found = {gpu: value for gpu, value in found.items() if gpu not in no_power}
         unread = _unread(watched, name, f"the driver does not tell {words}: update it")
-        check(measurement, found, skipped=unread, serials=_serials(watched))
+        check(measurement, found, skipped=unread, notes=_left_out(watched, name), serials=_serials(watched))
     _conclude(troubles)
 
 

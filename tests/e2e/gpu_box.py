@@ -45,14 +45,14 @@ exec "$@"
 
 
 def working(document: Document) -> Document:
-    """The machine in full use: a description shows it idle."""
+    """The machine in full use: a description shows it idle. Its power swings a little, and its energy counter goes by its power."""
     found = copy.deepcopy(document)
     for gpu in found["gpus"]:
         said = {**found.get("every_gpu", {}), **gpu}
         gpu["link_gen"] = min(said["max_link_gen"], said["max_link_gen_here"])
         gpu |= {"clock_event_reasons": ["sw-power-cap"], "performance_state": 0, "temperature_c": 61}
         gpu |= {"sm_clock_mhz": said["max_sm_clock_mhz"] - 300, "memory_clock_mhz": said["max_memory_clock_mhz"]}
-        gpu["power_w"] = said["power_limit_w"]
+        gpu |= {"power_w": said["power_limit_w"], "power_swing_w": 3.0, "energy_follows_power": True}
         if said.get("temperature_margin_c") is not None:
             gpu["temperature_margin_c"] = 22
         if said.get("utilisation_percent") is not None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from fake_nvml import LOST, UNKNOWN, FakeNvml, Refusal
 
-from acceptance.judge import measurement
+from acceptance.judge import measurement, sensor_range
 from acceptance.observe import gpu_sample
 from acceptance.observe.gpu_counters import GpuCounters
 from acceptance.observe.gpu_sample import REASONS, UNITS, Sampler
@@ -176,7 +176,11 @@ def test_the_units_of_raw_readings() -> None:
 
 def test_every_reading_has_a_unit() -> None:
     assert set(UNITS.values()) <= measurement.UNITS | {"J"}
-    assert {*PLAIN, *reasons(), *gpu_sample.TIMES, *GpuCounters.__slots__, "memory_temperature_c"} == UNITS.keys()
+    settings = {"power_limit_w", "application_clock_mhz", "ecc_enabled", "mig_enabled"}
+    named = {*PLAIN, *reasons(), *gpu_sample.TIMES, *GpuCounters.__slots__, *settings, "memory_temperature_c"}
+    assert named == UNITS.keys()
+    assert sensor_range.RANGES.keys() == UNITS.keys()
+    assert {*gpu_sample.TIMES, *GpuCounters.__slots__, *settings} == sensor_range.SLOW
 
 
 def test_bits_are_the_binding_s() -> None:

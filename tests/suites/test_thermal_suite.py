@@ -15,7 +15,7 @@ from test_watch_suite import write
 from acceptance.journal import GPU_TELEMETRY
 from acceptance.judge.gpu_history import GpuHistory, Point
 from acceptance.judge.plan import Plan
-from acceptance.judge.record import Body, CheckEnded, CheckStarted, Measured, Sample, Table
+from acceptance.judge.record import Body, CheckEnded, CheckStarted, Measured, Outcome, Sample, Table
 from acceptance.observe.gpu_sample import REASONS
 from acceptance.observe.inventory import Gpu, Inventory, gpus
 from acceptance.suites import thermal
@@ -34,7 +34,7 @@ def healthy(after: float) -> dict[str, float]:
         "temperature_c": float(round(70.0 - 30.0 * 2.7 ** -(max(after, 0.0) / 15.0))),
         "temperature_margin_c": 17.0,
         "sm_clock_mhz": 1980.0 if after < 100.0 else 1950.0,
-        "power_w": 690.0 if busy else 90.0,
+        "power_w": (690.0 if busy else 90.0) + round(after * 5) % 3 / 10,
         "pcie_replays": 3.0,
         "nvlink_replays": 1.0,
         "nvlink_crc_errors": 0.0,
@@ -74,7 +74,12 @@ class Seen:
     """What the check says of three GPUs of which the last is changed, and what it wrote."""
 
     def __init__(
-        self, *changes: Change, spans: Any = SPANS, missing: tuple[str, ...] = (), tables: tuple[Table, ...] = ()
+        self,
+        *changes: Change,
+        spans: Any = SPANS,
+        missing: tuple[str, ...] = (),
+        tables: tuple[Table, ...] = (),
+        burn: Outcome = "pass",
     ) -> None:
         histories = {name: GpuHistory(name, sound().points) for name in NAMES if name not in missing}
         for change in changes:
@@ -87,9 +92,10 @@ class Seen:
             assert (name, len(columns)) == ("burn_steady", len(rows[0]))
             self.tables[component] = rows
 
-        _, due, made = box()
+        inventory, due, made = box()
         self.said: Said = ask(
             made, "thermal.steady", thermal.test_steady, gpu_history=histories, due_gpus=due, load_spans=spans,
+            load_outcomes={name: burn for name, _, _ in spans}, inventory=inventory,
             load_tables=tables, siblings={"H200": NAMES}, table=table,
         )  # fmt: skip
 
@@ -117,6 +123,28 @@ def test_a_machine_that_comes_to_rest() -> None:
     assert seen.note("burn_settled") == f"slot {slot}: 70 degC at the end, 17 degC below its limit"
     assert seen.note("burn_clock_kept") == f"slot {slot}: 1980 MHz in the first quarter, 1950 MHz in the last"
     assert seen.note("burn_errors_new") is None
+
+
+def test_a_burn_that_ended_in_an_error_proves_nothing_of_heat() -> None:
+    assert Seen(burn="fail").said.outcome == "pass"
+    said = Seen(burn="error").said
+    assert (said.outcome, said.written) == ("error", ())
+    assert said.message.startswith("together.burn ended in error, so nothing is known of heat under full load")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda after: {"power_w": 21.5}, "the power of gpu2 was not measured: it stood at 21.5 W"),
+        (lambda after: {"sm_clock_mhz": 345.0}, "the clock of gpu2 was not measured: at most 345 MHz of 3105 MHz"),
+        (lambda after: {"sm_clock_mhz": 700.0}, None),
+    ],
+)
+def test_telemetry_of_an_idle_card_proves_nothing_of_cooling(change: Change, told: str | None) -> None:
+    said = Seen(change).said
+    assert said.outcome == ("error" if told else "pass")
+    assert (told or "") in said.message
+    assert set(said.measured("burn_settled")) == ({"gpu0", "gpu1"} if told else set(NAMES))
 
 
 def test_a_card_that_is_held_back_by_heat() -> None:

@@ -18,7 +18,7 @@ from suite_box import Box, Said, ask, planned
 from acceptance.journal import GPU_TELEMETRY, read_segment
 from acceptance.judge.gpu_history import GpuHistory, histories
 from acceptance.judge.plan import Plan
-from acceptance.judge.record import Body, CheckEnded, CheckStarted, Sample, Skipped
+from acceptance.judge.record import Body, CheckEnded, CheckStarted, Measured, Sample, Skipped
 from acceptance.observe.gpu_sample import REASONS, TIMES
 from acceptance.observe.inventory import Gpu, Inventory, gpus
 from acceptance.segment import VERSION, Head, Line
@@ -26,6 +26,7 @@ from acceptance.suites import watch
 
 BEGIN, END = 110.0, 140.0  # of the load, in seconds since boot
 SPANS = (("link.p2p", BEGIN, 115.0), ("burn.gpu_burn[float]", 115.5, END))
+WORK = ((115.5, END),)
 Change = Callable[[float], Mapping[str, float | None]]
 
 COUNTED = {
@@ -56,7 +57,7 @@ def healthy(moment: float) -> dict[str, float]:
         "temperature_c": 70.0 if busy else 35.0,
         "temperature_margin_c": 14.0 if busy else 49.0,
         "memory_temperature_c": 80.0 if busy else 40.0,
-        "power_w": 440.0 if busy else 20.0,
+        "power_w": (440.0 if busy else 20.0) - round(moment * 5) % 3 / 10,
         "utilisation": 1.0 if busy else 0.0,
         "link_gen": 4.0 if up else 1.0,
         "link_width": 16.0,
@@ -132,6 +133,7 @@ class Watch:
     def __init__(self, folder: Path) -> None:
         self.inventory, self.gpus = box()
         self.folder = folder
+        self.notes: list[str] = []
 
     def watched(self, records: list[tuple[float, Body]]) -> Mapping[Gpu, GpuHistory]:
         path = write(self.folder, GPU_TELEMETRY, records)
@@ -150,6 +152,12 @@ class Watch:
 
     def throttling(self, change: Change) -> Said:
         return self.ask("throttling", samples(unchanged, change), load_spans=SPANS)
+
+    def heat(self, *changes: Change) -> Said:
+        return self.ask("heat", samples(*changes), work_spans=WORK)
+
+    def settings(self, change: Change) -> Said:
+        return self.ask("settings", samples(unchanged, change), load_spans=SPANS, say=self.notes.append)
 
 
 @pytest.fixture
@@ -346,7 +354,7 @@ def test_reasons_that_fell_silent_are_an_error(see: Watch) -> None:
     ],
 )
 def test_heat(see: Watch, change: Change, told: str | None) -> None:
-    said = see.ask("heat", samples(unchanged, change))
+    said = see.heat(unchanged, change)
     assert said.outcome == ("fail" if told else "pass")
     assert said.message.startswith(told or "")
     assert said.measured("gpu_temperature")["gpu0"] == 70.0
@@ -356,7 +364,7 @@ def test_heat(see: Watch, change: Change, told: str | None) -> None:
 
 def test_heat_that_nobody_tells_is_skipped_with_the_reason(see: Watch) -> None:
     names = ("temperature_margin_c", "temperature_c", "memory_temperature_c", "power_w")
-    said = see.ask("heat", samples(unchanged, always(**dict.fromkeys(names))))
+    said = see.heat(unchanged, always(**dict.fromkeys(names)))
     measurements = ("gpu_temperature_margin", "gpu_temperature", "gpu_memory_temperature", "gpu_power")
     assert said.skipped() == {(measurement, "gpu1") for measurement in measurements}
     reasons = [body.reason for body in said.written if isinstance(body, Skipped)]
@@ -365,12 +373,199 @@ def test_heat_that_nobody_tells_is_skipped_with_the_reason(see: Watch) -> None:
 
 
 def test_a_sensor_that_fell_silent_is_an_error_and_others_stay(see: Watch) -> None:
-    said = see.ask(
-        "heat", samples(at(120.0, 121.0, temperature_margin_c=0.0), at(125.0, 999.0, temperature_margin_c=None))
-    )
+    said = see.heat(at(120.0, 121.0, temperature_margin_c=0.0), at(125.0, 999.0, temperature_margin_c=None))
     assert said.outcome == "error"
     assert "temperature_margin_c of gpu1 fell silent" in said.message
     assert said.measured("gpu_temperature_margin") == {"gpu0": 0.0}
+
+
+def energy(share: float) -> Change:
+    """An energy counter that goes by this share of the power, 440 W from BEGIN to END."""
+    return lambda moment: {"energy_j": 5000.0 + share * 439.9 * min(max(moment - BEGIN, 0.0), END - BEGIN)}
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (energy(1.0), None),
+        (energy(0.87), None),
+        (energy(1.16), None),
+        (energy(0.84), "W over 24 s, and the card's energy counter makes 370 W"),
+        (energy(1.19), "W over 24 s, and the card's energy counter makes 523 W"),
+        (energy(0.0), "the card's energy counter makes 0 W"),
+        (at(116.0, 126.6, power_w=440.0), "it stood at 440 W for 10 s under load"),
+        (at(116.0, 125.6, power_w=440.0), None),
+        (always(power_w=None), None),  # skipped, which is another matter
+        (lambda moment: {"power_w": 21.5 + round(moment * 5) % 3 / 10, "power_limit_w": 450.0}, "in full use"),
+        (lambda moment: {"power_w": 91.0 + round(moment * 5) % 3 / 10, "power_limit_w": 450.0}, None),
+    ],
+    ids=[
+        "agrees",
+        "13 less",
+        "16 more",
+        "16 less",
+        "19 more",
+        "no energy",
+        "still 10 s",
+        "still 9 s",
+        "no power",
+        "idle",
+        "low",
+    ],
+)
+def test_a_power_that_cannot_be_is_not_measured(see: Watch, change: Change, told: str | None) -> None:
+    said = see.heat(unchanged, change)
+    assert said.outcome == ("error" if told else "pass")
+    assert (told or "") in said.message
+    assert said.message.startswith("the power of gpu1 was not measured" if told else "")
+    assert ("gpu1" in said.measured("gpu_power")) == (told is None and change(120.0).get("power_w", 1.0) is not None)
+
+
+@pytest.mark.parametrize(
+    ("reading", "value", "measurement"),
+    [
+        ("temperature_c", 0.0, "gpu_temperature"),
+        ("temperature_c", -128.0, "gpu_temperature"),
+        ("temperature_c", 255.0, "gpu_temperature"),
+        ("temperature_margin_c", 32767.0, "gpu_temperature_margin"),
+        ("memory_temperature_c", 0.0, "gpu_memory_temperature"),
+        ("power_w", 0.0, "gpu_power"),
+    ],
+)
+def test_what_no_sensor_can_mean_is_not_measured(see: Watch, reading: str, value: float, measurement: str) -> None:
+    said = see.heat(unchanged, always(**{reading: value}))
+    assert said.skipped() == {(measurement, "gpu1")}
+    (reason,) = [body.reason for body in said.written if isinstance(body, Skipped)]
+    assert reason.startswith(f"{reading}: 226 samples of {value:g}, outside ")
+    once = see.heat(unchanged, at(120.0, 120.1, **{reading: value}))
+    (note,) = [body.note for body in once.written if isinstance(body, Measured) and body.note]
+    assert note.startswith(f"left out: 1 sample of {value:g}, outside ")
+    assert once.outcome == "pass"
+
+
+# --- what is set ---
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (unchanged, None),
+        (always(power_limit_w=300.0, ecc_enabled=0.0), None),
+        (
+            lambda moment: {"power_limit_w": 450.0 if moment < 125.0 else 300.0},
+            "gpu1: the power limit changed from 450 W to 300 W 25 s after the watch began (during burn.gpu_burn[float])",
+        ),
+        (
+            lambda moment: {"power_limit_w": 450.0 if 125.0 < moment < 126.0 else 300.0},
+            "from 300 W to 450 W 25 s after",
+        ),
+        (lambda moment: {"ecc_enabled": float(moment < 120.0)}, "gpu1: ECC changed from on to off 20 s after"),
+        (lambda moment: {"mig_enabled": float(moment > 120.0)}, "gpu1: MIG mode changed from off to on"),
+        (
+            at(120.0, 999.0, reason_clocks_setting=1.0),
+            "somebody set (reason clocks-setting), 20 s after the watch began",
+        ),
+        (at(120.0, 999.0, reason_display_clocks=1.0), "display's settings (reason display-clocks), 20 s after"),
+        (at(120.0, 120.3, reason_clocks_setting=1.0), None),  # two samples, while the clocks ramp
+        (at(120.0, 120.5, reason_clocks_setting=1.0), "reason clocks-setting"),
+        (at(140.0, 999.0, reason_clocks_setting=1.0), None),  # idle again: it holds nothing back that counts
+    ],
+    ids=[
+        "nothing",
+        "from the start",
+        "power limit",
+        "power limit for a second",
+        "ecc",
+        "mig",
+        "clocks",
+        "display clocks",
+        "two samples",
+        "three samples",
+        "idle",
+    ],
+)
+def test_settings(see: Watch, change: Change, told: str | None) -> None:
+    said = see.settings(change)
+    assert said.outcome == ("error" if told else "pass")
+    assert (told or "") in said.message
+    assert said.measured("gpu_settings_kept") == {"gpu0": 1.0, **({} if told else {"gpu1": 1.0})}
+    assert see.notes == []
+
+
+def test_what_was_set_from_the_start_is_a_note(see: Watch) -> None:
+    assert see.settings(always(reason_clocks_setting=1.0)).outcome == "pass"
+    assert see.notes == [
+        "gpu1: its clocks are held at a value that somebody set (reason clocks-setting), from the start"
+    ]
+
+
+def test_a_card_whose_application_clock_is_its_own_is_held_by_it_at_any_time(see: Watch) -> None:
+    change = at(125.0, 999.0, reason_clocks_setting=1.0)
+    said = see.settings(lambda moment: {"application_clock_mhz": 585.0, "sm_clock_mhz": 1590.0, **change(moment)})
+    assert said.outcome == "pass"
+
+
+# --- readings that vanish ---
+
+
+@pytest.mark.parametrize(
+    "reading", ["temperature_c", "power_w", "ecc_uncorrected", "power_limit_w", "reason_hw_slowdown"]
+)
+def test_a_reading_that_is_gone_in_the_last_seconds_is_an_error(see: Watch, reading: str) -> None:
+    gone = at(142.0, 999.0, **{reading: None})
+    said = see.ask(
+        "sampled", samples(unchanged, lambda moment: {"power_limit_w": 450.0, **gone(moment)}), load_spans=SPANS
+    )
+    assert said.outcome == "error"
+    assert said.message.startswith(f"{reading} of gpu1 vanished: the last 3.2 s of the watch did not tell it any more")
+    absent = see.ask("sampled", samples(unchanged, always(**{reading: None})), load_spans=SPANS)
+    assert absent.outcome == "pass"
+
+
+# --- lone samples at the edge of a load ---
+
+
+@pytest.mark.parametrize(
+    ("change", "seconds"),
+    [
+        (at(109.9, 110.1, reason_hw_slowdown=1.0), 0.0),  # as the load begins
+        (at(139.9, 140.1, reason_hw_slowdown=1.0), 0.0),  # as it ends
+        (at(109.9, 110.3, reason_hw_slowdown=1.0), 0.4),  # twice in a row
+        (at(120.0, 120.1, reason_hw_slowdown=1.0), 0.2),  # in the middle of it
+        (at(104.0, 104.1, reason_hw_slowdown=1.0), 0.2),  # long before it
+    ],
+    ids=["begin", "end", "twice", "middle", "long before"],
+)
+def test_one_sample_of_a_slowdown_at_the_edge_of_a_load_is_no_broken_machine(
+    see: Watch, change: Change, seconds: float
+) -> None:
+    said = see.throttling(change)
+    assert said.outcome == ("fail" if seconds else "pass")
+    assert said.measured("gpu_hw_slowdown")["gpu1"] == pytest.approx(seconds, abs=1e-6)
+    if not seconds:
+        notes = [body.note for body in said.written if isinstance(body, Measured) and body.note]
+        assert any("not counted: one sample or less at the edge of a load" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("from_s", "grown", "counted"), [(110.0, 0.004, 0.0), (110.0, 0.3, 0.3), (120.0, 0.004, 0.004)]
+)
+def test_a_tick_of_the_driver_s_own_sum_at_the_edge_of_a_load(
+    see: Watch, from_s: float, grown: float, counted: float
+) -> None:
+    said = see.throttling(at(from_s, 999.0, hw_thermal_s=5.0 + grown))
+    assert said.outcome == ("fail" if counted else "pass")
+    assert said.measured("gpu_hw_thermal_slowdown")["gpu1"] == pytest.approx(counted)
+
+
+def test_many_lone_samples_count_like_any_other(see: Watch) -> None:
+    def change(moment: float) -> Mapping[str, float | None]:
+        turn = round((moment - BEGIN) * 5)
+        if not BEGIN <= moment < END:
+            return {}
+        return {"utilisation": float(turn // 10 % 2), "reason_hw_slowdown": float(turn % 20 == 10 and turn < 90)}
+
+    assert see.throttling(change).measured("gpu_hw_slowdown")["gpu1"] == pytest.approx(0.8)
 
 
 # --- the link under load ---
@@ -490,7 +685,7 @@ def session_box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Box:
     return made
 
 
-ALL = ("watch.sampled", "watch.throttling", "watch.heat", "watch.pcie_link", "watch.counters")
+ALL = ("watch.sampled", "watch.throttling", "watch.settings", "watch.heat", "watch.pcie_link", "watch.counters")
 
 
 def test_a_session_over_healthy_telemetry(session_box: Box) -> None:

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "call.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@ static double epoch_s;
 static const char *beginning; /* a file that will hold the epoch: until it is there, nothing of the timeline happens */
 
 enum { NEVER_S = 1000000000 };
+static const double SWING_PER_S = 1.7; /* radians: no two of the samples that are taken beside each other are alike */
 
 static double now_s(void)
 {
@@ -105,6 +107,7 @@ enum code library_begin(const char *function)
         return call_end(UNINITIALIZED);
     if (beginning != NULL)
         look_for_beginning();
+    machine.epoch_s = epoch_s;
     machine_advance(&machine, call_time());
     enum code code = refusal(&machine.refuse, function);
     return code == DONE ? DONE : call_end(code);
@@ -163,6 +166,10 @@ enum code gpu_value(const struct gpu *gpu, enum gpu_reading which, double *value
 {
     const struct reading *reading = &gpu->readings[which];
     *value = reading_at(reading, gpu_readings[which].kind, call_time());
+    if (which == GPU_energy_j)
+        *value += energy_spent(gpu, now_s());
+    if (which == GPU_power_w && gpu->readings[GPU_power_swing_w].known)
+        *value += gpu->readings[GPU_power_swing_w].value * sin(SWING_PER_S * now_s());
     return reading->known ? DONE : NOT_SUPPORTED;
 }
 

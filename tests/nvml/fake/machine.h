@@ -52,6 +52,7 @@ struct gpu {
     struct processes compute, graphics;
     struct set cpu_affinity, memory_affinity;
     struct refusals refuse;
+    double spent_j, spent_until_s; /* what it took until that moment, in seconds since boot, where its energy follows its power */
 };
 
 struct pair {
@@ -78,6 +79,7 @@ struct machine {
     struct pair pairs[MOST_PAIRS];
     struct step steps[MOST_STEPS];
     struct refusals refuse;
+    double epoch_s; /* when the timeline begins, in seconds since boot */
 };
 
 /* load_machine.c: fills `machine` from a file. Gives false, and says why on standard error, for anything that it does not know. */
@@ -99,6 +101,7 @@ bool value_refusals(struct refusals *refusals, const struct json *value);
 /* timeline.c: brings the machine to a moment, and reads what it then shows. */
 bool machine_advance(struct machine *machine, double at_s);
 double reading_at(const struct reading *reading, enum reading_kind kind, double at_s);
+double energy_spent(const struct gpu *gpu, double boot_s);
 bool gpu_flag(const struct gpu *gpu, enum gpu_reading which);
 
 #endif

@@ -23,6 +23,7 @@ enum reading_kind { COUNT, WHOLE, REAL, FLAG, WORD, BITS };
     X(memory_max_margin_c, WHOLE, NULL) X(max_margin_c, WHOLE, NULL) \
     X(power_w, REAL, NULL) X(power_limit_w, REAL, NULL) X(power_limit_default_w, REAL, NULL) \
     X(power_limit_min_w, REAL, NULL) X(power_limit_max_w, REAL, NULL) X(energy_j, REAL, NULL) \
+    X(power_swing_w, REAL, NULL) X(energy_follows_power, FLAG, NULL) \
     X(fans, COUNT, NULL) X(fan_percent, COUNT, NULL) \
     X(utilisation_percent, COUNT, NULL) X(memory_utilisation_percent, COUNT, NULL) \
     X(performance_state, COUNT, NULL) X(clock_event_reasons, BITS, event_reasons) \

@@ -3,8 +3,16 @@
 
 #include "machine.h"
 
-static bool apply(struct gpu *gpu, const struct step *step)
+double energy_spent(const struct gpu *gpu, double boot_s)
 {
+    bool follows = gpu_flag(gpu, GPU_energy_follows_power);
+    return gpu->spent_j + (follows ? gpu->readings[GPU_power_w].value * (boot_s - gpu->spent_until_s) : 0.0);
+}
+
+static bool apply(struct gpu *gpu, const struct step *step, double boot_s)
+{
+    gpu->spent_j = energy_spent(gpu, boot_s);
+    gpu->spent_until_s = boot_s;
     return (step->set == NULL || gpu_set(gpu, step->set, step->after_s)) &&
            (step->grow == NULL || gpu_grow(gpu, step->grow, step->after_s));
 }
@@ -16,7 +24,7 @@ bool machine_advance(struct machine *machine, double at_s)
         if (step->after_s > at_s)
             return true;
         for (unsigned i = 0; i < machine->gpu_count; i++)
-            if ((step->gpu < 0 || (unsigned)step->gpu == i) && !apply(&machine->gpus[i], step))
+            if ((step->gpu < 0 || (unsigned)step->gpu == i) && !apply(&machine->gpus[i], step, machine->epoch_s + step->after_s))
                 return false;
     }
     return true;
