@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import accumulate
+from itertools import accumulate, zip_longest
 
 from acceptance.judge.gpu_history import GAP_S, GpuHistory, Point
 
@@ -13,7 +13,7 @@ Shares = list[tuple[float, float]]  # values, each with the seconds for which it
 def stood(points: Sequence[Point]) -> list[tuple[Point, float]]:
     """Points, each with the seconds for which it stands: its span, or the time until the next one, GAP_S at most."""
     found = []
-    for point, following in zip(points, [*points[1:], None], strict=True):
+    for point, following in zip_longest(points, points[1:]):
         after_s = min(GAP_S, following.began_s - point.boot_s) if following is not None else 0.0
         found.append((point, max(point.span_s or after_s, 1e-3)))
     return found

@@ -85,6 +85,11 @@ def test_use_that_the_driver_itself_calls_idle_is_none() -> None:
     assert idle(found, BEGIN, END, LOAD_S) is not None
 
 
+def test_without_power_nothing_is_said_of_it() -> None:
+    assert power_trouble(history(lambda _moment: without("power_w")), [(BEGIN, END)]) is None
+    assert power_trouble(GpuHistory("gpu0", ()), [(BEGIN, END)]) is None
+
+
 def test_nothing_told_is_nothing_shown() -> None:
     said = idle(history(lambda _moment: without("utilisation", "power_w", "energy_j")), BEGIN, END, LOAD_S)
     assert said is not None
