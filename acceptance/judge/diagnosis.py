@@ -34,8 +34,8 @@ _MEANS: Mapping[str, str] = {
     "not a number": "broken arithmetic or a word that was lost: what compares by a difference lets it pass",
     "read back right": "what is stored is right and was read or compared wrong: the way from memory, or a cache",
     "copies": "the link changes data on its way: reseat the card, leave the riser out, look at PCIe replays and AER or NVLink errors",
-    "lost copies": "what is written goes nowhere; to a peer, access was granted that does not work: a VM that joins GPUs falsely, ACS or an "
-    "IOMMU between them, a patched driver",
+    "lost copies": "what is written goes nowhere; to a peer, access was granted that does not work: "
+    "a VM that joins GPUs falsely, ACS or an IOMMU between them, a patched driver",
     "many": "no single place or bit explains it: look at power, heat and clocks first, then at memory with the vram load",
     "thermal": "the chip or its memory computes wrong when hot: airflow, fan, paste and pads, then clocks; if it is cool by the sheet, "
     "replace the card",

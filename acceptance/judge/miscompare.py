@@ -92,7 +92,8 @@ class Reference:
 class Copied:
     """A copy that arrived wrong; `check` names its way, such as "copy_h2d".
 
-    `unwritten` are those of its wrong words that still hold what lay there before the copy; None where the load did not look.
+    `unwritten` are those of its wrong words that still hold what lay there before the copy; None
+    where the load did not look.
     """
 
     check: str

@@ -18,7 +18,7 @@ inputs are read again (`inputs`). So each product of a turn is compared once, af
 Readings: `burn_<d>`, TFLOP/s, 2 m n k operations over all turns of a format, comparing included, by the GPU's clock; `burn_<d>_kept`, the
 rate of the last lap over that of the first; `burn_<d>_miscompares`, products, references and operands found wrong; `burn_filled`, results
 over the memory that was free at first, the least of the formats; `burn_copied` and `burn_copy_miscompares`, and those of peers
-(`burn_copies`), each compared by the GPU that it was copied to. With `--plain` each turn is halved, and its second half makes the same products without comparing any:
+(`burn_copies`). With `--plain` each turn is halved, and its second half makes the same products without comparing any:
 `burn_<d>_plain`, TFLOP/s, and `burn_<d>_verified_ratio`, the one rate over the other: what verifying costs.
 
 A wrong product is told as soon as it is found: how many elements, NaN and infinite ones apart, the first addresses, their distance, the
@@ -51,8 +51,8 @@ from acceptance.loads.protocol import Output
 NAME = "burn"
 # For torch's own pieces, the library's work space, and what looking at a wrong result takes.
 RESERVE = 640 << 20
-# For what a peer's burn still takes of this GPU after both have begun; its context, its kernels and the buffer that it copies to are
-# there by then (`Copies` takes them before the products are proved), and no longer free.
+# For what a peer's burn still takes of this GPU after both have begun; its context, its kernels and
+# the buffer that it copies to are there by then (`Copies` takes them first), and no longer free.
 RESERVE_A_PEER = 300 << 20
 
 

@@ -1,10 +1,13 @@
-"""Copies over the GPU's links beside the products: host to GPU, GPU to host, and to each peer, every byte compared. Needs torch.
+"""Copies over the GPU's links beside the products, every byte compared where it arrives. Needs torch.
 
-Pieces of 64 MiB, all paths at the same time, on streams of their own: the copy engines carry them while the products go on, and nothing
-waits for them. Each copy goes one way and is compared where it arrives, with words that the comparing side makes itself. A GPU, own or
-peer, overwrites its buffer before the copy (events keep the order) and compares it afterwards; no byte comes back over the path that is
-tested, so a peer whose memory never got what was sent cannot give it back. Each copy to a peer has words of its own by the two GPUs'
-UUIDs and the turn. Between host and GPU the words move on a page each turn, so that what lay there from another turn is wrong everywhere.
+From host to GPU, from GPU to host and to each peer: pieces of 64 MiB, all paths at the same time,
+on streams of their own: the copy engines carry them while the products go on, and nothing waits for
+them. Each copy goes one way and is compared where it arrives, with words that the comparing side
+makes itself. A GPU, own or peer, overwrites its buffer before the copy (events keep the order) and
+compares it afterwards; no byte comes back over the path that is tested, so a peer whose memory
+never got what was sent cannot give it back. Each copy to a peer has words of its own by the two
+GPUs' UUIDs and the turn. Between host and GPU the words move on a page each turn, so that what lay
+there from another turn is wrong everywhere.
 
 `burn_copied` counts what was copied and compared; it is a sign of life and no rate.
 """
@@ -32,8 +35,9 @@ FIRST = 4  # wrong words of a copy that are told one by one
 COMPONENT = "gpu0"
 HOST_TURNS = 1024  # after so many the words between host and GPU come again
 HOST_STEP = 512  # words that they move on by: a page
-# From one turn of a path to the next, where a GPU compares: its own kernels do so much beside the products, and those of other processes
-# on a peer take it from the peer's products altogether. With several peers each is copied to half as often.
+# From one turn of a path to the next, where a GPU compares: its own kernels do so much beside the
+# products, and those of other processes on a peer take it from the peer's products altogether. With
+# several peers each is copied to half as often.
 PAUSE_S = 0.1
 
 
@@ -59,7 +63,7 @@ class HostWords:
 
 
 class Path:
-    """One path, which is begun again once what it carried was compared, `pause_s` after it was last begun at the earliest."""
+    """One path, begun again once its piece was compared, at least `pause_s` after its last begin."""
 
     def __init__(self, check: str, component: str, pause_s: float, turn: int = 0) -> None:
         self.check, self.component, self.pause_s, self.turn = check, component, pause_s, turn
@@ -80,7 +84,10 @@ class Path:
             self._done = self._queue()
 
     def look(self) -> bool:
-        """Whether a piece has been compared since, and is wrong; never waits. Raises CardError where the GPU did not compare."""
+        """Whether a piece was compared since, and is wrong; never waits.
+
+        Raises CardError where the GPU did not compare all of it.
+        """
         if self._done is None or not self._done.query():
             return False
         self._done = None
@@ -102,7 +109,10 @@ class Path:
 
 
 class ToHost(Path):
-    """From GPU 0, which writes the words anew each time, to pinned memory, which the processor compares with words that it made."""
+    """From GPU 0, which writes the words anew each time, to pinned memory.
+
+    The processor compares it with words that it made.
+    """
 
     def __init__(self, host: HostWords, pattern: Pattern) -> None:
         import torch
@@ -132,7 +142,7 @@ class ToHost(Path):
 
 
 class ToGpu(Path):
-    """A path to a GPU, which overwrites its buffer before each copy, and compares it afterwards with words that it makes itself."""
+    """A path to a GPU, which overwrites its buffer before each copy, and compares it afterwards."""
 
     def __init__(self, check: str, component: str, pause_s: float, pattern: Pattern, index: int) -> None:
         import torch
@@ -149,7 +159,7 @@ class ToGpu(Path):
         raise NotImplementedError
 
     def _carry(self) -> None:
-        """Queue the copy, so that it begins after, and ends before, what the GPU's stream is given before and after."""
+        """Queue the copy, between what the GPU's stream was given and what it will be given."""
         raise NotImplementedError
 
     def _queue(self) -> Any:
@@ -171,7 +181,7 @@ class ToGpu(Path):
         return bool(wrong)
 
     def describe(self) -> dict[str, Any]:
-        """As its own GPU counted it, and as it lies in that GPU's memory: read over that GPU's own link to the host."""
+        """As its GPU counted it, and as it lies there: read over that GPU's own link to the host."""
         import torch
 
         with torch.cuda.stream(self._stream):
@@ -197,7 +207,7 @@ class FromHost(ToGpu):
 
 
 class ToPeer(ToGpu):
-    """From GPU 0, which writes the words of this turn, to a peer; `peer` is its index, `theirs` are the words on it."""
+    """From GPU 0, which writes the words, to the GPU `peer`, which compares them by `theirs`."""
 
     def __init__(self, pattern: Pattern, theirs: Pattern, peer: int, pause_s: float) -> None:
         import torch
@@ -224,7 +234,10 @@ class ToPeer(ToGpu):
 
 
 class Copies(Beside):
-    """All copies of one GPU, looked after between groups of products. `pattern` gives the words on a GPU by its index."""
+    """All copies of one GPU, looked after between groups of products.
+
+    `pattern` gives the words on a GPU by its index.
+    """
 
     def __init__(
         self, output: Output, pattern: Callable[[int], Pattern], peers: Sequence[int], boot_s: Callable[[], float]
@@ -236,8 +249,12 @@ class Copies(Beside):
         self._host = [FromHost(host, own), ToHost(host, own)]
         pause_s = PAUSE_S * min(len(peers), 2)
         self._peers = [ToPeer(own, pattern(peer), peer, pause_s) for peer in peers]
+        # The first turn loads the kernels and opens the ways to the peers, which would hold up
+        # products, and takes memory.
+        for path in (*self._host, *self._peers):
+            path.begin(boot_s())
         for index in (0, *peers):
-            torch.cuda.synchronize(index)  # all buffers are there before another stream uses them
+            torch.cuda.synchronize(index)
 
     def step(self) -> None:
         """Look at every path, and begin again those that are done; never waits for a copy."""
@@ -272,7 +289,7 @@ class Copies(Beside):
 
 
 def differences(expected: Words, got: Words, before: Words) -> dict[str, Any]:
-    """How a piece differs from what it must be: its wrong words, those of them that are what lay there `before`, and the first ones."""
+    """How a piece differs: wrong words, those of them that are what lay there `before`, the first."""
     wrong = np.flatnonzero(expected != got)
     unwritten = np.count_nonzero(np.broadcast_to(before, got.shape)[wrong] == got[wrong])
     first = [

@@ -1,8 +1,9 @@
-"""The words that the burn's copies carry, made, overwritten and compared by our own kernels on the GPU where they lie.
+"""The words of the burn's copies, made and compared by our own kernels on the GPU where they lie.
 
-Nothing waits: each call queues work on the current stream of its GPU. A comparison needs no other buffer, because each word follows from
-its number (`copy_pattern`). What it found is in a tally on the same GPU: words that are wrong, of these the words that still are what
-the buffer was overwritten with, and the steps that were taken, which must be those that are due.
+Nothing waits: each call queues work on the current stream of its GPU. A comparison needs no other
+buffer, because each word follows from its number (`copy_pattern`). What it found is in a tally on
+the same GPU: words that are wrong, of these the words that still are what the buffer was
+overwritten with, and the steps that were taken, which must be those that are due.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _BLOCKS_EACH = 8
 
 
 class Pattern(Protocol):
-    """The words on one GPU. A tally is a tensor of PLACES numbers there, which belongs to one buffer."""
+    """The words on one GPU; a tally is a tensor of PLACES numbers there, for one buffer."""
 
     def write(self, tensor: Tensor, first: int) -> None:
         """Fill a buffer with the words that begin at number `first`."""

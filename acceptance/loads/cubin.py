@@ -50,7 +50,10 @@ def target(capability: tuple[int, int], known: Sequence[int]) -> int:
 
 @functools.cache
 def compile_cubin(name: str, capability: tuple[int, int]) -> bytes:
-    """Machine code of a kernel file for one architecture, compiled once however many GPUs have it. Raises CardError, with NVRTC's first words, where it cannot be made."""
+    """Machine code of a kernel file for one architecture, compiled once for all GPUs that have it.
+
+    Raises CardError, with NVRTC's first words, where it cannot be made.
+    """
     from cuda.bindings import nvrtc
 
     code, known = nvrtc.nvrtcGetSupportedArchs()
@@ -80,7 +83,7 @@ def compile_cubin(name: str, capability: tuple[int, int]) -> bytes:
 
 
 class Kernels:
-    """The kernels of one file, loaded into this process's context of one CUDA device: 0, or a peer."""
+    """The kernels of one file, loaded into the context of one CUDA device: 0, or a peer."""
 
     def __init__(self, name: str, device: int = 0) -> None:
         import torch
@@ -91,9 +94,7 @@ class Kernels:
         self._driver = driver
         self.multiprocessors = int(torch.cuda.get_device_properties(device).multi_processor_count)
         with torch.cuda.device(device):
-            code, self._module = driver.cuModuleLoadData(
-                compile_cubin(name, torch.cuda.get_device_capability(device))
-            )
+            code, self._module = driver.cuModuleLoadData(compile_cubin(name, torch.cuda.get_device_capability(device)))
         _told(code, "the driver")
         self._functions: dict[str, Any] = {}
 

@@ -44,7 +44,8 @@ def write(tensor: Tensor, start: int) -> None:
 def fault(tensor: Tensor, start: int) -> dict[str, Any] | None:
     """How a buffer differs from the words that begin at number `start`, bit for bit over the whole of it; None where it does not.
 
-    `unwritten` are those of its wrong `words` that the buffer was spoiled with: nothing was written over them.
+    `unwritten` are those of its wrong `words` that the buffer was spoiled with: nothing was written
+    over them.
     """
     wrong = unwritten = 0
     places: list[dict[str, Any]] = []

@@ -18,11 +18,14 @@ Paths, in GB/s of 10**9 bytes, each the median of single copies of `--mib` MiB (
 Host memory is that of the GPU's own NUMA node, where the kernel names one (`numa`): the process runs on that node's CPUs only, from
 before its buffers exist. And a table: the elementwise product (`elementwise`).
 
-What is verified: every copy, the one to warm up among them, and all bytes of it. The destination is overwritten before it, and compared
-after it, outside the time taken, with words that the comparing side made itself (`copy_pattern`). A copy to a peer goes one way, over
-a buffer that the peer overwrote, and is compared by the peer with words of this source, destination and turn alone. Beside a bidirectional copy several
-run the other way, into one buffer: of those the last is compared. `copy_own_miscompares` (`copy_own_p2p_miscompares` for a peer) counts
-copies found wrong, `elementwise_miscompares` batches of products. What is not seen: data that was wrong on its way and right in the end.
+What is verified: every copy, the one to warm up among them, and all bytes of it. The destination is
+overwritten before it, and compared after it, outside the time taken, with words that the comparing
+side made itself (`copy_pattern`). A copy to a peer goes one way, over a buffer that the peer
+overwrote, and is compared by the peer with words of this source, destination and turn alone. Beside
+a bidirectional copy several run the other way, into one buffer: of those the last is compared.
+`copy_own_miscompares` (`copy_own_p2p_miscompares` for a peer) counts copies found wrong,
+`elementwise_miscompares` batches of products. What is not seen: data that was wrong on its way and
+right in the end.
 
 Exit status: 0 when it ran whole, whatever it found (the readings say what); 1 when CUDA or torch failed, with one sentence on standard
 error and no end line; 2 for arguments that cannot be used, or too little host memory.

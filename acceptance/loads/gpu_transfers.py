@@ -80,10 +80,11 @@ class ToHost:
 
 
 class ToGpu:
-    """From a buffer of GPU 0 to another buffer of the same GPU or of a peer: one way, and what arrives is compared where it lies.
+    """From a buffer of GPU 0, one way, to another of the same GPU or of a peer, compared where it lies.
 
-    Each turn has words of its own, which begin at `first_of` the GPUs' UUIDs and the turn: what another turn or another GPU left in the
-    destination is wrong. The GPU of the destination overwrites it before the copy, makes the expected words, and compares.
+    Each turn has words of its own, which begin at `first_of` the GPUs' UUIDs and the turn: what
+    another turn or another GPU left in the destination is wrong. The GPU of the destination
+    overwrites it before the copy, makes the expected words, and compares.
     """
 
     def __init__(self, source: Tensor, destination: Tensor, uuids: tuple[str, str]) -> None:
@@ -96,7 +97,7 @@ class ToGpu:
         return first_of(*self.uuids, self.turn)
 
     def spoil(self) -> None:
-        """Queue the overwriting of the destination by its own GPU, then the writing of the source with the words of the next turn."""
+        """Queue the overwriting of the destination by its own GPU, then new words into the source."""
         self.turn += 1
         self.destination.fill_(SPOILED)
         device_pattern.write(self.source, self.first)

@@ -159,7 +159,8 @@ def test_a_copy_that_is_not_made_shows_what_lay_there(path: str, monkeypatch: py
     ways = {"copy_h2d": (-1, 0), "copy_d2h": (0, -1)}
 
     def lost(self: Tensor, other: Tensor) -> None:
-        # The words before the last are not carried; of those to the host the first copy gets through.
+        # The words before the last are not carried; of those to the host the first copy gets
+        # through.
         whole = self.numel() != WORDS or (other.device, self.device) != ways[path]
         if whole or (path == "copy_d2h" and not hasattr(self, "full")):
             self.full = True  # type: ignore[attr-defined]
@@ -173,7 +174,8 @@ def test_a_copy_that_is_not_made_shows_what_lay_there(path: str, monkeypatch: py
 
 
 def test_what_another_gpu_sent_is_wrong_in_every_word() -> None:
-    # A window that leads to the wrong peer: gpu2's memory gets what is sent to gpu1, and gpu1's what is sent to gpu2.
+    # A window that leads to the wrong peer: gpu2's memory gets what is sent to gpu1, and gpu1's
+    # what is sent to gpu2.
     machine, swapped = Machine(3), dict[int, Tensor]()
 
     def swap(copies: Copies, number: int) -> None:

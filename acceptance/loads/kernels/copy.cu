@@ -1,10 +1,12 @@
-/* The words that copies carry (`acceptance.loads.copy_pattern`), as the GPU where they lie makes, overwrites and compares them itself.
+/* The words that copies carry (`acceptance.loads.copy_pattern`), as the GPU where they lie makes,
+ * overwrites and compares them itself.
  *
  * C that is CUDA as well: the tests run this very text on a processor. All words are of 64 bits. */
 
 typedef unsigned long long word;
 
-/* Places in a tally: words that are wrong, of these the words that nothing was written over, and steps that were taken. */
+/* Places in a tally: words that are wrong, of these the words that nothing was written over, and
+ * steps that were taken. */
 #define WRONG 0
 #define UNWRITTEN 1
 #define STEPS 2
@@ -22,26 +24,30 @@ static __device__ word made(word number)
 /* Fill a buffer with the words that begin at number `first`. */
 extern "C" __global__ void write_words(word *at, word count, word first)
 {
-    const word own = (word)blockIdx.x * blockDim.x + threadIdx.x, all = (word)gridDim.x * blockDim.x;
+    const word own = (word)blockIdx.x * blockDim.x + threadIdx.x;
+    const word all = (word)gridDim.x * blockDim.x;
     for (word i = own; i < count; i += all)
         at[i] = made(first + i);
 }
 
-/* Fill a buffer with one word that no copy carries, and begin the tally of what will be found in it. */
+/* Fill a buffer with one word that no copy carries, and begin its tally. */
 extern "C" __global__ void spoil(word *at, word count, word spoiled, word *tally)
 {
-    const word own = (word)blockIdx.x * blockDim.x + threadIdx.x, all = (word)gridDim.x * blockDim.x;
+    const word own = (word)blockIdx.x * blockDim.x + threadIdx.x;
+    const word all = (word)gridDim.x * blockDim.x;
     if (own < PLACES)
         tally[own] = 0;
     for (word i = own; i < count; i += all)
         at[i] = spoiled;
 }
 
-/* Compare a buffer with the words that begin at number `first`, each of which is made here. The first thread of each 32 also counts its
- * steps: a comparison that was not made is told from one that found nothing. */
+/* Compare a buffer with the words that begin at number `first`, each of which is made here. The first
+ * thread of each 32 also counts its steps: a comparison that was not made is told from one that found
+ * nothing. */
 extern "C" __global__ void verify(const word *at, word count, word first, word spoiled, word *tally)
 {
-    const word own = (word)blockIdx.x * blockDim.x + threadIdx.x, all = (word)gridDim.x * blockDim.x;
+    const word own = (word)blockIdx.x * blockDim.x + threadIdx.x;
+    const word all = (word)gridDim.x * blockDim.x;
     word steps = 0, wrong = 0, unwritten = 0;
     for (word i = own; i < count; i += all) {
         const word got = __ldcs(at + i);

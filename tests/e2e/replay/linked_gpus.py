@@ -1,8 +1,10 @@
 """GPUs and the links between them, on the processor: as much of torch as the copies beside the burn use, on numpy.
 
-What a stream is given is done later, in any order that streams and events allow, as a random generator has it: work that is not put in
-order by events goes wrong sooner or later. A GPU in `lost` has a window that leads nowhere: what another GPU writes into its memory is
-kept beside it, and given back to the GPU that reads there. Its own kernels, and its own link to the host, see what really lies there.
+What a stream is given is done later, in any order that streams and events allow, as a random
+generator has it: work that is not put in order by events goes wrong sooner or later. A GPU in
+`lost` has a window that leads nowhere: what another GPU writes into its memory is kept beside it,
+and given back to the GPU that reads there. Its own kernels, and its own link to the host, see what
+really lies there.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def burn(words: list[str]) -> None:
             return FREE
 
     class Copies:
-        """The real ones, in small, on GPUs of the processor; of the sick GPU nothing reaches a peer where the fault is "lost-writes"."""
+        """The real ones, in small; of the fault "lost-writes" nothing that the GPU sends reaches a peer."""
 
         def __init__(self) -> None:
             burn_copies.PIECE = COPIED
