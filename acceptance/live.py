@@ -117,9 +117,9 @@ def event_of(found: Mapping[str, Any], component: str, injected: str | None = No
     """The event for a wrong result, without its moment. Pure."""
     code, check = code_of(found), found.get("check")
     if code in ("copy", "peer"):
-        lost = found.get("words") == found.get("unwritten") is not None
-        told = "never arrived" if lost else "was changed on its way"
-        meaning, action = f"data {told} ({check}) while {component} was under load", _OF_COPIES
+        meaning, action = f"data was changed on its way ({check}) while {component} was under load", _OF_COPIES
+        if found.get("words") == found.get("unwritten") is not None:
+            meaning = f"data never arrived ({check}) while {component} was under load"
     elif code == "vram":
         meaning, action = f"the memory of {component} does not hold what is written to it", _ACTION
     else:
