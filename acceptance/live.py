@@ -118,6 +118,8 @@ def event_of(found: Mapping[str, Any], component: str, injected: str | None = No
     code, check = code_of(found), found.get("check")
     if code in ("copy", "peer"):
         meaning, action = f"data was changed on its way ({check}) while {component} was under load", _OF_COPIES
+        if found.get("words") == found.get("unwritten") is not None:
+            meaning = f"data never arrived ({check}) while {component} was under load"
     elif code == "vram":
         meaning, action = f"the memory of {component} does not hold what is written to it", _ACTION
     else:

@@ -94,6 +94,19 @@ def test_what_it_is_of_stands_in_the_name_of_its_count(found: dict[str, Any], co
 
 
 @pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        ({"words": 9, "unwritten": 9}, "data never arrived (copy_p2p) while gpu0 was under load"),
+        ({"words": 9, "unwritten": 8}, "data was changed on its way (copy_p2p) while gpu0 was under load"),
+        ({"words": 9}, "data was changed on its way (copy_p2p) while gpu0 was under load"),
+        ({}, "data was changed on its way (copy_p2p) while gpu0 was under load"),
+    ],
+)
+def test_a_copy_that_never_arrived_is_told_apart(found: dict[str, Any], said: str) -> None:
+    assert live.event_of({"check": "copy_p2p", **found}, "gpu0").meaning == said
+
+
+@pytest.mark.parametrize(
     ("index", "told", "component"),
     [
         (0, "gpu0", "gpu2"),

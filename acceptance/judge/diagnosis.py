@@ -34,6 +34,8 @@ _MEANS: Mapping[str, str] = {
     "not a number": "broken arithmetic or a word that was lost: what compares by a difference lets it pass",
     "read back right": "what is stored is right and was read or compared wrong: the way from memory, or a cache",
     "copies": "the link changes data on its way: reseat the card, leave the riser out, look at PCIe replays and AER or NVLink errors",
+    "lost copies": "what is written goes nowhere; to a peer, access was granted that does not work: "
+    "a VM that joins GPUs falsely, ACS or an IOMMU between them, a patched driver",
     "many": "no single place or bit explains it: look at power, heat and clocks first, then at memory with the vram load",
     "thermal": "the chip or its memory computes wrong when hot: airflow, fan, paste and pads, then clocks; if it is cool by the sheet, "
     "replace the card",
@@ -133,8 +135,14 @@ def _again(found: Sequence[Again], rings: Sequence[Ring]) -> Look:
 def _copies(found: Sequence[Copied]) -> Look:
     ways = ", ".join(f"{one} on {where}" for one, where in dict.fromkeys((one.check, one.component) for one in found))
     first = found[0]
-    evidence = f"{sum(one.words for one in found)} words, copies: {len(found)} ({ways}), first {first.first}"
-    return Look("copies", "Data changed while it was copied", evidence, Copied)
+    told = f"{sum(one.words for one in found)} words"
+    copies = f"copies: {len(found)} ({ways})" + (f", first {first.first}" if first.first else "")
+    if all(one.words and one.words == one.unwritten for one in found):
+        told = f"{told} still hold what lay there before"
+        return Look("lost copies", "The copy never arrived", f"{told}, {copies}", Copied)
+    lost = sum(one.unwritten or 0 for one in found)
+    told += f", {lost} of which still hold what lay there before" if lost else ""
+    return Look("copies", "Data changed while it was copied", f"{told}, {copies}", Copied)
 
 
 def _others(wrong: Sequence[Wrong], of: type) -> str:

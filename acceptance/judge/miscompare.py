@@ -90,11 +90,16 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """A copy that came back changed; `check` names its way, such as "copy_h2d"."""
+    """A copy that arrived wrong; `check` names its way, such as "copy_h2d".
+
+    `unwritten` are those of its wrong words that still hold what lay there before the copy; None
+    where the load did not look.
+    """
 
     check: str
     component: str
     words: int
+    unwritten: int | None
     first: str
 
 
@@ -132,7 +137,8 @@ def read(fact: Mapping[str, Any]) -> Wrong:
     if check == "vram":
         return _vram(fact)
     if check.startswith("copy_"):
-        return Copied(check, told.text(fact, "component"), told.count(fact, "words"), _place(fact))
+        unwritten = told.count(fact, "unwritten") if "unwritten" in fact else None
+        return Copied(check, told.text(fact, "component"), told.count(fact, "words"), unwritten, _place(fact))
     raise Unclear(f"its check is {check!r}, which is none that is known here")
 
 

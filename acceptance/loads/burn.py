@@ -51,7 +51,8 @@ from acceptance.loads.protocol import Output
 NAME = "burn"
 # For torch's own pieces, the library's work space, and what looking at a wrong result takes.
 RESERVE = 640 << 20
-# For what a peer's burn still takes of this GPU after both have begun; its context is there by then, and no longer free.
+# For what a peer's burn still takes of this GPU after both have begun; its context, its kernels and
+# the buffer that it copies to are there by then (`Copies` takes them first), and no longer free.
 RESERVE_A_PEER = 300 << 20
 
 
@@ -87,6 +88,7 @@ def run(options: argparse.Namespace, output: Output) -> None:
     from acceptance.loads.burn_compare import KernelComparator
     from acceptance.loads.burn_copies import Copies
     from acceptance.loads.burn_device import TorchDevice
+    from acceptance.loads.burn_pattern import KernelPattern
     from acceptance.loads.gpu_product import settings
 
     if torch.cuda.device_count() <= options.peers:
@@ -114,7 +116,7 @@ def run(options: argparse.Namespace, output: Output) -> None:
     comparator = KernelComparator()
     stoppage = burn_fault.Stoppage() if options.inject is not None else None
     device = TorchDevice("cuda", own, comparator, options.inject, stoppage)
-    copies = Copies(output, comparator, range(1, options.peers + 1), boot_s)
+    copies = Copies(output, KernelPattern, range(1, options.peers + 1), boot_s)
     Worker(order, device, own, output, copies, boot_s).run(RESERVE + options.peers * RESERVE_A_PEER)
     output.end()
 

@@ -1,8 +1,15 @@
-"""Copies over the GPU's links beside the products: host to GPU, GPU to host, and to each peer and back, every byte compared. Needs torch.
+"""Copies over the GPU's links beside the products, every byte compared where it arrives. Needs torch.
 
-Pieces of 64 MiB, all paths at the same time, each on a stream of its own: the copy engines carry them while the products go on. What comes
-to the GPU is compared there by the burn's own kernel, what comes to the host by the processor. Two patterns take turns, so that what did
-not arrive shows as the other one. `burn_copied` counts what was copied and compared; it is a sign of life and no rate.
+From host to GPU, from GPU to host and to each peer: pieces of 64 MiB, all paths at the same time,
+on streams of their own: the copy engines carry them while the products go on, and nothing waits for
+them. Each copy goes one way and is compared where it arrives, with words that the comparing side
+makes itself. A GPU, own or peer, overwrites its buffer before the copy (events keep the order) and
+compares it afterwards; no byte comes back over the path that is tested, so a peer whose memory
+never got what was sent cannot give it back. Each copy to a peer has words of its own by the two
+GPUs' UUIDs and the turn. Between host and GPU the words move on a page each turn, so that what lay
+there from another turn is wrong everywhere.
+
+`burn_copied` counts what was copied and compared; it is a sign of life and no rate.
 """
 
 from __future__ import annotations
@@ -11,114 +18,256 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from acceptance.loads.bits import same
+import numpy as np
+
+from acceptance.loads import bits, copy_pattern
 from acceptance.loads.burn_card import wait
-from acceptance.loads.burn_compare import Comparator
+from acceptance.loads.burn_pattern import PLACES, Pattern
 from acceptance.loads.burn_role import Beside
-from acceptance.loads.copy_pattern import first_number
-from acceptance.loads.device_pattern import Tensor, words
+from acceptance.loads.copy_pattern import SPOILED, WORD, Words, first_of
+from acceptance.loads.device_pattern import Tensor
+from acceptance.loads.gpu_card import CardError, uuid
 from acceptance.loads.protocol import Output
 
 PIECE = 64 << 20
-LISTED = 16
+LISTED = 8
+FIRST = 4  # wrong words of a copy that are told one by one
 COMPONENT = "gpu0"
-_WORDS = PIECE // 8
-_SEED = 40  # of the patterns: beyond those of the other copies
+HOST_TURNS = 1024  # after so many the words between host and GPU come again
+HOST_STEP = 512  # words that they move on by: a page
+# From one turn of a path to the next, where a GPU compares: its own kernels do so much beside the
+# products, and those of other processes on a peer take it from the peer's products altogether. With
+# several peers each is copied to half as often.
+PAUSE_S = 0.1
 
 
-class Patterns:
-    """The two patterns, on the GPU and in pinned memory of the host."""
+class HostWords:
+    """Words in pinned host memory; the piece of each turn begins a page further on."""
 
-    def __init__(self) -> None:
+    def __init__(self, first: int) -> None:
         import torch
 
-        self.own: list[Tensor] = [words(first_number(_SEED + turn), _WORDS, "cuda:0") for turn in range(2)]
-        self.host = [torch.empty(_WORDS, dtype=torch.int64, pin_memory=True).copy_(one) for one in self.own]
+        self._first = first
+        count = PIECE // WORD + HOST_STEP * (HOST_TURNS - 1)
+        self._words = torch.empty(count, dtype=torch.int64, pin_memory=True)
+        copy_pattern.write(_array(self._words), first)
+
+    def number(self, turn: int) -> int:
+        """Where in the sequence the words of a turn begin."""
+        return self._first + HOST_STEP * (turn % HOST_TURNS)
+
+    def piece(self, turn: int) -> Tensor:
+        """The words of a turn."""
+        begin = HOST_STEP * (turn % HOST_TURNS)
+        return self._words[begin : begin + PIECE // WORD]
 
 
 class Path:
-    """One path, which is begun again as soon as what it carried was compared. `peer` is the other GPU's index."""
+    """One path, begun again once its piece was compared, at least `pause_s` after its last begin."""
 
-    def __init__(self, check: str, patterns: Patterns, comparator: Comparator, peer: int | None = None) -> None:
-        import torch
-
-        self.check = check
-        self.component = COMPONENT if peer is None else f"{COMPONENT}->gpu{peer}"
+    def __init__(self, check: str, component: str, pause_s: float, turn: int = 0) -> None:
+        self.check, self.component, self.pause_s, self.turn = check, component, pause_s, turn
         self.pieces = self.wrong = 0
-        self._patterns, self._comparator = patterns, comparator
-        self._stream = torch.cuda.Stream()
-        home = {"pin_memory": True} if check == "copy_d2h" else {"device": "cuda:0"}
-        self._arrived = torch.empty(_WORDS, dtype=torch.int64, **home)
-        self._there = torch.empty(_WORDS, dtype=torch.int64, device=f"cuda:{peer}") if peer is not None else None
-        self._event: Any = None
-        self._ticket: Any = None
+        self._next_s = float("-inf")
+        self._done: Any = None
 
     @property
     def busy(self) -> bool:
         """Whether something is on its way or being compared."""
-        return self._event is not None or self._ticket is not None
+        return self._done is not None
 
-    def begin(self) -> None:
-        """Give the copy engines one piece to carry."""
+    def begin(self, now_s: float) -> None:
+        """Give the GPUs one piece to carry, unless it is too early."""
+        if now_s >= self._next_s:
+            self._next_s = now_s + self.pause_s
+            self.turn += 1
+            self._done = self._queue()
+
+    def look(self) -> bool:
+        """Whether a piece was compared since, and is wrong; never waits.
+
+        Raises CardError where the GPU did not compare all of it.
+        """
+        if self._done is None or not self._done.query():
+            return False
+        self._done = None
+        wrong = self._differs()
+        self.pieces += 1
+        return wrong
+
+    def describe(self) -> dict[str, Any]:
+        """How the piece that was looked at last differs."""
+        raise NotImplementedError
+
+    def _queue(self) -> Any:
+        """Queue all work of a turn; an event that comes after it."""
+        raise NotImplementedError
+
+    def _differs(self) -> bool:
+        """Whether the piece of this turn, which has arrived, is wrong."""
+        raise NotImplementedError
+
+
+class ToHost(Path):
+    """From GPU 0, which writes the words anew each time, to pinned memory.
+
+    The processor compares it with words that it made.
+    """
+
+    def __init__(self, host: HostWords, pattern: Pattern) -> None:
         import torch
 
-        turn = self.pieces % 2
-        own, host = self._patterns.own[turn], self._patterns.host[turn]
-        with torch.cuda.stream(self._stream):
-            if self._there is not None:
-                self._there.copy_(own, non_blocking=True)
-                self._arrived.copy_(self._there, non_blocking=True)
-            else:
-                self._arrived.copy_(host if self.check == "copy_h2d" else own, non_blocking=True)
-            self._event = torch.cuda.Event()
-            self._event.record(self._stream)
+        super().__init__("copy_d2h", COMPONENT, 0.0, HOST_TURNS // 2)  # half way from those that go to the GPU
+        self._host, self._pattern = host, pattern
+        self._stream = torch.cuda.Stream(device=0)
+        self._own = torch.empty(PIECE // WORD, dtype=torch.int64, device="cuda:0")
+        self._arrived = torch.empty(PIECE // WORD, dtype=torch.int64, pin_memory=True)
+        self._arrived.copy_(host.piece(self.turn))
 
-    def look(self) -> dict[str, Any] | None:
-        """Go on with what has arrived; how a piece differs, where one does."""
-        turn = self.pieces % 2
-        if self._ticket is not None:
-            wrong = self._comparator.counts(self._ticket)[0][0]
-            self._ticket = None
-            self.pieces += 1
-            return differences(self._patterns.own[turn].cpu(), self._arrived.cpu()) if wrong else None
-        if self._event is None or not self._event.query():
-            return None
-        self._event = None
-        if self.check != "copy_d2h":
-            self._ticket = self._comparator.start(self._patterns.own[turn], [self._arrived], 0)
-            return None
-        self.pieces += 1
-        due = self._patterns.host[turn]
-        return None if same(due.numpy(), self._arrived.numpy()) else differences(due, self._arrived)
+    def _queue(self) -> Any:
+        import torch
+
+        with torch.cuda.stream(self._stream):
+            self._pattern.write(self._own, self._host.number(self.turn))
+            self._arrived.copy_(self._own, non_blocking=True)
+            return _recorded(self._stream)
+
+    def _differs(self) -> bool:
+        return not bits.same(_array(self._host.piece(self.turn)), _array(self._arrived))
+
+    def describe(self) -> dict[str, Any]:
+        """As it lies in the host's memory, where the turn before left its own words."""
+        before = _array(self._host.piece(self.turn - 1))
+        return differences(_array(self._host.piece(self.turn)), _array(self._arrived), before)
+
+
+class ToGpu(Path):
+    """A path to a GPU, which overwrites its buffer before each copy, and compares it afterwards."""
+
+    def __init__(self, check: str, component: str, pause_s: float, pattern: Pattern, index: int) -> None:
+        import torch
+
+        super().__init__(check, component, pause_s)
+        self._pattern = pattern
+        self._stream = torch.cuda.Stream(device=index)
+        self._arrived = torch.empty(PIECE // WORD, dtype=torch.int64, device=f"cuda:{index}")
+        self._tally = torch.empty(PLACES, dtype=torch.int64, device=f"cuda:{index}")
+        self._found = torch.empty(PLACES, dtype=torch.int64, pin_memory=True)
+
+    def _first(self) -> int:
+        """Where in the sequence the words of this turn begin."""
+        raise NotImplementedError
+
+    def _carry(self) -> None:
+        """Queue the copy, between what the GPU's stream was given and what it will be given."""
+        raise NotImplementedError
+
+    def _queue(self) -> Any:
+        import torch
+
+        self._found.fill_(-1)  # no count is below 0
+        with torch.cuda.stream(self._stream):
+            self._pattern.spoil(self._arrived, self._tally)
+            self._carry()
+            self._pattern.verify(self._arrived, self._first(), self._tally)
+            self._found.copy_(self._tally, non_blocking=True)
+            return _recorded(self._stream)
+
+    def _differs(self) -> bool:
+        wrong, _, steps = self._found.tolist()
+        due = self._pattern.steps(PIECE // WORD)
+        if steps != due:
+            raise CardError(f"the kernel that compares copies took {steps} steps of {due}: nothing was compared by it")
+        return bool(wrong)
+
+    def describe(self) -> dict[str, Any]:
+        """As its GPU counted it, and as it lies there: read over that GPU's own link to the host."""
+        import torch
+
+        with torch.cuda.stream(self._stream):
+            got = _array(self._arrived.cpu())
+        expected = np.empty(got.size, np.uint64)
+        copy_pattern.write(expected, self._first())
+        wrong, unwritten, _ = self._found.tolist()
+        return {**differences(expected, got, np.full(1, SPOILED, np.uint64)), "words": wrong, "unwritten": unwritten}
+
+
+class FromHost(ToGpu):
+    """From pinned memory of the host to GPU 0."""
+
+    def __init__(self, host: HostWords, pattern: Pattern) -> None:
+        super().__init__("copy_h2d", COMPONENT, PAUSE_S, pattern, 0)
+        self._host = host
+
+    def _first(self) -> int:
+        return self._host.number(self.turn)
+
+    def _carry(self) -> None:
+        self._arrived.copy_(self._host.piece(self.turn), non_blocking=True)
+
+
+class ToPeer(ToGpu):
+    """From GPU 0, which writes the words, to the GPU `peer`, which compares them by `theirs`."""
+
+    def __init__(self, pattern: Pattern, theirs: Pattern, peer: int, pause_s: float) -> None:
+        import torch
+
+        super().__init__("copy_p2p", f"{COMPONENT}->gpu{peer}", pause_s, theirs, peer)
+        self._uuids = uuid(0), uuid(peer)
+        self._writing = pattern
+        self._home = torch.cuda.Stream(device=0)
+        self._own = torch.empty(PIECE // WORD, dtype=torch.int64, device="cuda:0")
+
+    def _first(self) -> int:
+        return first_of(*self._uuids, self.turn)
+
+    def _carry(self) -> None:
+        import torch
+
+        spoiled = _recorded(self._stream)
+        with torch.cuda.stream(self._home):
+            self._writing.write(self._own, self._first())
+            self._home.wait_event(spoiled)
+            self._arrived.copy_(self._own, non_blocking=True)
+            arrived = _recorded(self._home)
+        self._stream.wait_event(arrived)
 
 
 class Copies(Beside):
-    """All copies of one GPU, looked after between groups of products."""
+    """All copies of one GPU, looked after between groups of products.
+
+    `pattern` gives the words on a GPU by its index.
+    """
 
     def __init__(
-        self, output: Output, comparator: Comparator, peers: Sequence[int], boot_s: Callable[[], float]
+        self, output: Output, pattern: Callable[[int], Pattern], peers: Sequence[int], boot_s: Callable[[], float]
     ) -> None:
         import torch
 
         self._output, self._boot_s = output, boot_s
-        patterns = Patterns()
-        self._host = [Path(check, patterns, comparator) for check in ("copy_h2d", "copy_d2h")]
-        self._peers = [Path("copy_p2p", patterns, comparator, peer) for peer in peers]
-        torch.cuda.synchronize()  # the patterns are there before another stream reads them
+        own, host = pattern(0), HostWords(first_of("host", uuid(0), 0))
+        self._host = [FromHost(host, own), ToHost(host, own)]
+        pause_s = PAUSE_S * min(len(peers), 2)
+        self._peers = [ToPeer(own, pattern(peer), peer, pause_s) for peer in peers]
+        # The first turn loads the kernels and opens the ways to the peers, which would hold up
+        # products, and takes memory.
+        for path in (*self._host, *self._peers):
+            path.begin(boot_s())
+        for index in (0, *peers):
+            torch.cuda.synchronize(index)
 
     def step(self) -> None:
         """Look at every path, and begin again those that are done; never waits for a copy."""
         for path in (*self._host, *self._peers):
             self._look(path)
             if not path.busy:
-                path.begin()
+                path.begin(self._boot_s())
 
     def _look(self, path: Path) -> None:
-        found = path.look()
-        if found is not None:
+        if path.look():
             path.wrong += 1
             if path.wrong <= LISTED:
-                told = {"component": path.component, "check": path.check, "found_s": self._boot_s(), **found}
+                told = {"component": path.component, "check": path.check, "found_s": self._boot_s(), **path.describe()}
                 self._output.miscompare(told)
 
     def _over(self, path: Path) -> bool:
@@ -139,12 +288,28 @@ class Copies(Beside):
             self._output.reading("burn_peer_miscompares", "count", path.component, path.wrong)
 
 
-def differences(expected: Tensor, got: Tensor) -> dict[str, Any]:
-    """How a piece differs from its pattern, both on the host."""
-    places = (expected != got).nonzero().flatten()
-    mask = (1 << 64) - 1
-    listed = [
-        {"word": place, "expected": f"{int(expected[place]) & mask:016x}", "got": f"{int(got[place]) & mask:016x}"}
-        for place in places[:4].tolist()
+def differences(expected: Words, got: Words, before: Words) -> dict[str, Any]:
+    """How a piece differs: wrong words, those of them that are what lay there `before`, the first."""
+    wrong = np.flatnonzero(expected != got)
+    unwritten = np.count_nonzero(np.broadcast_to(before, got.shape)[wrong] == got[wrong])
+    first = [
+        {"word": int(place), "expected": f"{due:016x}", "got": f"{found:016x}", "xor": f"{due ^ found:016x}"}
+        for place in wrong[:FIRST]
+        for due, found in [(int(expected[place]), int(got[place]))]
     ]
-    return {"words": int(places.numel()), "first": listed}
+    return {"words": len(wrong), "unwritten": int(unwritten), "first": first}
+
+
+def _array(tensor: Tensor) -> Words:
+    """The words of a tensor on the host, as they lie there."""
+    found: Words = tensor.numpy().view(np.uint64)
+    return found
+
+
+def _recorded(stream: Any) -> Any:
+    """An event that comes after all that a stream was given until now."""
+    import torch
+
+    event = torch.cuda.Event()
+    event.record(stream)
+    return event

@@ -1,15 +1,23 @@
 """What is copied, and how a copy is told from what it should be: 64-bit words, each of which occurs once.
 
-Word i of a buffer is number `seed` * 2**40 + i of the SplitMix64 sequence (`exact_product.spread`). That sequence is a one-to-one map of
-the 64-bit numbers, as it only multiplies by odd numbers and mixes in shifted copies of the word itself. So no word occurs twice, in one
-buffer or in two of different seeds, and a word that was left out, doubled, or put in another's place is found as surely as one whose
-bits were changed. Number 0 gives the word 0, no seed is 0, and so 0 is in no buffer: it is what a destination is spoiled with.
+Word i of a buffer is number `first` + i of the SplitMix64 sequence (`exact_product.spread`). That
+sequence is a one-to-one map of the 64-bit numbers, as it only multiplies by odd numbers and mixes
+in shifted copies of the word itself. So no word occurs twice, in one buffer or in two whose numbers
+differ, and a word that was left out, doubled, or put in another's place is found as surely as one
+whose bits were changed. Number 0 gives the word 0, no buffer begins there, and so 0 is in no
+buffer: it is what a destination is spoiled with.
 
-The processor makes the words here; a GPU makes them for itself (`device_pattern`), so no check relies on a copy.
+Where a buffer begins: that of a path whose destination is spoiled before each copy at
+`first_number(seed)`; every copy that may reach another GPU at `first_of(source, destination,
+turn)`, so that what another GPU sent, or this one sent before, is wrong in every word.
+
+The processor makes the words here; a GPU makes them for itself (`device_pattern`), so no check
+relies on a copy.
 """
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import numpy as np
@@ -25,6 +33,7 @@ SEED_SHIFT = 40  # a buffer may have 2**40 words, 8 TiB
 SPOILED = 0
 FLIPPED = 21  # the bit that `--inject wrong` inverts, in the middle of a buffer
 LISTED = 4  # wrong words told in a report; all are counted
+_PIECE_SHIFT = 31  # a copy of its own pattern may have 2**31 words, 16 GiB
 _BLOCK = 65536  # words made at a time: what they are made from stays in the cache
 
 
@@ -35,21 +44,37 @@ def first_number(seed: int) -> int:
     return seed << SEED_SHIFT
 
 
-def write(words: Words, seed: int) -> None:
-    """Fill a host buffer with the words of this seed."""
-    start = first_number(seed)
-    for first in range(0, words.size, _BLOCK):
-        part = words[first : first + _BLOCK]
-        part[...] = spread(part.size, start + first)
+def first_of(source: str, destination: str, turn: int) -> int:
+    """Where in the sequence the words of one copy begin.
+
+    `source` and `destination` are the GPUs' UUIDs, `turn` counts the copies between them.
+    The next 2**32 turns of a pair share no word. Two pairs begin apart by a digest of their names:
+    that they meet at one turn has a chance of 2**-32. All numbers are from 2**63 on, beyond those
+    of every seed.
+    """
+    pair = hashlib.sha256(f"{source}->{destination}".encode()).digest()
+    place = (int.from_bytes(pair[:4], "big") + turn) % (1 << (63 - _PIECE_SHIFT))
+    return 1 << 63 | place << _PIECE_SHIFT
+
+
+def write(words: Words, first: int) -> None:
+    """Fill a host buffer with the words that begin at number `first`."""
+    for begin in range(0, words.size, _BLOCK):
+        part = words[begin : begin + _BLOCK]
+        part[...] = spread(part.size, first + begin)
 
 
 def fault(expected: Words, got: Words) -> dict[str, Any] | None:
-    """How a host buffer differs from what it should hold, bit for bit over the whole of it; None where it does not."""
+    """How a host buffer differs from what it should hold, bit for bit over the whole of it; None where it does not.
+
+    `unwritten` are those of its wrong `words` that the buffer was spoiled with: nothing was written
+    over them.
+    """
     if bits.same(expected, got):
         return None
     wrong = np.flatnonzero(expected != got)
     places = [place(int(index), int(expected[index]), int(got[index])) for index in wrong[:LISTED]]
-    return {"words": len(wrong), "first": places}
+    return {"words": len(wrong), "unwritten": int(np.count_nonzero(got[wrong] == SPOILED)), "first": places}
 
 
 def place(index: int, expected: int, got: int) -> dict[str, Any]:

@@ -7,6 +7,7 @@ never PTX: what a driver translates at start is neither what was tested nor the 
 from __future__ import annotations
 
 import ctypes
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -47,8 +48,12 @@ def target(capability: tuple[int, int], known: Sequence[int]) -> int:
     return max(fit)
 
 
+@functools.cache
 def compile_cubin(name: str, capability: tuple[int, int]) -> bytes:
-    """Machine code of a kernel file for one architecture. Raises CardError, with NVRTC's first words, where it cannot be made."""
+    """Machine code of a kernel file for one architecture, compiled once for all GPUs that have it.
+
+    Raises CardError, with NVRTC's first words, where it cannot be made.
+    """
     from cuda.bindings import nvrtc
 
     code, known = nvrtc.nvrtcGetSupportedArchs()
@@ -78,23 +83,25 @@ def compile_cubin(name: str, capability: tuple[int, int]) -> bytes:
 
 
 class Kernels:
-    """The kernels of one file, loaded into the context of CUDA device 0."""
+    """The kernels of one file, loaded into the context of one CUDA device: 0, or a peer."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, device: int = 0) -> None:
         import torch
         from cuda.bindings import driver
 
         torch.cuda.init()
-        torch.zeros(1, device="cuda")  # the context is made by the first use
+        torch.zeros(1, device=f"cuda:{device}")  # the context is made by the first use
         self._driver = driver
-        self.multiprocessors = int(torch.cuda.get_device_properties(0).multi_processor_count)
-        code, self._module = driver.cuModuleLoadData(compile_cubin(name, torch.cuda.get_device_capability(0)))
+        self.multiprocessors = int(torch.cuda.get_device_properties(device).multi_processor_count)
+        with torch.cuda.device(device):
+            code, self._module = driver.cuModuleLoadData(compile_cubin(name, torch.cuda.get_device_capability(device)))
         _told(code, "the driver")
         self._functions: dict[str, Any] = {}
 
     def launch(self, name: str, blocks: int, threads: int, arguments: Sequence[Any]) -> None:
         """Give the GPU one kernel, after all that the current stream was given; arguments are ctypes values, as the kernel declares them.
 
+        The current stream must be one of the device that the kernels were loaded for.
         Raises CardError where the driver refuses. An error of the kernel itself shows where the stream is next waited for.
         """
         import torch

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from acceptance.loads.copy_pattern import FLIPPED, LISTED, first_number, place
+from acceptance.loads.copy_pattern import FLIPPED, LISTED, SPOILED, place
 
 Tensor = Any  # torch.Tensor; torch is not there where the types are checked
 
@@ -21,6 +21,7 @@ def words(start: int, count: int, device: Any) -> Tensor:
     """`count` words of the sequence from number `start` on."""
     import torch
 
+    start -= _WRAP if start >> 63 else 0  # as a signed number
     x = torch.arange(start, start + count, dtype=torch.int64, device=device)
     x.mul_(_STEP)
     _mix(x, 30).mul_(_FIRST)
@@ -33,17 +34,20 @@ def _mix(x: Tensor, shift: int) -> Tensor:
     return x.bitwise_xor_((x >> shift).bitwise_and_((1 << (64 - shift)) - 1))
 
 
-def write(tensor: Tensor, seed: int) -> None:
-    """Fill a buffer with the words of this seed."""
-    start = first_number(seed)
+def write(tensor: Tensor, start: int) -> None:
+    """Fill a buffer with the words that begin at number `start`."""
     for first in range(0, tensor.numel(), _CHUNK):
         part = tensor[first : first + _CHUNK]
         part.copy_(words(start + first, part.numel(), tensor.device))
 
 
-def fault(tensor: Tensor, seed: int) -> dict[str, Any] | None:
-    """How a buffer differs from the words of this seed, bit for bit over the whole of it; None where it does not."""
-    start, wrong = first_number(seed), 0
+def fault(tensor: Tensor, start: int) -> dict[str, Any] | None:
+    """How a buffer differs from the words that begin at number `start`, bit for bit over the whole of it; None where it does not.
+
+    `unwritten` are those of its wrong `words` that the buffer was spoiled with: nothing was written
+    over them.
+    """
+    wrong = unwritten = 0
     places: list[dict[str, Any]] = []
     for first in range(0, tensor.numel(), _CHUNK):
         part = tensor[first : first + _CHUNK]
@@ -52,10 +56,11 @@ def fault(tensor: Tensor, seed: int) -> dict[str, Any] | None:
         here = int(differs.count_nonzero())
         if here:
             wrong += here
+            unwritten += int((part == SPOILED).count_nonzero())
             for index in differs.nonzero().flatten()[: LISTED - len(places)].tolist():
                 found = place(first + index, int(expected[index]) % _WRAP, int(part[index]) % _WRAP)
                 places.append(found)
-    return {"words": wrong, "first": places} if wrong else None
+    return {"words": wrong, "unwritten": unwritten, "first": places} if wrong else None
 
 
 def flip(tensor: Tensor) -> None:

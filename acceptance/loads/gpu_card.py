@@ -58,6 +58,13 @@ class CudaCard:
         return int(torch.cuda.mem_get_info()[1])
 
 
+def uuid(index: int) -> str:
+    """The UUID of a CUDA device that the process sees, as NVML spells it."""
+    import torch
+
+    return f"GPU-{torch.cuda.get_device_properties(index).uuid}"
+
+
 def found() -> dict[str, Any]:
     """Which GPU this is and what drives it, for the record; CardError where torch or a GPU is missing."""
     try:
@@ -71,7 +78,7 @@ def found() -> dict[str, Any]:
     traits = torch.cuda.get_device_properties(0)
     return {
         "gpu": str(traits.name),
-        "uuid": f"GPU-{traits.uuid}",
+        "uuid": uuid(0),
         "capability": f"{traits.major}.{traits.minor}",
         "library": f"torch {torch.__version__}, CUDA {torch.version.cuda}",
     }

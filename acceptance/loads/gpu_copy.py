@@ -18,10 +18,14 @@ Paths, in GB/s of 10**9 bytes, each the median of single copies of `--mib` MiB (
 Host memory is that of the GPU's own NUMA node, where the kernel names one (`numa`): the process runs on that node's CPUs only, from
 before its buffers exist. And a table: the elementwise product (`elementwise`).
 
-What is verified: every copy, the one to warm up among them, and all bytes of it. The destination is overwritten before it, and compared
-after it, outside the time taken, with words that the comparing side made itself (`copy_pattern`). Beside a bidirectional copy several
-run the other way, into one buffer: of those the last is compared. `copy_own_miscompares` (`copy_own_p2p_miscompares` for a peer) counts
-copies found wrong, `elementwise_miscompares` batches of products. What is not seen: data that was wrong on its way and right in the end.
+What is verified: every copy, the one to warm up among them, and all bytes of it. The destination is
+overwritten before it, and compared after it, outside the time taken, with words that the comparing
+side made itself (`copy_pattern`). A copy to a peer goes one way, over a buffer that the peer
+overwrote, and is compared by the peer with words of this source, destination and turn alone. Beside
+a bidirectional copy several run the other way, into one buffer: of those the last is compared.
+`copy_own_miscompares` (`copy_own_p2p_miscompares` for a peer) counts copies found wrong,
+`elementwise_miscompares` batches of products. What is not seen: data that was wrong on its way and
+right in the end.
 
 Exit status: 0 when it ran whole, whatever it found (the readings say what); 1 when CUDA or torch failed, with one sentence on standard
 error and no end line; 2 for arguments that cannot be used, or too little host memory.
@@ -40,10 +44,10 @@ from typing import Any
 import numpy as np
 
 from acceptance.loads import copy_pattern, elementwise, numa
-from acceptance.loads.copy_pattern import WORD
+from acceptance.loads.copy_pattern import WORD, first_number
 from acceptance.loads.copy_tally import Tally, Transfer, repeat
 from acceptance.loads.durations import seconds
-from acceptance.loads.gpu_card import found
+from acceptance.loads.gpu_card import found, uuid
 from acceptance.loads.gpu_program import guarded, leave
 from acceptance.loads.gpu_transfers import Alone, Beside, Paged, ToDevice, ToGpu, ToHost
 from acceptance.loads.memory_bandwidth import ArraysError, available_bytes
@@ -57,7 +61,7 @@ _LOCAL_BYTES = 4096 * _MIB  # at most, of each of the two buffers
 _LOCAL_SHARE = 4  # each takes at most this part of the free memory: two buffers, and as much for comparing
 _HOST_BUFFERS = 4
 _PATHS = 7  # without peers
-_TO_DEVICE, _TO_HOST, _WITHIN, _PEER = 1, 2, 3, 4  # seeds; the peers' go on from the last
+_TO_DEVICE, _TO_HOST = 1, 2  # seeds
 
 
 class CopyError(Exception):
@@ -137,9 +141,9 @@ class Course:
 
         size, count = self.options.mib * _MIB, self.options.mib * _MIB // WORD
         reference = np.empty(count, np.uint64)
-        copy_pattern.write(reference, _TO_HOST)
+        copy_pattern.write(reference, first_number(_TO_HOST))
         source, destination = (torch.empty(count, dtype=torch.int64, pin_memory=True) for _ in range(2))
-        copy_pattern.write(source.numpy().view(np.uint64), _TO_DEVICE)
+        copy_pattern.write(source.numpy().view(np.uint64), first_number(_TO_DEVICE))
         there, here = (torch.empty(count, dtype=torch.int64, device="cuda") for _ in range(2))
         up, down = ToDevice(source, there, _TO_DEVICE), ToHost(here, destination, _TO_HOST, reference)
         h2d = self.own(Alone("copy_own_h2d", OWN, size, up))
@@ -166,7 +170,7 @@ class Course:
             f"copy_own_d2d: buffers of {count * WORD // _MIB} MiB, the L2 cache has {l2_bytes / _MIB:.1f} MiB"
         )
         source, destination = (torch.empty(count, dtype=torch.int64, device="cuda") for _ in range(2))
-        self.own(Alone("copy_own_d2d", OWN, 2 * count * WORD, ToGpu(source, destination, _WITHIN)))
+        self.own(Alone("copy_own_d2d", OWN, 2 * count * WORD, ToGpu(source, destination, (uuid(0), uuid(0)))))
 
     def peer(self, index: int) -> None:
         """Into the memory of another GPU."""
@@ -175,7 +179,7 @@ class Course:
         count = self.options.mib * _MIB // WORD
         source = torch.empty(count, dtype=torch.int64, device="cuda")
         destination = torch.empty(count, dtype=torch.int64, device=f"cuda:{index}")
-        way = ToGpu(source, destination, _PEER + index)
+        way = ToGpu(source, destination, (uuid(0), uuid(index)))
         pair = f"{OWN}->gpu{index}"
         tally = self.measure(Alone("copy_own_p2p", pair, count * WORD, way))
         self.output.reading("copy_own_p2p_miscompares", "count", pair, tally.wrong)

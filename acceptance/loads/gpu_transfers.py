@@ -11,7 +11,7 @@ import time
 from typing import Any, Protocol
 
 from acceptance.loads import copy_pattern, device_pattern
-from acceptance.loads.copy_pattern import FLIPPED, SPOILED, Words
+from acceptance.loads.copy_pattern import FLIPPED, SPOILED, Words, first_number, first_of
 from acceptance.loads.device_pattern import Tensor
 
 
@@ -35,7 +35,7 @@ class ToDevice:
     """From a host buffer, which holds the words of `seed`, to a GPU buffer. The GPU compares with words that it makes itself."""
 
     def __init__(self, host: Tensor, device: Tensor, seed: int) -> None:
-        self.host, self.device, self.seed = host, device, seed
+        self.host, self.device, self.first = host, device, first_number(seed)
 
     def spoil(self) -> None:
         """Queue the overwriting of the destination."""
@@ -47,7 +47,7 @@ class ToDevice:
 
     def fault(self) -> dict[str, Any] | None:
         """Compare the destination."""
-        return device_pattern.fault(self.device, self.seed)
+        return device_pattern.fault(self.device, self.first)
 
     def corrupt(self) -> None:
         """Change a byte of the destination."""
@@ -58,13 +58,13 @@ class ToHost:
     """From a GPU buffer, where the GPU writes the words of `seed` anew each time, to a host buffer, compared with `reference` there."""
 
     def __init__(self, device: Tensor, host: Tensor, seed: int, reference: Words) -> None:
-        self.device, self.host, self.seed, self.reference = device, host, seed, reference
+        self.device, self.host, self.first, self.reference = device, host, first_number(seed), reference
         self._words: Words = host.numpy().view(reference.dtype)
 
     def spoil(self) -> None:
         """Overwrite the destination, then queue the writing of the source."""
         self._words.fill(SPOILED)
-        device_pattern.write(self.device, self.seed)
+        device_pattern.write(self.device, self.first)
 
     def copy(self) -> None:
         """Queue the copy; to pageable memory it also waits for it."""
@@ -80,15 +80,27 @@ class ToHost:
 
 
 class ToGpu:
-    """From a buffer of GPU 0, written anew each time, to another buffer of the same GPU or of a peer, which compares it itself."""
+    """From a buffer of GPU 0, one way, to another of the same GPU or of a peer, compared where it lies.
 
-    def __init__(self, source: Tensor, destination: Tensor, seed: int) -> None:
-        self.source, self.destination, self.seed = source, destination, seed
+    Each turn has words of its own, which begin at `first_of` the GPUs' UUIDs and the turn: what
+    another turn or another GPU left in the destination is wrong. The GPU of the destination
+    overwrites it before the copy, makes the expected words, and compares.
+    """
+
+    def __init__(self, source: Tensor, destination: Tensor, uuids: tuple[str, str]) -> None:
+        self.source, self.destination, self.uuids = source, destination, uuids
+        self.turn = 0
+
+    @property
+    def first(self) -> int:
+        """Where the words of this turn begin."""
+        return first_of(*self.uuids, self.turn)
 
     def spoil(self) -> None:
-        """Queue the overwriting of the destination, then the writing of the source."""
+        """Queue the overwriting of the destination by its own GPU, then new words into the source."""
+        self.turn += 1
         self.destination.fill_(SPOILED)
-        device_pattern.write(self.source, self.seed)
+        device_pattern.write(self.source, self.first)
 
     def copy(self) -> None:
         """Queue the copy: on the source's GPU, once both GPUs have done what was queued before."""
@@ -96,7 +108,7 @@ class ToGpu:
 
     def fault(self) -> dict[str, Any] | None:
         """Compare the destination."""
-        return device_pattern.fault(self.destination, self.seed)
+        return device_pattern.fault(self.destination, self.first)
 
     def corrupt(self) -> None:
         """Change a byte of the destination."""

@@ -1,30 +1,56 @@
-"""The copies beside the burn on a real GPU: what arrives is compared, and what arrives wrong is found."""
+"""The copies beside the burn on real GPUs: what arrives is compared, and what arrives wrong, or never, is found."""
 
 from __future__ import annotations
 
+import ctypes
 import io
 import time
+from collections.abc import Callable, Sequence
+from typing import Any
 
+import numpy as np
 import pytest
 
-from acceptance.loads.burn_compare import KernelComparator
-from acceptance.loads.burn_copies import Copies
+from acceptance.loads import burn_copies, copy_pattern, device_pattern
+from acceptance.loads.burn_copies import FIRST, LISTED, PIECE, Copies, ToPeer
+from acceptance.loads.burn_pattern import PLACES, KernelPattern
+from acceptance.loads.copy_pattern import SPOILED, first_of
+from acceptance.loads.cubin import Kernels
 from acceptance.loads.protocol import LoadOutput, Output, parse
 
 pytestmark = pytest.mark.gpu
+WORDS = PIECE // 8
+TURNS = 6
 
 
-def copied(spoil: str | None) -> LoadOutput:
+def seen() -> int:
+    import torch
+
+    return int(torch.cuda.device_count())
+
+
+@pytest.fixture
+def peers() -> Sequence[int]:
+    """All GPUs but the first, each of which the first can reach."""
+    import torch
+
+    found = [index for index in range(1, seen()) if torch.cuda.can_device_access_peer(0, index)]
+    if not found:
+        pytest.skip(f"a copy to a peer needs two GPUs with peer access, and {seen()} are seen without: not tried")
+    return found
+
+
+def copied(
+    peers: Sequence[int] = (), change: Callable[[Copies], None] = lambda copies: None, turns: int = TURNS
+) -> LoadOutput:
+    """What the copies tell after so many turns of every path."""
     stream = io.StringIO()
     output = Output(stream)
     output.hello("burn", {})
-    copies = Copies(output, KernelComparator(), (), time.monotonic)
-    h2d, d2h = copies._host
-    if spoil == "copy_h2d":
-        h2d._patterns.own[0][12345] ^= 1 << 7  # what arrives from the host is then not what the GPU has
-        h2d._patterns.own[1][-1] ^= 1
-    end = time.monotonic() + 30
-    while min(h2d.pieces, d2h.pieces) < 6:
+    copies = Copies(output, KernelPattern, peers, time.monotonic)
+    change(copies)
+    end = time.monotonic() + 60
+    while min(path.pieces for path in (*copies._host, *copies._peers)) < turns:
         assert time.monotonic() < end
         copies.step()
         time.sleep(0.001)
@@ -33,18 +59,142 @@ def copied(spoil: str | None) -> LoadOutput:
     return parse(stream.getvalue())
 
 
+def readings(output: LoadOutput) -> dict[str, float]:
+    """The readings of the host by name, those of peers by name and pair."""
+    return {
+        one.name if one.component == "gpu0" else f"{one.name} {one.component}": one.value for one in output.readings
+    }
+
+
 def test_clean_copies() -> None:
-    output = copied(None)
-    found = {one.name: one.value for one in output.readings}
+    found = readings(output := copied())
     assert found["burn_copy_miscompares"] == 0
-    assert found["burn_copied"] >= 12 * 64 / 1024
+    assert found["burn_copied"] >= 2 * TURNS * 64 / 1024
     assert output.miscompares == ()
 
 
 def test_what_arrives_wrong_is_found_both_ways() -> None:
-    output = copied("copy_h2d")
-    found = {one.name: one.value for one in output.readings}
-    assert found["burn_copy_miscompares"] >= 12
+    # What comes from the host is then not what the GPU makes, and what comes from the GPU not what
+    # the host has.
+    places = (1 << 20, WORDS - 1)
+
+    def change(copies: Copies) -> None:
+        for place in places:
+            copies._host[0]._host._words[place] ^= 1 << 7  # type: ignore[attr-defined]
+
+    found = readings(output := copied(change=change))
+    assert found["burn_copy_miscompares"] >= 2 * TURNS - 1  # the first from the host had arrived
     assert {one["check"] for one in output.miscompares} == {"copy_h2d", "copy_d2h"}
-    assert {one["first"][0]["word"] for one in output.miscompares} == {12345, (64 << 20) // 8 - 1}
-    assert all(one["words"] == 1 for one in output.miscompares)
+    for one in output.miscompares:
+        assert (one["words"], one["unwritten"]) == (2, 0)
+        assert {first["word"] % 512 for first in one["first"]} == {place % 512 for place in places}
+        assert {first["xor"] for first in one["first"]} == {f"{1 << 7:016x}"}
+
+
+def test_the_products_stream_holds_no_copy_up() -> None:
+    import torch
+
+    began_s: list[float] = []
+
+    def change(copies: Copies) -> None:
+        Kernels("fault").launch("pause_ns", 1, 1, [ctypes.c_ulonglong(5 * 10**9)])
+        began_s.append(time.monotonic())
+
+    assert copied(change=change, turns=4).miscompares == ()
+    assert time.monotonic() - began_s[0] < 3.0, "the copies went on while the stream of the products stood still"
+    torch.cuda.synchronize()
+
+
+def test_clean_copies_to_every_peer(peers: Sequence[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(burn_copies, "PAUSE_S", 0.0)
+    began = time.monotonic()
+    found = readings(output := copied(peers, turns=40))
+    spent_s = time.monotonic() - began
+    assert output.miscompares == ()
+    for peer in peers:
+        assert found[f"burn_peer_miscompares gpu0->gpu{peer}"] == 0
+        gib = found[f"burn_peer_copied gpu0->gpu{peer}"]
+        assert gib >= 40 * 64 / 1024
+        print(f"gpu0->gpu{peer}: {gib:.2f} GiB in {spent_s:.2f} s")  # for who runs it with -s
+        assert gib * 2**30 / spent_s >= 0.2e9, "the slowest link carries that many times over"
+
+
+def test_every_copy_that_a_peer_never_got_is_counted(peers: Sequence[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    # A window that leads elsewhere: the copy is made into another buffer, from which it reads back
+    # whole.
+    elsewhere: dict[int, tuple[Any, Any]] = {}
+    carry = ToPeer._carry
+
+    def lost(path: Any) -> None:
+        import torch
+
+        landing, peer = path._arrived, path._arrived.device.index
+        if peer not in elsewhere:
+            elsewhere[peer] = torch.empty_like(landing), path
+        path._arrived = elsewhere[peer][0]
+        try:
+            carry(path)
+        finally:
+            path._arrived = landing
+
+    monkeypatch.setattr(ToPeer, "_carry", lost)
+    found = readings(output := copied(peers, turns=LISTED + 2))
+    assert found["burn_copy_miscompares"] == 0
+    for peer in peers:
+        got, path = elsewhere[peer]
+        assert bool((got.to("cuda:0") == path._own).all()), "a round trip would have found nothing"
+        pair = f"gpu0->gpu{peer}"
+        copies = found[f"burn_peer_copied {pair}"] * 2**30 / PIECE
+        assert found[f"burn_peer_miscompares {pair}"] == copies >= LISTED + 2
+        told = [one for one in output.miscompares if one["component"] == pair]
+        assert len(told) == LISTED
+        assert {(one["words"], one["unwritten"], len(one["first"])) for one in told} == {(WORDS, WORDS, FIRST)}
+
+
+def test_one_bit_that_is_wrong_at_a_peer_is_found(peers: Sequence[int]) -> None:
+    def change(copies: Copies) -> None:
+        for path in copies._peers:
+            path._carry = flipped(path, path._carry)  # type: ignore[method-assign]
+
+    def flipped(path: Any, carry: Callable[[], None]) -> Callable[[], None]:
+        def carried() -> None:
+            carry()
+            path._arrived[WORDS - 1 : WORDS].bitwise_xor_(1 << 13)  # by the peer, on its stream
+
+        return carried
+
+    output = copied(peers, change)
+    assert {one["component"] for one in output.miscompares} == {f"gpu0->gpu{peer}" for peer in peers}
+    for one in output.miscompares:
+        assert (one["words"], one["unwritten"], one["first"][0]["word"]) == (1, 0, WORDS - 1)
+        assert one["first"][0]["xor"] == f"{1 << 13:016x}"
+
+
+@pytest.mark.parametrize("count", [1, 31, 1_000_003, WORDS])
+def test_the_kernels_of_every_gpu_make_and_count_the_words(count: int) -> None:
+    import torch
+
+    first, due = first_of("GPU-a", "GPU-b", 5), np.empty(count, np.uint64)
+    copy_pattern.write(due, first)
+    for index in range(seen()):
+        pattern = KernelPattern(index)
+        buffer = torch.empty(count, dtype=torch.int64, device=f"cuda:{index}")
+        tally = torch.empty(PLACES, dtype=torch.int64, device=f"cuda:{index}")
+        with torch.cuda.stream(torch.cuda.Stream(device=index)):
+            pattern.spoil(buffer, tally)
+            assert bool((buffer == SPOILED).all())
+            pattern.verify(buffer, first, tally)
+            assert tally.tolist() == [count, count, pattern.steps(count)]
+            pattern.spoil(buffer, tally)
+            pattern.write(buffer, first)
+            pattern.verify(buffer, first, tally)
+            assert tally.tolist() == [0, 0, pattern.steps(count)]
+            assert (buffer.cpu().numpy().view(np.uint64) == due).all()
+            assert device_pattern.fault(buffer, first) is None
+            buffer[count // 2] = SPOILED
+            buffer[0] ^= 1 << 62
+            pattern.spoil(torch.empty_like(buffer), tally)
+            pattern.verify(buffer, first, tally)
+            wrong = device_pattern.fault(buffer, first)
+            assert wrong is not None
+            assert tally.tolist() == [wrong["words"], wrong["unwritten"], pattern.steps(count)]

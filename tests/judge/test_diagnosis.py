@@ -73,6 +73,9 @@ RANDOM_DIFFERS = vram([(8 * n, n * 7919, n * 7919 ^ 4) for n in range(1, 9)], wo
         ("many", [scrambled([99])], ["One element with several wrong bits"]),
         ("many", [one_bit(3), units(17, iteration=18, slot=6)], ["1 x one bit once", "1 x datapath"]),
         ("copies", [COPIED, {**COPIED, "check": "copy_h2d", "component": "gpu0"}], ["24 words", "copy_p2p on gpu0->gpu1"]),
+        ("lost copies", [{**COPIED, "unwritten": 12}] * 2, ["The copy never arrived: 24 words still hold what lay there before"]),
+        ("copies", [COPIED, {**COPIED, "unwritten": 12}], ["Data changed", "24 words, 12 of which still hold what lay there"]),
+        ("copies", [{**COPIED, "words": 0, "first": []}], ["copies: 1 (copy_p2p on gpu0->gpu1). Usually"]),
         ("one bit once", [vram([(64, 0, 4)])], ["One bit of one word", "byte 0x40"]),
         ("memory bit", [vram([(64, 0, 4)], number=n) for n in (1, 2, 3)], ["in 3 of 3 passes", "byte 0x40, bit 2"]),
         ("address line", [vram([(64, 8, 9)], address_bits=[17])], ["address bit 17"]),
@@ -207,7 +210,7 @@ def test_of_many_right_products_some_are_looked_at() -> None:
 # --- what cannot be used ---
 
 COMPLETE = [one_bit(3), INPUTS, AGAIN, WHOLE, COPIED, vram([(64, 0, 4)])]
-OPTIONAL = {"component", "dtype", "lap", "address_bits"}
+OPTIONAL = {"component", "dtype", "lap", "address_bits", "unwritten"}
 
 
 @pytest.mark.parametrize("fact", COMPLETE, ids=lambda fact: fact["check"])

@@ -80,4 +80,9 @@ def test_what_is_not_as_it_must_be_is_refused_by_name(fact: dict[str, Any], told
 
 
 def test_a_copy_says_which_way_it_went() -> None:
-    assert miscompare.read(COPIED) == Copied("copy_p2p", "gpu0->gpu1", 12, "word 3: 01 for 00")
+    assert miscompare.read(COPIED) == Copied("copy_p2p", "gpu0->gpu1", 12, 0, "word 3: 01 for 00")
+
+
+def test_an_older_load_does_not_say_what_was_never_written() -> None:
+    older = {name: value for name, value in COPIED.items() if name != "unwritten"}
+    assert miscompare.read(older) == Copied("copy_p2p", "gpu0->gpu1", 12, None, "word 3: 01 for 00")

@@ -77,6 +77,7 @@ COPIED: Fact = {
     "component": "gpu0->gpu1",
     "check": "copy_p2p",
     "words": 12,
+    "unwritten": 0,
     "first": [{"word": 3, "expected": "00", "got": "01"}],
 }
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from acceptance.loads import copy_pattern, device_pattern, elementwise, gpu_copy
-from acceptance.loads.copy_pattern import Words
-from acceptance.loads.gpu_transfers import Alone, Beside
+from acceptance.loads.copy_pattern import Words, first_of
+from acceptance.loads.gpu_transfers import Alone, Beside, ToGpu
 from acceptance.loads.protocol import LoadOutput, Output, parse
 
 FAKE = Path(__file__).parent / "fake_torch"
@@ -190,20 +190,49 @@ def test_both_ways_at_once_end_at_the_first_try(load: Load, torch: Callable[...,
     assert (one.copies, other.copies, both.apart) == (1, 3, 0)
 
 
-@pytest.mark.parametrize("seed", [1, 4, 255])
-def test_a_gpu_makes_the_words_of_the_processor(torch: Callable[..., None], monkeypatch: Any, seed: int) -> None:
+def test_every_copy_that_a_peer_never_got_is_wrong_though_it_reads_back(load: Load) -> None:
+    output = load("--seconds", "0.05", gpus="3", peers="1,2", window="cuda:2")
+    found = values(output)
+    assert found["copy_own_p2p_miscompares", "gpu0->gpu1"] == 0
+    (told,) = (note for note in output.notes if note.startswith("copy_own_p2p of gpu0->gpu2"))
+    compared = int(told.partition("copies; ")[2].partition(" ")[0])
+    assert found["copy_own_p2p_miscompares", "gpu0->gpu2"] == compared >= 4
+    assert {one["component"] for one in output.miscompares} == {"gpu0->gpu2"}
+    assert {(one["words"], one["unwritten"]) for one in output.miscompares} == {(MIB // 8, MIB // 8)}
+    assert len({one["first"][0]["expected"] for one in output.miscompares}) == len(output.miscompares)
+
+
+def test_what_the_turn_before_left_at_a_peer_is_wrong(torch: Callable[..., None]) -> None:
+    torch(gpus="2")
+    import torch as fake
+
+    source, destination = fake.empty(1000, np.int64, "cuda"), fake.empty(1000, np.int64, "cuda:1")
+    way = ToGpu(source, destination, ("GPU-a", "GPU-b"))
+    way.spoil()
+    way.copy()
+    assert way.fault() is None
+    left = destination.array.copy()
+    way.spoil()
+    destination.array[:] = left
+    found = way.fault()
+    assert found is not None
+    assert (found["words"], found["unwritten"]) == (1000, 0)
+
+
+@pytest.mark.parametrize("start", [1 << 40, 255 << 40, first_of("GPU-a", "GPU-b", 3)])
+def test_a_gpu_makes_the_words_of_the_processor(torch: Callable[..., None], monkeypatch: Any, start: int) -> None:
     torch()
     import torch as fake
 
     monkeypatch.setattr(device_pattern, "_CHUNK", 300)
     words: Words = np.empty(1000, np.uint64)
-    copy_pattern.write(words, seed)
+    copy_pattern.write(words, start)
     tensor = fake.empty(1000, np.int64, "cuda")
-    device_pattern.write(tensor, seed)
+    device_pattern.write(tensor, start)
     assert (tensor.array.view(np.uint64) == words).all()
-    assert device_pattern.fault(tensor, seed) is None
+    assert device_pattern.fault(tensor, start) is None
     tensor.array[[0, 299, 300, 999, 998]] ^= 5
-    assert device_pattern.fault(tensor, seed) == copy_pattern.fault(words, tensor.array.view(np.uint64))
+    assert device_pattern.fault(tensor, start) == copy_pattern.fault(words, tensor.array.view(np.uint64))
 
 
 @pytest.fixture

@@ -1,16 +1,18 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from acceptance.loads import copy_pattern
-from acceptance.loads.copy_pattern import SPOILED, fault, first_number, place, write
+from acceptance.loads.copy_pattern import SPOILED, fault, first_number, first_of, place, write
 from acceptance.loads.exact_product import spread
 
 
 def made(count: int, seed: int) -> copy_pattern.Words:
     words = np.empty(count, np.uint64)
-    write(words, seed)
+    write(words, first_number(seed))
     return words
 
 
@@ -34,6 +36,19 @@ def test_the_spoiled_word_is_in_no_buffer() -> None:
 def test_the_words_of_one_seed_end_before_the_next() -> None:
     assert first_number(255) - first_number(254) == 1 << 40
     assert first_number(255) + (1 << 40) <= 1 << 48
+
+
+def test_each_pair_and_turn_has_words_of_its_own() -> None:
+    pairs = [("GPU-a", "GPU-b"), ("GPU-b", "GPU-a"), ("GPU-a", "GPU-c"), ("GPU-a", "GPU-a")]
+    numbers = sorted(first_of(*pair, turn) for pair in pairs for turn in range(1000))
+    assert all(after - before >= 1 << 31 for before, after in pairwise(numbers)), "no two windows meet"
+    assert numbers[0] >= 1 << 63 > first_number(255) + (1 << 40)
+    assert numbers[-1] + (1 << 31) <= 1 << 64
+    assert first_of("GPU-a", "GPU-b", 7) == first_of("GPU-a", "GPU-b", 7 + (1 << 32))
+
+
+def test_the_words_of_a_pair_are_the_same_in_every_run() -> None:
+    assert f"{first_of('GPU-a', 'GPU-b', 0):x}" == "a7a2e0e200000000"
 
 
 @pytest.mark.parametrize("seed", [0, -1, 256])
@@ -69,4 +84,4 @@ def test_words_that_changed_places_are_found() -> None:
 def test_a_copy_that_was_not_made_is_wrong_in_every_word() -> None:
     found = fault(made(1000, 1), np.full(1000, SPOILED, np.uint64))
     assert found is not None
-    assert (found["words"], len(found["first"])) == (1000, 4)
+    assert (found["words"], found["unwritten"], len(found["first"])) == (1000, 1000, 4)

@@ -12,7 +12,7 @@ KERNELS = sorted(path.stem for path in cubin.FOLDER.glob("*.cu"))
 
 
 def test_there_are_kernels() -> None:
-    assert KERNELS == ["compare", "fault", "vram"]
+    assert KERNELS == ["compare", "copy", "fault", "vram"]
 
 
 @pytest.mark.parametrize("capability", cubin.ARCHITECTURES, ids=lambda pair: f"sm_{pair[0]}{pair[1]}")

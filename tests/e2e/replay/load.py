@@ -1,12 +1,13 @@
 """Stands in for a load of ours on a described machine: `load.py NAME ARGUMENTS`, as the interpreter of the image is told to start it.
 
 `loads.json` beside it says which load, what is wrong with which GPU, and what is left of its rate. The burn is the real one, with torch
-on the processor in the place of the GPU: its faults are made in its products and found by its own comparing, in every number format. Its
-rates, and all of the matrix load and the memory test, are those of an H200, as recorded.
+on the processor in the place of the GPU: its faults are made in its products and found by its own comparing, in every number format, and
+its copies are the real ones on `linked_gpus`. Its rates, and all of the matrix load and the memory test, are those of an H200, as recorded.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import subprocess
 import sys
@@ -19,6 +20,7 @@ import seen
 HERE = Path(__file__).parent
 DIVISOR = 128  # matrices of 64 x 64, so that a processor makes thousands of them
 FREE = 4 << 20
+COPIED = 64 << 10  # bytes of a copy beside the products
 GEMM = {"f64": 53.6, "f32": 51.2, "tf32": 344.0, "f16": 637.0, "bf16": 664.0, "f8": 1213.0, "i8": 869.0}
 SHORT = {"f64": 57.0, "f32": 51.9, "tf32": 402.0, "f16": 760.0, "bf16": 814.0, "f8": 1403.0, "i8": 1100.0}
 
@@ -47,8 +49,10 @@ def recorded(name: str) -> dict[str, float]:
 
 
 def burn(words: list[str]) -> None:
+    import linked_gpus
     import torch
 
+    from acceptance.loads import burn_copies
     from acceptance.loads.burn_card import boot_s
     from acceptance.loads.burn_compare import TorchComparator
     from acceptance.loads.burn_device import TorchDevice
@@ -69,7 +73,8 @@ def burn(words: list[str]) -> None:
     class Rated(Output):
         def reading(self, name: str, unit: str, component: str, value: float) -> None:
             if not name.endswith("_miscompares"):
-                value = figures[name] * (share if unit == "TFLOP/s" else 1.0)
+                known = figures["burn_copied"] if name == "burn_peer_copied" else figures[name]
+                value = known * (share if unit == "TFLOP/s" else 1.0)
             super().reading(name, unit, component, value)
 
     class Processor:
@@ -82,14 +87,22 @@ def burn(words: list[str]) -> None:
             return FREE
 
     class Copies:
-        def step(self) -> None: ...
+        """The real ones, in small; of the fault "lost-writes" nothing that the GPU sends reaches a peer."""
+
+        def __init__(self) -> None:
+            burn_copies.PIECE = COPIED
+            self._gpus = linked_gpus.Machine(1 + peers, range(1, 1 + peers) if fault == "lost-writes" else ())
+            with self._gpus.in_place():
+                pattern = functools.partial(linked_gpus.NumpyPattern, self._gpus)
+                self._copies = burn_copies.Copies(output, pattern, range(1, 1 + peers), boot_s)
+
+        def step(self) -> None:
+            with self._gpus.in_place():
+                self._copies.step()
 
         def finish(self) -> None:
-            for peer in ["gpu0"] + [f"gpu0->gpu{number}" for number in range(1, peers + 1)]:
-                kind = "peer_" if "->" in peer else ""
-                Output.reading(output, f"burn_{kind}copied", "GiB", peer, 12.75)
-                miscompares = "burn_peer_miscompares" if kind else "burn_copy_miscompares"
-                Output.reading(output, miscompares, "count", peer, float(fault == "peer" and bool(kind)))
+            with self._gpus.in_place():
+                self._copies.finish()
 
     dtypes = tuple(DTYPES[name] for name in option(words, "--dtypes").split(","))
     seconds, peers = float(option(words, "--seconds")), int(option(words, "--peers", "0"))
@@ -100,7 +113,7 @@ def burn(words: list[str]) -> None:
     output.hello("burn", {**asked, **parameters})
     if fault == "hang":
         time.sleep(900)
-    made = None if fault in ("", "lost", "peer") else fault
+    made = None if fault in ("", "lost", "lost-writes") else fault
     device = TorchDevice("cpu", card, TorchComparator(), made)
     Worker(order, device, card, output, Copies(), boot_s).run(1 << 20)
     if fault == "lost":

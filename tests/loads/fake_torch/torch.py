@@ -1,7 +1,8 @@
 """As much of torch as the copy load uses, on numpy: one GPU that is the processor, and a peer or two.
 
 What a test asks of it comes in the environment: FAKE_TORCH_GPUS, FAKE_TORCH_PEERS ("1,2": whom GPU 0 can reach), FAKE_TORCH_LOSE (copies to
-this device lose their last word), FAKE_TORCH_NAN (the product of these many elements is NaN in one place), FAKE_TORCH_FAIL (the copy with
+this device lose their last word), FAKE_TORCH_WINDOW (what another GPU writes to this device goes nowhere, and is given back to it where it
+reads there), FAKE_TORCH_NAN (the product of these many elements is NaN in one place), FAKE_TORCH_FAIL (the copy with
 this number fails as CUDA does).
 """
 
@@ -20,14 +21,18 @@ int64, float32 = np.int64, np.float32
 GPUS = int(os.environ.get("FAKE_TORCH_GPUS", "1"))
 PEERS = [int(peer) for peer in os.environ.get("FAKE_TORCH_PEERS", "").split(",") if peer]
 LOSE = os.environ.get("FAKE_TORCH_LOSE")
+WINDOW = os.environ.get("FAKE_TORCH_WINDOW")
 NAN = int(os.environ.get("FAKE_TORCH_NAN", "0"))
 FAIL = int(os.environ.get("FAKE_TORCH_FAIL", "0"))
 copies = 0
 
 
 class Tensor:
+    __hash__ = None
+
     def __init__(self, array, device="cpu"):
         self.array, self.device = array, str(device)
+        self.window = None
 
     def numel(self):
         return self.array.size
@@ -45,8 +50,13 @@ class Tensor:
             copies += 1
             if copies == FAIL:
                 raise RuntimeError("CUDA error: an illegal memory access was encountered\nmore about it")
+        foreign = "cpu" not in (self.device, other.device) and self.device != other.device
+        sent = other.window if foreign and other.window is not None else other.array
+        if foreign and self.device == WINDOW:
+            self.window = sent.copy()
+            return
         words = -1 if non_blocking and self.device == LOSE else None
-        self.array[:words] = other.array[:words]
+        self.array[:words] = sent[:words]
 
     def __getitem__(self, key):
         return Tensor(self.array[key], self.device)
@@ -59,6 +69,9 @@ class Tensor:
 
     def __ne__(self, other):
         return Tensor(self.array != other.array, self.device)
+
+    def __eq__(self, value):
+        return Tensor(self.array == value, self.device)
 
     def _in_place(self, operation, value):
         value = value.array if isinstance(value, Tensor) else np.int64(value)
@@ -157,7 +170,7 @@ cuda.Event, cuda.Stream = Event, Stream
 cuda.stream = lambda stream: contextlib.nullcontext()
 cuda.get_device_properties = lambda index: types.SimpleNamespace(
     name="Fake GPU",
-    uuid="00000000-0000-4000-8000-000000000000",
+    uuid=f"{index:08}-0000-4000-8000-000000000000",
     major=9,
     minor=0,
     L2_cache_size=2 << 20,
