@@ -95,7 +95,7 @@ class GpuUsers:
                 continue
             gpu.listed_s, gpu.told_unlisted = now, False
             computing = readiness.computing(users)
-            present = set(self._known(name, gpu, computing, now, listed))
+            present: set[int | None] = set(self._known(name, gpu, computing, now, listed))
             present |= set(self._memory(name, gpu, users, used_bytes, now, listed))
             for pid in [pid for pid in gpu.seen if pid not in present]:
                 self._gone(gpu.seen.pop(pid), now)
@@ -113,7 +113,7 @@ class GpuUsers:
 
     def _known(
         self, name: str, gpu: _Gpu, computing: tuple[GpuProcess, ...], now: float, listed: set[int]
-    ) -> Iterator[int]:
+    ) -> Iterator[int | None]:
         """Judge each process that computes; gives those that are to be followed."""
         elsewhere: list[GpuProcess] = []
         for one in computing:

@@ -36,7 +36,6 @@ from acceptance.preparation import Prepared
 from acceptance.sight import Sight, View
 from acceptance.stopping import Stop, stoppable
 
-
 IN_USE = "the machine is in use"
 # How often it is looked whether the watch has seen somebody else on a GPU.
 OTHERS_S = 1.0

@@ -21,7 +21,8 @@ from acceptance.judge.record import Entry, RunClosed, RunEnded, RunStarted
 from acceptance.judge.verdict import UnreadableRun, Word
 
 # Why a night is no measure for others: it tested a part of the machine, it did not come to its end, somebody
-# else used its GPUs, or its loads ran in an image that the user named, which may hold anything. Or nothing is left of it but what could be read of a damaged history.
+# else used its GPUs, or its loads ran in an image that the user named, which may hold
+# anything. Or nothing is left of it but what could be read of a damaged history.
 Apart = Literal["partial", "interrupted", "in-use", "own-image", "salvaged"]
 _WAY = "->"  # between the two ends of a path
 _TOGETHER = "gpus"  # all GPUs of the test, as one component

@@ -64,7 +64,9 @@ def _when(use: Use, begin_s: float, end_s: float) -> str:
     whole = use.until_s >= end_s
     if whole and use.since_s <= begin_s:
         return "for the whole of this check"
-    return f"{since} to the end of this check" if whole else f"{since} to second {use.until_s - begin_s:.0f} of this check"
+    return (
+        f"{since} to the end of this check" if whole else f"{since} to second {use.until_s - begin_s:.0f} of this check"
+    )
 
 
 def notes(entries: Sequence[Entry], found: Sequence[Use]) -> tuple[str, ...]:
@@ -75,4 +77,6 @@ def notes(entries: Sequence[Entry], found: Sequence[Use]) -> tuple[str, ...]:
 
 def _note(use: Use, began_s: float) -> str:
     until = "its end" if use.until_s == inf else f"second {use.until_s - began_s:.0f}"
-    return f"{use.gpu} was also used by {use.who} from second {max(0.0, use.since_s - began_s):.0f} of the run to {until}"
+    return (
+        f"{use.gpu} was also used by {use.who} from second {max(0.0, use.since_s - began_s):.0f} of the run to {until}"
+    )

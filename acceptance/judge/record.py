@@ -183,7 +183,8 @@ class Note(_Record, frozen=True, tag="note"):
 
 
 class Postponed(_Record, frozen=True, tag="postponed"):
-    """Nothing was run, or no more, because the machine is in use: by whom, and how many nights in a row that makes, of `most` that may be."""
+    """Nothing was run, or no more, because the machine is in use: by whom, and how many nights in a row that makes,
+    of `most` that may be."""
 
     reasons: tuple[str, ...]
     in_a_row: int

@@ -7,7 +7,16 @@ from collections.abc import Iterator, Sequence
 from acceptance.judge.collected import AGAIN, SessionName
 from acceptance.judge.judgement import Finding
 from acceptance.judge.plan import SESSIONS, Plan
-from acceptance.judge.record import Body, ForeignProcess, Note, Postponed, RunClosed, RunEnded, SessionEnded, SessionStarted
+from acceptance.judge.record import (
+    Body,
+    ForeignProcess,
+    Note,
+    Postponed,
+    RunClosed,
+    RunEnded,
+    SessionEnded,
+    SessionStarted,
+)
 
 
 def findings(plan: Plan, bodies: Sequence[Body], stopped: bool) -> list[Finding]:
