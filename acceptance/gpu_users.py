@@ -218,8 +218,8 @@ class GpuUsers:
         if used_bytes is None or len(known) < len(held):
             gpu.grown_s = None
         else:
-            free = used_bytes - sum(known)
-            gpu.start_bytes = free if gpu.start_bytes is None else min(free, gpu.start_bytes)
+            free = max(0, used_bytes - sum(known))  # memory that two programs share is listed for both
+            gpu.start_bytes = free if gpu.start_bytes is None else gpu.start_bytes
             grown = free - gpu.start_bytes
             if grown < GROWN_BYTES:
                 gpu.grown_s, gpu.free_s = None, now

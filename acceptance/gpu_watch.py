@@ -3,9 +3,9 @@
     python -m acceptance.gpu_watch CONTEXT.json
 
 It is a child of the supervisor's, because the library of a sick driver may hang or crash. Samples go to `telemetry-gpu.jsonl`, begun
-when every GPU has been found, events and processes of others to `journal-gpu.jsonl`.
-After a look at which a GPU answered, the file of samples is touched, written to or not: so the parent sees that its child does not hang. It ends on SIGTERM, with everything flushed, and exits with 0; with 1, and one
-sentence on standard error, when it cannot watch every GPU that it was given.
+when every GPU has been found, events and processes of others to `journal-gpu.jsonl`. After a look at which a GPU answered, the file of
+samples is touched, written to or not: so the parent sees that its child does not hang. It ends on SIGTERM, with everything flushed, and
+exits with 0; with 1, and one sentence on standard error, when it cannot watch every GPU that it was given.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -148,6 +149,24 @@ def test_the_desktop_is_no_user_and_a_program_beside_it_is(scene: Scene) -> None
     assert [getattr(one, "pid", None) for one in scene.look()] == [80]
 
 
+def test_in_the_real_proc() -> None:
+    own = subprocess.Popen(["sleep", "60"], env={"RIGPROOF_RUN": RUN})
+    bare = subprocess.Popen(["sleep", "60"], env={})
+    try:
+        nvml = FakeNvml(1, {one: [] for one in LISTS})
+        listed = [SimpleNamespace(pid=one.pid, usedGpuMemory=1) for one in (own, bare)]
+        nvml.answers[LISTS[0]] = listed
+        told: list[Body] = []
+        users = GpuUsers(nvml, RUN, Path("/"), told.append)
+        with ThreadPoolExecutor(1) as pool:
+            users.look({"gpu0": 0}, pool)
+        assert [(one.pid, one.command) for one in told if isinstance(one, ForeignProcess)] == [(bare.pid, "sleep")]
+    finally:
+        for one in (own, bare):
+            one.kill()
+            one.wait()
+
+
 # --- another process namespace ---
 
 
@@ -245,6 +264,19 @@ def test_what_a_listed_program_holds_is_its_own(scene: Scene) -> None:
     (told,) = scene.seconds(15)
     assert isinstance(told, ForeignProcess)
     assert told.who == "4.0 GiB of its memory that no listed process holds"
+
+
+def test_memory_that_is_listed_twice_is_no_growth_when_it_is_free_again(scene: Scene) -> None:
+    """Two programs that share memory are listed with it both."""
+    scene.process(50, MARK)
+    scene.use(0, 2 << 30)
+    scene.look()
+    scene.list(0, 50, memory=100 << 30)
+    scene.use(0, 60 << 30)
+    scene.seconds(10)
+    scene.list(0)
+    scene.use(0, 2 << 30)
+    assert scene.seconds(30) == []
 
 
 @pytest.mark.parametrize("memory", [None, 0])

@@ -134,6 +134,8 @@ def test_a_machine_in_use_is_left_alone_and_too_many_such_nights_are_a_failure(r
 def comes_later(document: Document) -> None:
     """Somebody begins to compute on the second GPU some seconds after the watch began."""
     train = {"pid": 4194300, "name": "train", "memory_bytes": 5 << 30}
+    for gpu in document["gpus"]:
+        gpu["utilisation_percent"] = 0  # nobody is there when the night begins
     document["timeline"] = [{"after_s": 6.0, "gpu": 1, "set": {"compute_processes": [train]}}]
 
 
