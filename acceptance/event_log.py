@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from acceptance import journal
-from acceptance.judge.record import Event, Note
+from acceptance.judge.record import Body, Event, Note
 
 # A storm (corrected PCIe errors come by the thousand a second) says nothing new after so many events of one kind, code and component.
 STORM = 100
@@ -45,6 +45,10 @@ class EventLog:
     def note(self, text: str, *, trouble: bool = False) -> None:
         """Journal a note."""
         self._writer.write(Note(text, trouble))
+
+    def put(self, found: Body) -> None:
+        """Journal a record of another kind, whoever counts those."""
+        self._writer.write(found)
 
     def close(self) -> None:
         """Close the segment."""

@@ -3,9 +3,9 @@
     python -m acceptance.gpu_watch CONTEXT.json
 
 It is a child of the supervisor's, because the library of a sick driver may hang or crash. Samples go to `telemetry-gpu.jsonl`, begun
-when every GPU has been found, events to `journal-gpu.jsonl`. After a look at which a GPU answered, the file of samples is touched, written
-to or not: so the parent sees that its child does not hang. It ends on SIGTERM, with everything flushed, and exits with 0; with 1, and one
-sentence on standard error, when it cannot watch every GPU that it was given.
+when every GPU has been found, events and processes of others to `journal-gpu.jsonl`. After a look at which a GPU answered, the file of
+samples is touched, written to or not: so the parent sees that its child does not hang. It ends on SIGTERM, with everything flushed, and
+exits with 0; with 1, and one sentence on standard error, when it cannot watch every GPU that it was given.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import msgspec
 
 from acceptance import clock, journal
 from acceptance.event_log import EventLog
+from acceptance.gpu_users import GpuUsers
 from acceptance.judge.record import Event, Sample
 from acceptance.observe import nvidia_events
 from acceptance.observe import nvml as nvml_library
@@ -75,11 +76,18 @@ class _Gpu:
 class Watch:
     """The watch itself: `look` is one look at every GPU. Raises JournalError when its segments cannot be written.
 
-    `kernel_log` is as in Context.
+    `kernel_log` is as in Context. `users` is asked once a second who else uses the GPUs.
     """
 
     def __init__(
-        self, nvml: Any, found: Sequence[Found], samples: journal.Writer, events: EventLog, *, kernel_log: bool
+        self,
+        nvml: Any,
+        found: Sequence[Found],
+        samples: journal.Writer,
+        events: EventLog,
+        *,
+        kernel_log: bool,
+        users: GpuUsers,
     ) -> None:
         self._nvml = nvml
         self._samples = samples
@@ -88,6 +96,7 @@ class Watch:
         self._pool = ThreadPoolExecutor(max(1, len(found)))
         self._listener = XidListener(nvml)
         self._kernel_log = kernel_log
+        self._users = users
         self._deaf: set[str] = set()
         self._names = {one.known.pci_address: one.known.name for one in found}
         self._gpus: list[_Gpu] = []
@@ -123,6 +132,7 @@ class Watch:
             elif answer.value in LOST or clock.boot_s() - gpu.answered_s >= SILENT_S:
                 self._give_up(gpu, answer)
         if slow:
+            self._users.look({gpu.known.name: gpu.handle for gpu in self._gpus}, self._pool)
             self._samples.sync()
             self._slow_s = clock.boot_s()
         return answered
@@ -187,7 +197,8 @@ def run(nvml: Any, context: Context, over: threading.Event) -> None:
     run_dir, root = Path(context.run_dir), Path(context.root)
     path = run_dir / journal.GPU_TELEMETRY
     with contextlib.closing(EventLog(run_dir / EVENTS, root)) as events, journal.Writer(path, root) as samples:
-        watch = Watch(nvml, found, samples, events, kernel_log=context.kernel_log)
+        users = GpuUsers(nvml, run_dir.name, root, events.put)
+        watch = Watch(nvml, found, samples, events, kernel_log=context.kernel_log, users=users)
         moment = time.monotonic()
         while not over.is_set():
             if watch.look():

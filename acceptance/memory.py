@@ -7,7 +7,7 @@ end a run: where the machine has a baseline it keeps the run from passing, becau
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -55,6 +55,13 @@ class Recalled:
             told = f"{self.put_off} (the machine is in use, so nothing was run, and nights skipped in a row cannot be counted)"
             raise HistoryError(told) from self.put_off
         return Postponed(users, self.put_off + 1, most)
+
+    def way(self, most: int) -> Callable[[tuple[str, ...]], Postponed] | None:
+        """How this run is put off where somebody comes in its middle; None where nights skipped in a row cannot be counted.
+
+        It then goes on, and its checks tell of them.
+        """
+        return None if isinstance(self.put_off, HistoryError) else partial(self.postponed, most=most)
 
 
 class Memory:

@@ -1,4 +1,7 @@
-"""A night: the machine is left alone while somebody is using it, and such a night is a run of its own, on which nothing was run."""
+"""A night: the machine is left alone while somebody is using it, and such a night is a run of its own, on which nothing was run.
+
+Where somebody comes in its middle, the supervisor gives it up, and it counts as one of those.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,9 @@ from acceptance.opening import opening
 from acceptance.place import Host
 from acceptance.preparation import Prepared
 from acceptance.profile import Nights
+from acceptance.supervisor import IN_USE
 
 SKIPPED = 4  # the exit code of a night on which the machine was in use
-IN_USE = "the machine is in use"
 
 
 def _probe() -> NvmlAnswer:

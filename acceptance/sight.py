@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from acceptance import journal
-from acceptance.judge.record import Entry, Event, Sample
+from acceptance.judge.record import Entry, Event, ForeignProcess, Sample
 
 View = Callable[[Entry], None]
 
@@ -51,7 +51,7 @@ class Sight:
         for tail in list(self._tails):
             try:
                 for entry in tail.each():
-                    if isinstance(entry.body, Event):
+                    if isinstance(entry.body, Event | ForeignProcess):
                         self.show(entry)
             except journal.JournalError:
                 self._tails.remove(tail)

@@ -5,27 +5,40 @@ It is outside pytest and outside any container, and goes on when either dies.
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from acceptance import allowed, gpu_child, gpu_watch, journal, outputs, session, strays, watch
+from acceptance import allowed, clock, gpu_child, gpu_watch, journal, outputs, session, strays, watch
 from acceptance.command import CommandError, Completed
 from acceptance.deadline import Deadline
 from acceptance.judge import second_look
 from acceptance.judge.collected import AGAIN, SessionName
 from acceptance.judge.language import ENGLISH, Language
 from acceptance.judge.plan import SESSIONS, Plan, PlannedCheck
-from acceptance.judge.record import CheckEnded, Note, RunEnded, SessionEnded, SessionStarted
+from acceptance.judge.record import (
+    CheckEnded,
+    ForeignProcess,
+    Note,
+    Postponed,
+    RunEnded,
+    SessionEnded,
+    SessionStarted,
+)
 from acceptance.judge.verdict import Verdict, fold
 from acceptance.opening import opening
 from acceptance.place import Host, Station
 from acceptance.preparation import Prepared
 from acceptance.sight import Sight, View
 from acceptance.stopping import Stop, stoppable
+
+IN_USE = "the machine is in use"
+# How often it is looked whether the watch has seen somebody else on a GPU.
+OTHERS_S = 1.0
 
 
 class OutputError(Exception):
@@ -57,10 +70,19 @@ def new_run_dir(out: Path) -> Path:
 
 
 class Supervisor:
-    """One run. `view` is shown every entry of the sessions' journals as it appears, and what the watch sees meanwhile."""
+    """One run. `view` is shown every entry of the sessions' journals as it appears, and what the watch sees meanwhile.
+
+    With `give_way` the run is given up as soon as the watch sees somebody else on a GPU: it makes the record of that from who it is.
+    """
 
     def __init__(
-        self, prepared: Prepared, station: Station, run_dir: Path, view: View, language: Language = ENGLISH
+        self,
+        prepared: Prepared,
+        station: Station,
+        run_dir: Path,
+        view: View,
+        language: Language = ENGLISH,
+        give_way: Callable[[tuple[str, ...]], Postponed] | None = None,
     ) -> None:
         self._prepared = prepared
         self._plan: Plan = prepared.plan
@@ -70,6 +92,10 @@ class Supervisor:
         self._language = language
         self._root = prepared.options.root
         self._kernel_log_after: int | None = None
+        self._give_way = give_way
+        self._watched = journal.Tail(run_dir / gpu_watch.EVENTS)
+        self._others: dict[str, None] = {}
+        self._others_s = self._began_s = clock.boot_s()
 
     def run(self) -> Verdict:
         """Run every session of the plan and judge. Raises JournalError when the evidence cannot be written."""
@@ -92,8 +118,27 @@ class Supervisor:
                     writer.write(Note(watching.failure, trouble=True))
                 if self._sight.failure:
                     writer.write(Note(self._sight.failure))
+                self._look_for_others(stop, last=True)
+                if self._give_way is not None and self._others and stop.reason in (None, IN_USE):
+                    writer.write(self._give_way(tuple(self._others)))
+                    end = RunEnded(False, IN_USE)
                 writer.write(end)
             return outputs.write(self._run_dir, self._language)
+
+    def _look_for_others(self, stop: Stop, *, last: bool = False) -> None:
+        """Stop a run that gives way where the watch has seen somebody else on a GPU."""
+        now_s = clock.boot_s()
+        if self._give_way is None or (now_s < self._others_s and not last):
+            return
+        self._others_s = now_s + OTHERS_S
+        with contextlib.suppress(journal.JournalError):  # the fold reads it again, strictly
+            for entry in self._watched.each():
+                if isinstance(one := entry.body, ForeignProcess):
+                    since_s = max(0.0, one.since_s - self._began_s)
+                    told = f"{one.component}: {one.who}, from second {since_s:.0f} of the run on"
+                    self._others[told] = None
+        if self._others and not last:
+            stop.reason = stop.reason or IN_USE
 
     def _sessions(self, writer: journal.Writer, stop: Stop) -> RunEnded:
         """Every session in its order, until one of them says why nothing may come after it."""
@@ -169,6 +214,7 @@ class Supervisor:
         try:
             outputs.load()
             while True:
+                self._look_for_others(stop)
                 over = running.poll() or deadline.passed() or stop.reason is not None
                 self._sight.look()
                 for entry in tail.new():

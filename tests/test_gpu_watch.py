@@ -14,6 +14,7 @@ from runs import machine_root, until
 
 from acceptance import clock, gpu_watch, journal, watched
 from acceptance.event_log import EventLog
+from acceptance.gpu_users import GpuUsers
 from acceptance.gpu_watch import Context, Watch
 from acceptance.judge.record import Body, Event, Note, Sample
 from acceptance.watched import Watched, WatchError
@@ -39,7 +40,8 @@ class Watching:
         self.samples = journal.Writer(folder / journal.GPU_TELEMETRY, self.root)
         self.events = EventLog(folder / gpu_watch.EVENTS, self.root)
         found = watched.find(self.nvml, BOTH)
-        self.watch = Watch(self.nvml, found, self.samples, self.events, kernel_log=kernel_log)
+        users = GpuUsers(self.nvml, "run-1", self.root, self.events.put)
+        self.watch = Watch(self.nvml, found, self.samples, self.events, kernel_log=kernel_log, users=users)
 
     def sampled(self) -> list[tuple[str | None, dict[str, float]]]:
         return [

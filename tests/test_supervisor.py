@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import journals
@@ -18,7 +19,7 @@ from acceptance.command import CommandError, Completed
 from acceptance.deadline import Deadline
 from acceptance.judge.past import Bounds, Level, Past
 from acceptance.judge.plan import Plan
-from acceptance.judge.record import CheckStarted, Entry, Event, Note, RunEnded, Sample, SessionEnded
+from acceptance.judge.record import CheckStarted, Entry, Event, Note, Postponed, RunEnded, Sample, SessionEnded
 from acceptance.observe.inventory import Inventory, observe
 from acceptance.preparation import Options, Prepared
 from acceptance.sight import View
@@ -86,11 +87,17 @@ class Runs:
         self.inventory = inventory
         self.seen: list[Entry] = []
 
-    def run(self, program: str | Fake, plan: Plan | None = None, view: View | None = None) -> dict[str, object]:
+    def run(
+        self,
+        program: str | Fake,
+        plan: Plan | None = None,
+        view: View | None = None,
+        give_way: Callable[[tuple[str, ...]], Postponed] | None = None,
+    ) -> dict[str, object]:
         prepared = Prepared(Options(), None, self.inventory, plan or journals.plan(), "a summary")
         self.dir = supervisor.new_run_dir(self.folder)
         station = Fake(program) if isinstance(program, str) else program
-        Supervisor(prepared, station, self.dir, view or self.seen.append).run()
+        Supervisor(prepared, station, self.dir, view or self.seen.append, give_way=give_way).run()
         found: dict[str, object] = json.loads((self.dir / "verdict.json").read_bytes())
         return found
 
@@ -101,6 +108,30 @@ class Runs:
 @pytest.fixture
 def runs(tmp_path: Path, inventory: Inventory) -> Runs:
     return Runs(tmp_path, inventory)
+
+
+# What the watch over the GPUs would write, had this machine one.
+SOMEBODY = """
+from acceptance.judge.record import ForeignProcess
+with journal.Writer(pathlib.Path(context.run_dir) / "journal-gpu.jsonl") as watch:
+        watch.write(ForeignProcess("gpu0", 1e9, 42, "train", None))
+import time; time.sleep(SECONDS)
+""".strip().replace("\n", "\n        ")
+
+
+@pytest.mark.parametrize("seconds", ["30.0", "0.0"])
+def test_a_night_gives_way_to_whom_the_watch_sees(runs: Runs, seconds: str) -> None:
+    verdict = runs.run(honest(SOMEBODY.replace("SECONDS", seconds)), give_way=lambda users: Postponed(users, 1, 7))
+    assert (verdict["verdict"], len(runs.bodies(Postponed))) == ("UNJUDGED", 1)
+    assert "the machine is in use, so the night was given up after " in texts(verdict)
+    assert "gpu0: train (process 42), from second " in texts(verdict)
+    assert runs.bodies(RunEnded) == [RunEnded(False, "the machine is in use")]
+
+
+def test_an_acceptance_gives_way_to_nobody(runs: Runs) -> None:
+    runs.run(honest(SOMEBODY.replace("SECONDS", "0.0")))
+    assert runs.bodies(RunEnded) == [RunEnded(True, "every session of the plan was run")]
+    assert runs.bodies(Postponed) == []
 
 
 def rows(verdict: dict[str, object], name: str) -> list[dict[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from acceptance.arguments import shared, values
 from acceptance.arguments.form import EPILOG, Verb
 
-NIGHTLY = f"{EPILOG[:-1]}, 4 skipped: the machine is in use, and nothing was run."
+NIGHTLY = f"{EPILOG[:-1]}, 4 skipped: the machine is in use, and nothing was run or the night was given up."
 
 
 def accept(verb: Verb) -> None:

@@ -12,7 +12,7 @@ import msgspec
 
 from acceptance.history import era
 from acceptance.history.era import Era
-from acceptance.judge import inventory_drift, run_facts, shown
+from acceptance.judge import company, inventory_drift, run_facts, shown
 from acceptance.judge.birth import Known
 from acceptance.judge.judgement import Judged
 from acceptance.judge.matching import own
@@ -20,9 +20,10 @@ from acceptance.judge.plan import Due, Scope
 from acceptance.judge.record import Entry, RunClosed, RunEnded, RunStarted
 from acceptance.judge.verdict import UnreadableRun, Word
 
-# Why a night is no measure for others: it tested a part of the machine, it did not come to its end, or its loads ran in an image that
-# the user named, which may hold anything. Or nothing is left of it but what could be read of a damaged history.
-Apart = Literal["partial", "interrupted", "own-image", "salvaged"]
+# Why a night is no measure for others: it tested a part of the machine, it did not come to its end, somebody
+# else used its GPUs, or its loads ran in an image that the user named, which may hold
+# anything. Or nothing is left of it but what could be read of a damaged history.
+Apart = Literal["partial", "interrupted", "in-use", "own-image", "salvaged"]
 _WAY = "->"  # between the two ends of a path
 _TOGETHER = "gpus"  # all GPUs of the test, as one component
 _DAY_S = 86400.0
@@ -151,6 +152,8 @@ def _apart(entries: Sequence[Entry], start: RunStarted) -> Apart | None:
         return "interrupted"
     if start.plan.scope == "partial":
         return "partial"
+    if company.uses(entries):
+        return "in-use"
     # An image that was built here tells what went into it; one that was named with --image has an id and no more.
     named = "image_id" in start.provenance and "image_inputs" not in start.provenance
     return "own-image" if named else None

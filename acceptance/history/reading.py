@@ -155,7 +155,7 @@ def known(store: Store, birth: str) -> tuple[Known, ...]:
     A run that was partial, or did not come to its end, tells nobody. What cannot be read was not told.
     """
     query = (
-        "SELECT told FROM night WHERE told IS NOT NULL AND NOT postponed AND (apart IS NULL OR apart = 'own-image')"
+        "SELECT told FROM night WHERE told IS NOT NULL AND NOT postponed AND (apart IS NULL OR apart IN ('in-use', 'own-image'))"
         " ORDER BY seq DESC LIMIT 1"
     )
     for (text,) in _rows(store, query):

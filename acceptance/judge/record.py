@@ -7,6 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from acceptance.judge.collected import SessionName
+from acceptance.judge.measurement import GIB
 from acceptance.judge.plan import Plan
 
 Outcome = Literal["pass", "fail", "error", "skip"]
@@ -133,6 +134,29 @@ class Event(_Record, frozen=True, tag="event"):
     source: str = "kernel-log"
 
 
+class ForeignProcess(_Record, frozen=True, tag="foreign-process"):
+    """Somebody else's process on a GPU that is tested: told when it is seen, and once more, with `until_s`, when it has gone.
+
+    `component` is the GPU's name; `since_s` and `until_s` are seconds since boot, `memory_bytes` is of the GPU's memory. `pid`, `command`
+    and `memory_bytes` are None where nobody tells them; without pid and command it is memory that no listed process holds.
+    """
+
+    component: str
+    since_s: float
+    pid: int | None
+    command: str | None
+    memory_bytes: int | None
+    until_s: float | None = None
+
+    @property
+    def who(self) -> str:
+        """As people are told of it."""
+        size = f"{self.memory_bytes / GIB:.1f} GiB" if self.memory_bytes is not None else None
+        if self.pid is None:
+            return self.command or f"{size or 'a part'} of its memory that no listed process holds"
+        return f"{self.command or 'a process'} (process {self.pid}{f', {size}' if size else ''})"
+
+
 class Sample(_Record, frozen=True, tag="sample"):
     """Telemetry: readings by name at one moment, or, with `span_s`, their means over that many seconds with minimum and maximum.
 
@@ -159,7 +183,8 @@ class Note(_Record, frozen=True, tag="note"):
 
 
 class Postponed(_Record, frozen=True, tag="postponed"):
-    """Nothing was run, because the machine is in use: by whom, and how many nights in a row that makes, of `most` that may be."""
+    """Nothing was run, or no more, because the machine is in use: by whom, and how many nights in a row that makes,
+    of `most` that may be."""
 
     reasons: tuple[str, ...]
     in_a_row: int
@@ -194,6 +219,7 @@ Body = (
     | CheckEnded
     | ToolRan
     | Event
+    | ForeignProcess
     | Sample
     | Note
     | Postponed

@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from acceptance.judge import inventory_drift, second_look, whole_run
+from acceptance.judge import company, duration, inventory_drift, second_look, whole_run
 from acceptance.judge.incidents import findings_of, told_once
 from acceptance.judge.judgement import Finding, Judged, covers, judge_due
 from acceptance.judge.machine import Waiver
@@ -70,7 +70,7 @@ class Verdict(msgspec.Struct, frozen=True):
     stale_waivers: tuple[str, ...]
     notes: tuple[str, ...]
     provenance: dict[str, str]
-    postponed: Postponed | None = None  # nothing was run, because the machine is in use
+    postponed: Postponed | None = None  # nothing was run, or it was given up, because the machine is in use
     changed: tuple[str, ...] = ()  # what is not as the baseline has it, and decides nothing
 
     def of_kind(self, *kinds: str) -> tuple[Finding, ...]:
@@ -101,8 +101,9 @@ def fold(entries: Sequence[Entry]) -> Verdict:
     start = starts[0]
     plan = start.plan
     bodies = [entry.body for entry in entries]
-    if night := whole_run.postponed(bodies):
-        return _skipped(start, night)
+    night = whole_run.postponed(bodies)
+    if night is not None and not whole_run.ran(bodies):
+        return _skipped(start, night, whole_run.skipped(night))
     entries = told_once(entries)
     spans = Spans(entries)
     until_then = proved(entries, spans)
@@ -115,9 +116,18 @@ def fold(entries: Sequence[Entry]) -> Verdict:
         (entry.body.detail for entry in entries if isinstance(entry.body, RunEnded) and not entry.body.complete), None
     )
     first, second = second_look.divide(entries)
+    uses = company.uses(entries)
     ids = {check.id for check in plan.checks}
     checks = tuple(
-        _check(check, plan, first, second, events.get(check.id, []), _why(stopped, until_then.get(check.id)))
+        _check(
+            check,
+            plan,
+            first,
+            second,
+            events.get(check.id, []),
+            company.findings(check, uses, spans),
+            _why(stopped, until_then.get(check.id)),
+        )
         for check in plan.checks
     )
     homeless = [event for name, found in events.items() if name not in ids for event in found]
@@ -125,6 +135,8 @@ def fold(entries: Sequence[Entry]) -> Verdict:
     changed = inventory_drift.held(plan.birth, entries) if plan.birth else inventory_drift.Held((), ())
     findings += changed.findings
     kinds = {finding.kind for finding in findings} | {finding.kind for check in checks for finding in check.findings}
+    if night is not None and whole_run.given_up(bodies) and "fail" not in kinds:
+        return _skipped(start, night, whole_run.skipped(night, after_s=duration.seconds(entries)))
     word: Word = "FAIL" if "fail" in kinds else "UNJUDGED" if kinds & {"error", "skip"} else "PASS"
     return Verdict(
         verdict=word,
@@ -135,7 +147,7 @@ def fold(entries: Sequence[Entry]) -> Verdict:
         checks=checks,
         findings=tuple(findings),
         stale_waivers=tuple(f"{waiver}: {waiver.reason}" for waiver in plan.waivers if _is_stale(waiver, checks)),
-        notes=notes(entries, spans),
+        notes=(*notes(entries, spans), *company.notes(entries, uses)),
         provenance=start.provenance,
         changed=changed.notes,
     )
@@ -153,9 +165,8 @@ def _is_stale(waiver: Waiver, checks: Sequence[CheckResult]) -> bool:
     return bool(spoken_of) and all(passed)
 
 
-def _skipped(start: RunStarted, night: Postponed) -> Verdict:
-    """The verdict of a night on which nothing was run: every check was skipped, and the reason is the whole run's."""
-    finding = whole_run.skipped(night)
+def _skipped(start: RunStarted, night: Postponed, finding: Finding) -> Verdict:
+    """The verdict of a night that proves nothing: every check was skipped, and the reason is the whole run's."""
     checks = tuple(
         CheckResult(check.id, check.title, check.session, "skip", 0.0, (), (), ()) for check in start.plan.checks
     )
@@ -180,6 +191,7 @@ def _check(
     entries: Sequence[Entry],
     second: Sequence[Entry],
     events: list[Event],
+    company: Sequence[Finding],
     why: str | None,
 ) -> CheckResult:
     own = [entry.body for entry in entries if getattr(entry.body, "check", None) == check.id]
@@ -214,7 +226,7 @@ def _check(
             text = body.message or f"ended as {body.outcome} without saying why"
             findings.append(Finding(body.outcome, check.id, text))
     findings += second_look.troubles(check.id, second, findings)
-    findings += findings_of(events, check.id, findings)
+    findings += [*findings_of(events, check.id, findings), *company]
     outcome = worst([finding.kind for finding in findings if finding.kind in _RANK])
     if outcome == "pass" and judged and all(one.skipped for one in judged):
         outcome = "skip"  # waived, so the run may pass; the check itself did not

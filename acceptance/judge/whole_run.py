@@ -7,7 +7,16 @@ from collections.abc import Iterator, Sequence
 from acceptance.judge.collected import AGAIN, SessionName
 from acceptance.judge.judgement import Finding
 from acceptance.judge.plan import SESSIONS, Plan
-from acceptance.judge.record import Body, Note, Postponed, RunClosed, RunEnded, SessionEnded, SessionStarted
+from acceptance.judge.record import (
+    Body,
+    ForeignProcess,
+    Note,
+    Postponed,
+    RunClosed,
+    RunEnded,
+    SessionEnded,
+    SessionStarted,
+)
 
 
 def findings(plan: Plan, bodies: Sequence[Body], stopped: bool) -> list[Finding]:
@@ -18,7 +27,7 @@ def findings(plan: Plan, bodies: Sequence[Body], stopped: bool) -> list[Finding]
     for session in (*SESSIONS, AGAIN):
         told += _session_troubles(plan, session, bodies, stopped)
     told += [body.text for body in bodies if isinstance(body, Note) and body.trouble]
-    if any(isinstance(body, Postponed) for body in bodies):
+    if any(isinstance(body, Postponed) for body in bodies) and not given_up(bodies):
         told.append("it was put off because the machine was in use, and yet something was run")
     named = {name: None for body in bodies if (name := getattr(body, "check", None)) is not None}
     ids = {check.id for check in plan.checks}
@@ -49,20 +58,36 @@ def _session_troubles(plan: Plan, session: SessionName, bodies: Sequence[Body], 
 
 
 def postponed(bodies: Sequence[Body]) -> Postponed | None:
-    """Why nothing was run, where somebody else was using the machine; None where anything was run all the same, which is then judged."""
+    """Why the run was put off or given up because somebody else was using the machine; None where the journal does not say that once."""
     told = [body for body in bodies if isinstance(body, Postponed)]
-    ran = any(isinstance(body, SessionStarted | SessionEnded) or hasattr(body, "check") for body in bodies)
-    return told[0] if len(told) == 1 and not ran else None
+    return told[0] if len(told) == 1 else None
 
 
-def skipped(night: Postponed) -> Finding:
-    """What a night says on which nothing was run: a skip, and a failure where that has gone on for too long."""
+def ran(bodies: Sequence[Body]) -> bool:
+    """Whether anything of the plan was run."""
+    return any(isinstance(body, SessionStarted | SessionEnded) or hasattr(body, "check") for body in bodies)
+
+
+def given_up(bodies: Sequence[Body]) -> bool:
+    """Whether a run was given up in its middle: a process of somebody else's was seen on a GPU, it was postponed, and then it ended.
+
+    Anything else that ran although it was put off is judged as it is.
+    """
+    kinds = [type(body) for body in bodies if isinstance(body, ForeignProcess | Postponed | RunEnded)]
+    told = [kind for kind in kinds if kind is not ForeignProcess]
+    ends = [body for body in bodies if isinstance(body, RunEnded)]
+    seen = ForeignProcess in kinds
+    return seen and ran(bodies) and told == [Postponed, RunEnded] and not ends[0].complete
+
+
+def skipped(night: Postponed, after_s: float | None = None) -> Finding:
+    """What a night says on which nothing was run, or which was given up after so many seconds: a skip, and a failure where that has gone
+    on for too long."""
     reasons = "; ".join(night.reasons) or "without a reason"
     if night.in_a_row < night.most:
         count = f"{night.in_a_row} in a row, {night.most} are a failure"
-        return Finding(
-            "skip", "run", f"the machine is in use, so nothing was run ({count}): {reasons}", event="postponed"
-        )
+        told = "so nothing was run" if after_s is None else f"so the night was given up after {after_s:.0f} s"
+        return Finding("skip", "run", f"the machine is in use, {told} ({count}): {reasons}", event="postponed")
     told = (
         f"skipped {night.in_a_row} times in a row, because the machine was in use each time (limit: {night.most - 1})"
     )

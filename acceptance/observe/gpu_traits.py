@@ -35,6 +35,19 @@ class GpuProcess:
 
 
 @dataclass(frozen=True, slots=True)
+class Users:
+    """Who uses a GPU at one moment. None: NVML does not tell it."""
+
+    compute_processes: tuple[GpuProcess, ...] | None
+    graphics_processes: tuple[GpuProcess, ...] | None
+    display_active: bool | None
+
+    def listed(self) -> tuple[GpuProcess, ...]:
+        """Every process that is listed; one that computes and draws is in it twice."""
+        return (*(self.compute_processes or ()), *(self.graphics_processes or ()))
+
+
+@dataclass(frozen=True, slots=True)
 class GpuTraits:
     """What a GPU is and how it is set up. None: NVML does not offer it, or refuses it.
 
@@ -111,6 +124,15 @@ def read(nvml: Any, handle: Any, proc: Path = Path("/proc")) -> GpuTraits:
         graphics_processes=_processes(nvml, "nvmlDeviceGetGraphicsRunningProcesses", handle, proc),
         utilisation=use.gpu / 100.0 if use is not None else None,
         memory_thermometer=spared(nvml, lambda: bool(fields(nvml, handle, field(nvml, "MEMORY_TEMP")))),
+    )
+
+
+def users(nvml: Any, handle: Any, proc: Path = Path("/proc")) -> Users:
+    """Who uses one GPU now. Raises the binding's NVMLError when it is lost."""
+    return Users(
+        _processes(nvml, "nvmlDeviceGetComputeRunningProcesses", handle, proc),
+        _processes(nvml, "nvmlDeviceGetGraphicsRunningProcesses", handle, proc),
+        _flag(told(nvml, "nvmlDeviceGetDisplayActive", handle)),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from acceptance.judge.measurement import GIB
-from acceptance.observe.gpu_traits import GpuProcess, GpuTraits
+from acceptance.observe.gpu_traits import GpuProcess, GpuTraits, Users
 from acceptance.observe.inventory import Gpu, Inventory
 from acceptance.observe.nvml import NvmlAnswer, NvmlDevice
 
@@ -112,7 +112,7 @@ def _driver(inventory: Inventory, gpu: Gpu, traits: GpuTraits) -> Iterator[Obsta
         yield Obstacle(gpu.name, what, "install a newer driver (`apt install nvidia-driver`, or NVIDIA's), and reboot")
 
 
-def computing(traits: GpuTraits) -> tuple[GpuProcess, ...]:
+def computing(traits: GpuTraits | Users) -> tuple[GpuProcess, ...]:
     """The processes that compute on a GPU; a compositor both computes and draws ("C+G"): it is there as long as the display is."""
     drawing = {one.pid for one in traits.graphics_processes or ()} if traits.display_active else set()
     return tuple(one for one in traits.compute_processes or () if one.pid not in drawing)

@@ -14,7 +14,16 @@ from acceptance.judge.judgement import Kind
 from acceptance.judge.language import ENGLISH, Language
 from acceptance.judge.measurement import number, quantity
 from acceptance.judge.plan import SESSIONS, Plan
-from acceptance.judge.record import CheckEnded, CheckStarted, Entry, Event, Measured, Outcome, Skipped
+from acceptance.judge.record import (
+    CheckEnded,
+    CheckStarted,
+    Entry,
+    Event,
+    ForeignProcess,
+    Measured,
+    Outcome,
+    Skipped,
+)
 from acceptance.judge.verdict import Verdict
 from acceptance.reports import closing, summary
 from acceptance.reports.calm import Calm
@@ -153,6 +162,8 @@ class Terminal(Lines):
             self._ended(body)
         elif isinstance(body, Event):
             self._event(body)
+        elif isinstance(body, ForeignProcess) and body.until_s is None:
+            self.say(self._language("{gpu} is also used by {who}", gpu=body.component, who=body.who), "yellow")
         if shown and shown.calm and (line := shown.calm.line()):
             self.put(Text(line))
 

@@ -19,7 +19,7 @@ from acceptance.verbs.errors import TROUBLE, USER_ERRORS
 
 
 def run(given: argparse.Namespace) -> int:
-    """Test the machine if nobody uses it; returns the verdict's exit code, and 4 where it is in use and nothing was run."""
+    """Test the machine if nobody uses it; returns the verdict's exit code, and 4 where it is in use: nothing was run, or no more."""
     testing.forget(given.run_dir_file)
     language = spoken.language_of(given)
     settings = telling.read(given.textfile, given.on_fail, given.webhook, given.webhook_secret_file)

@@ -52,7 +52,8 @@ def machine(
             _draft(prepared, run_dir, screen, language)
             try:
                 screen.start(prepared.plan, {gpu.pci_address: gpu.name for gpu in observed.gpus(prepared.inventory)})
-                found = supervisor.Supervisor(prepared, where, run_dir, screen.entry, language).run()
+                way = recalled.way(nights.most_skipped) if nights else None
+                found = supervisor.Supervisor(prepared, where, run_dir, screen.entry, language, way).run()
             finally:
                 screen.stop()
         for sentence in memory.keep():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import sqlite3
 import time
@@ -16,7 +17,7 @@ from gpu_box import Document, GpuBox
 from rig import BUSY, Rig, machine_is_free, wait_for
 
 from acceptance import lock
-from acceptance.judge.record import Postponed, SessionStarted
+from acceptance.judge.record import ForeignProcess, Postponed, SessionStarted
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(280)]
 ONLY = "gpu,cpu.stress_ng,kernel_log.during_run"
@@ -128,6 +129,32 @@ def test_a_machine_in_use_is_left_alone_and_too_many_such_nights_are_a_failure(r
     assert second.verdict["verdict"] == "FAIL"
     assert "skipped 2 times in a row" in second.texts("violations")
     assert [(verdict, put_off) for _, verdict, put_off in nights(rig)] == [("UNJUDGED", 1), ("FAIL", 1)]
+
+
+def comes_later(document: Document) -> None:
+    """Somebody begins to compute on the second GPU some seconds after the watch began."""
+    train = {"pid": 4194300, "name": "train", "memory_bytes": 5 << 30}
+    for gpu in document["gpus"]:
+        gpu["utilisation_percent"] = 0  # nobody is there when the night begins
+    document["timeline"] = [{"after_s": 6.0, "gpu": 1, "set": {"compute_processes": [train]}}]
+
+
+def test_a_night_is_given_up_when_somebody_comes(rig: Rig, library: Path) -> None:
+    box = GpuBox(rig, library, "2x4090", edit=comes_later)
+    argv = ["nightly", *rig.argv("--most-skipped", "2", only="gpu,burn", burn=60, machine=False)[1:]]
+    began = time.monotonic()
+    first = rig.run(argv, program=box.program)
+    assert first.code == 4
+    assert time.monotonic() - began < 45.0, "the burn was not waited for"
+    assert first.verdict["skipped"]["in_a_row"] == 1
+    assert re.search(r"the night was given up after \d+ s .*gpu1: train \(process 4194300", first.texts("unjudged"))
+    assert {one["outcome"] for one in first.verdict["checks"]} == {"skip"}
+    (seen, *_) = first.bodies(ForeignProcess)
+    assert (seen.component, seen.pid) == ("gpu1", 4194300)
+    assert nights(rig) == [(first.path.name if first.path else None, "UNJUDGED", 1)]
+    (file,) = rig.out.glob("history/*/history.sqlite3")
+    with contextlib.closing(sqlite3.connect(file)) as found:
+        assert found.execute("SELECT count(*) FROM figure").fetchall() == [(0,)]
 
 
 def test_whoever_is_to_be_told_is_told(tools: Rig) -> None:

@@ -25,6 +25,7 @@ from acceptance.judge.plan import Plan
 from acceptance.judge.record import (
     Body,
     Entry,
+    ForeignProcess,
     Observed,
     Postponed,
     RunClosed,
@@ -125,6 +126,8 @@ def test_a_night_apart() -> None:
     assert night.of([*whole, *journals.entries([RunClosed(None, True, {}, "restarted")])]).apart == "interrupted"
     partial = msgspec.structs.replace(journals.plan(), scope="partial")
     assert night.of(entries(partial)).apart == "partial"
+    shared = [*whole, *journals.entries([ForeignProcess("gpu0", 1.0, 42, "train", None)])]
+    assert night.of(shared).apart == "in-use"
     assert night.of(entries(image_id="sha256:1", image="my:own (named by --image)")).apart == "own-image"
     assert night.of(entries(image_id="sha256:1", image_inputs="abc")).apart is None
 

@@ -77,7 +77,7 @@ def test_a_link_that_is_gone(path: Path) -> None:
         assert [kept.folder for kept in store.nights()] == [None]
 
 
-@pytest.mark.parametrize("apart", ["partial", "interrupted", "own-image", "salvaged"])
+@pytest.mark.parametrize("apart", ["partial", "interrupted", "in-use", "own-image", "salvaged"])
 def test_a_night_apart_is_kept_and_is_no_measure(path: Path, apart: str) -> None:
     with Store.open(path) as store:
         store.add(night(1, 50.0))
