@@ -184,7 +184,5 @@ def parse(text: str) -> ToolOutput:
     )
     shown = ", ".join(f"{name} {gpu.name} at {gpu.pci_address}" for name, gpu in gpus.items())
     reason = f"{len(gpus)} device{'s' * (len(gpus) > 1)}: {shown}"
-    listed = tuple(
-        GpuEntry(gpu.index, gpu.name, None, gpu.pci_address, gpu.memory_mib) for gpu in gpus.values()
-    )
+    listed = tuple(GpuEntry(gpu.index, gpu.name, None, gpu.pci_address, gpu.memory_mib) for gpu in gpus.values())
     return ToolOutput(TOOL, "pass", reason, tuple(r for r in readings if r.values), gpus=listed)

@@ -20,9 +20,7 @@ _DEVICE = re.compile(
     r"(?:, using (?P<kind>FLOATS|DOUBLES)(?P<tensor>, using Tensor Cores)?)?"
 )
 # A GPU as `nvidia-smi -L` lists it, which gpu-burn runs first: all that the driver knows, in its order.
-_LISTED = re.compile(
-    r"^[ \t]*GPU (?P<index>\d{1,4}): (?P<name>\S.*?) \(UUID: (?P<uuid>\S+?)\)[ \t]*$", re.MULTILINE
-)
+_LISTED = re.compile(r"^[ \t]*GPU (?P<index>\d{1,4}): (?P<name>\S.*?) \(UUID: (?P<uuid>\S+?)\)[ \t]*$", re.MULTILINE)
 _SECONDS = re.compile(r"Burning for (?P<seconds>\d+) sec", re.IGNORECASE)
 _RING = re.compile(r"Results are (?P<bytes>\d+) bytes each, thus performing (?P<results>\d+) iterations")
 _OURS = re.compile(

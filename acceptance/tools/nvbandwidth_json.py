@@ -157,7 +157,9 @@ def read(text: str) -> Found:
         gpus = [gpu_entry(entry) if isinstance(entry, str) else None for entry in entries]
         for place, (entry, gpu) in enumerate(zip(entries, gpus, strict=True)):
             if gpu is None or gpu.index != place:
-                raise UnreadableOutput(TOOL, reading.shown(entry), "a listed device has an unknown form or the wrong number")
+                raise UnreadableOutput(
+                    TOOL, reading.shown(entry), "a listed device has an unknown form or the wrong number"
+                )
         found.devices, found.gpus = len(entries), tuple(gpu for gpu in gpus if gpu is not None)
     if isinstance(driver := root.get("Driver Version"), str):
         found.driver = driver
