@@ -11,6 +11,7 @@ from acceptance import gpu_limits
 from acceptance.judge.measurement import MIB
 from acceptance.observe.gpu_traits import GpuTraits
 from acceptance.observe.inventory import Gpu, Inventory
+from acceptance.observe.nvml import NvmlDevice
 from acceptance.tools.cuda_device import Device
 from acceptance.tools.proof import ToolTrouble
 from acceptance.tools.reading import GpuEntry, ToolOutput
@@ -32,13 +33,15 @@ def require(tool: str, mismatches: Iterator[str]) -> None:
 def in_order(output: ToolOutput, due: Sequence[Gpu]) -> Iterator[str]:
     """Where the GPUs that a text lists are not the due ones, each once and in their order; a clause each.
 
-    Nothing of what the text leaves out of an entry.
+    What the text leaves out of an entry is not compared, nor is a GPU missing at the end of the list
+    a mismatch: it has no figure then, which the check says.
     """
     indices = [entry.index for entry in output.gpus]
-    if indices != list(range(len(due))):
-        yield f"lists {len(indices)} GPUs numbered {', '.join(map(str, indices)) or 'none'}, and {len(due)} are due"
+    if not indices or indices != list(range(len(indices))) or len(indices) > len(due):
+        numbers = ", ".join(map(str, indices)) or "none"
+        yield f"lists {len(indices)} GPUs numbered {numbers}, and {len(due)} are due"
         return
-    for entry, gpu in zip(output.gpus, due, strict=True):
+    for entry, gpu in zip(output.gpus, due, strict=False):
         yield from entry_mismatches(entry, gpu)
 
 
@@ -55,13 +58,13 @@ def entry_mismatches(entry: GpuEntry, gpu: Gpu) -> Iterator[str]:
 
 def known_to_driver(output: ToolOutput, due: Sequence[Gpu], inventory: Inventory) -> Iterator[str]:
     """Where a list of `nvidia-smi -L` is not of this machine: it may hold GPUs that are not due, in the driver's order."""
-    devices = {device.uuid: device for device in inventory.nvml.devices if device.uuid is not None}
+    devices: dict[str | None, NvmlDevice] = {device.uuid: device for device in inventory.nvml.devices}
     uuids = [entry.uuid for entry in output.gpus]
     if (indices := [entry.index for entry in output.gpus]) != list(range(len(uuids))):
         yield f"lists GPUs numbered {', '.join(map(str, indices))}"
     for entry in output.gpus:
         device = devices.get(entry.uuid)
-        if device is None:
+        if device is None or entry.uuid is None:
             yield f"lists GPU {entry.index} with the UUID {entry.uuid}, which the driver does not know"
         elif entry.name != device.name:
             yield f"lists GPU {entry.index} named {entry.name}, and the driver calls {entry.uuid} {device.name}"

@@ -133,7 +133,7 @@ def query(change: Callable[[str], str]) -> gpu_tools.Shown:
 
 
 def test_a_device_that_is_not_due_is_no_matter_of_the_card() -> None:
-    with pytest.raises(ToolTrouble, match="shows NVIDIA GeForce RTX 4090 at 0000:09:00.0, which is not due"):
+    with pytest.raises(ToolTrouble, match=r"shows NVIDIA GeForce RTX 4090 at 0000:09:00\.0, which is not due"):
         query(lambda text: text.replace("0 / 2 / 0", "0 / 9 / 0"))
 
 
@@ -159,7 +159,7 @@ def test_device_query_that_gainsays_nvml(old: str, new: str, why: str) -> None:
     shown = query(lambda text: text.replace(old, new))
     assert shown.mismatch is not None
     assert why in shown.mismatch
-    with pytest.raises(ToolTrouble, match="^deviceQuery .*: the text is of other GPUs or of another run"):
+    with pytest.raises(ToolTrouble, match=r"^deviceQuery .*: the text is of other GPUs or of another run"):
         shown.require_match()
 
 

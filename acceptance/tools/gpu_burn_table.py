@@ -126,7 +126,8 @@ def _device(match: re.Match[str]) -> Device:
     mode: Mode | None = None
     if match["kind"] is not None:
         mode = "double" if match["kind"] == "DOUBLES" else "tensor" if match["tensor"] else "float"
-    return Device(*(_whole(match, name) for name in ("gpu", "total", "free", "used")), mode)
+    gpu, total, free, used = (_whole(match, name) for name in ("gpu", "total", "free", "used"))
+    return Device(gpu, total, free, used, mode)
 
 
 def _by_device(rings: list[re.Match[str]], devices: list[re.Match[str]]) -> dict[int, int]:

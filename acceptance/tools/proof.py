@@ -37,8 +37,8 @@ def proven(tool: str, done: Completed, parse: Callable[[str], ToolOutput], secon
         return output
     if output.outcome == "error":
         troubles.append(output.reason)
-    elif error := cuda_error.find(f"{done.stdout}\n{done.stderr}".splitlines()):
-        troubles.append(f"{tool}: {error.reason}")
+    elif trouble := cuda_error.find(f"{done.stdout}\n{done.stderr}".splitlines()):
+        troubles.append(f"{tool}: {trouble.reason}")
     if troubles:
         last = done.last_lines(2)
         raise ToolTrouble("; ".join(troubles) + (f"; it last said: {last}" if last else "; it printed nothing"))
