@@ -30,6 +30,11 @@ def require(tool: str, mismatches: Iterator[str]) -> None:
         raise ToolTrouble(f"{tool} {first}: {_CURE}")
 
 
+def of_load(gpu: Gpu) -> dict[str, str | None]:
+    """What a load of ours that runs on this GPU must say of it in its hello."""
+    return {"uuid": gpu.uuid, **({"gpu": gpu.model} if gpu.model is not None else {})}
+
+
 def in_order(output: ToolOutput, due: Sequence[Gpu]) -> Iterator[str]:
     """Where the GPUs that a text lists are not the due ones, each once and in their order; a clause each.
 
