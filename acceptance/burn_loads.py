@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from acceptance import command, host_tools, selection
+from acceptance import command, gpu_identity, host_tools, selection
 from acceptance.command import Completed
 from acceptance.gpu_loads import GpuLoads, collected
 from acceptance.judge.measurement import GIB
@@ -78,14 +78,15 @@ def vram_run(
     """Runs the memory test on all GPUs at once, a process each."""
 
     def run() -> GpuLoads:
-        seconds, uuids = load_s["vram"], {gpu.name: gpu.uuid for gpu in due_gpus}
+        seconds = load_s["vram"]
+        identities = {gpu.name: gpu_identity.of_load(gpu) for gpu in due_gpus}
         argvs = [burn_load_output.vram_argv(sys.executable, seconds=seconds)] * len(due_gpus)
         envs = [selection.environment([gpu]) for gpu in due_gpus]
-        done = programs.run_together(argvs, envs=envs, heard=listener({name: [name] for name in uuids}))
+        done = programs.run_together(argvs, envs=envs, heard=listener({name: [name] for name in identities}))
         return collected(
             due_gpus,
-            dict(zip(uuids, done, strict=True)),
-            lambda gpu, one: burn_load_output.read_vram(one, seconds=seconds, also={"uuid": uuids[gpu]}),
+            dict(zip(identities, done, strict=True)),
+            lambda gpu, one: burn_load_output.read_vram(one, seconds=seconds, also=identities[gpu]),
         )
 
     return run
@@ -179,7 +180,11 @@ def together(
             due_gpus,
             dict(zip(shown, done, strict=False)),
             lambda gpu, one: burn_load_output.read_burn(
-                one, dtypes=formats[gpu], seconds=seconds, peers=len(shown[gpu]) - 1, also={"uuid": by_name[gpu].uuid}
+                one,
+                dtypes=formats[gpu],
+                seconds=seconds,
+                peers=len(shown[gpu]) - 1,
+                also=gpu_identity.of_load(by_name[gpu]),
             ),
             shown,
         )

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from acceptance import gpu_limits, selection
+from acceptance import gpu_identity, gpu_limits, selection
 from acceptance.command import Completed
 from acceptance.judge.dtype import DTYPES, PEAKS, native_dtypes
 from acceptance.judge.sheet import Sheet, find
@@ -200,9 +200,9 @@ def gemm_together(
 def _reader(
     due: tuple[Gpu, ...], formats: Mapping[str, tuple[str, ...]], seconds: float, table: Sequence[int]
 ) -> Callable[[str, Completed], LoadOutput]:
-    uuids = {gpu.name: gpu.uuid for gpu in due}
+    identities = {gpu.name: gpu_identity.of_load(gpu) for gpu in due}
     return lambda gpu, done: gpu_load_output.read_gpu_gemm(
-        done, dtypes=formats[gpu], seconds=seconds, table=table, also={"uuid": uuids[gpu]}
+        done, dtypes=formats[gpu], seconds=seconds, table=table, also=identities[gpu]
     )
 
 
@@ -212,7 +212,7 @@ def gpu_copies(programs: Programs, due_gpus: tuple[Gpu, ...], load_s: Mapping[st
 
     def run() -> GpuLoads:
         seconds = load_s["gpu_copy"]
-        ended, uuids = {}, {gpu.name: gpu.uuid for gpu in due_gpus}
+        ended, identities = {}, {gpu.name: gpu_identity.of_load(gpu) for gpu in due_gpus}
         for gpu in due_gpus:
             own_first = [gpu, *(one for one in due_gpus if one != gpu)]
             argv = load_output.gpu_copy_argv(sys.executable, seconds=seconds)
@@ -220,7 +220,7 @@ def gpu_copies(programs: Programs, due_gpus: tuple[Gpu, ...], load_s: Mapping[st
         return collected(
             due_gpus,
             ended,
-            lambda gpu, done: load_output.read(done, "gpu_copy", {"seconds": seconds, "uuid": uuids[gpu]}),
+            lambda gpu, done: load_output.read(done, "gpu_copy", {"seconds": seconds, **identities[gpu]}),
         )
 
     return run

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import pytest
 
-from acceptance import command, gpu_limits, selection
+from acceptance import command, gpu_identity, gpu_limits, selection
 from acceptance.command import Completed
 from acceptance.judge.measurement import MIB
 from acceptance.judge.sheet import Sheet, find
@@ -60,34 +61,64 @@ def run_on_gpus(programs: Programs, due_gpus: tuple[Gpu, ...]) -> Callable[[Sequ
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What CUDA tells of each GPU, by its name; a GPU that CUDA does not show is absent. `fault` is what CUDA itself says is broken."""
+    """What CUDA tells of each GPU, by its name; a GPU that CUDA does not show is absent. `fault` is what CUDA itself says is broken.
+
+    `mismatch` says where the text gainsays NVML.
+    """
 
     devices: Mapping[str, Device]
     fault: str | None = None
+    mismatch: str | None = None
+
+    def require_match(self) -> None:
+        """Raise ToolTrouble where the text gainsays NVML; after what it shows was journalled."""
+        if self.mismatch is not None:
+            gpu_identity.require(device_query_tool.TOOL, iter([self.mismatch]))
 
 
 @pytest.fixture
 def device_query(
-    programs: Programs, run_on_gpus: Callable[[Sequence[str]], Completed], due_gpus: tuple[Gpu, ...]
+    programs: Programs,
+    run_on_gpus: Callable[[Sequence[str]], Completed],
+    due_gpus: tuple[Gpu, ...],
+    inventory: Inventory,
 ) -> Shown:
-    """deviceQuery, of the GPUs that are due."""
+    """deviceQuery, of the GPUs that are due. Raises ToolTrouble where it shows one that is not."""
     done = run_on_gpus(device_query_tool.argv(programs.find("deviceQuery")))
     output = proven(device_query_tool.TOOL, done, device_query_tool.parse, 0.0)
     if output.outcome == "fail":
         return Shown({}, output.reason)
-    shown = {device.pci_address: device for device in device_query_tool.devices(f"{done.stdout}\n{done.stderr}")}
-    return Shown({gpu.name: shown[gpu.pci_address] for gpu in due_gpus if gpu.pci_address in shown})
+    text = f"{done.stdout}\n{done.stderr}"
+    shown = {device.pci_address: device for device in device_query_tool.devices(text)}
+    due = {gpu.pci_address: gpu for gpu in due_gpus}
+    strange = (f"shows {one.name} at {place}, which is not due" for place, one in shown.items() if place not in due)
+    gpu_identity.require(device_query_tool.TOOL, strange)
+    if (versions := device_query_tool.version_mismatch(text)) is not None:
+        raise ToolTrouble(versions)
+    mismatches = (
+        found for place, device in shown.items() for found in gpu_identity.of_cuda(device, due[place], inventory)
+    )
+    return Shown(
+        {gpu.name: shown[place] for place, gpu in due.items() if place in shown}, mismatch=next(mismatches, None)
+    )
 
 
 @pytest.fixture
 def nvbandwidth(
-    programs: Programs, run_on_gpus: Callable[[Sequence[str]], Completed], due_gpus: tuple[Gpu, ...]
+    programs: Programs,
+    run_on_gpus: Callable[[Sequence[str]], Completed],
+    due_gpus: tuple[Gpu, ...],
+    inventory: Inventory,
 ) -> Callable[..., ToolOutput]:
-    """Runs testcases of nvbandwidth."""
+    """Runs testcases of nvbandwidth. Its version 0.9 leaves the list of devices out of the JSON: then its count and driver remain."""
 
     def run(*testcases: str) -> ToolOutput:
         argv = nvbandwidth_tool.argv(programs.find("nvbandwidth"), testcases=testcases)
-        return renamed(proven(nvbandwidth_tool.TOOL, run_on_gpus(argv), nvbandwidth_tool.parse, 0.0), due_gpus)
+        output = proven(nvbandwidth_tool.TOOL, run_on_gpus(argv), nvbandwidth_tool.parse, 0.0)
+        if output.outcome == "pass":
+            listed = gpu_identity.in_order(output, due_gpus) if output.gpus else iter(())
+            gpu_identity.require(nvbandwidth_tool.TOOL, chain(listed, gpu_identity.driver(output, inventory)))
+        return renamed(output, due_gpus)
 
     return run
 
@@ -99,7 +130,10 @@ def bandwidth_test(programs: Programs, due_gpus: tuple[Gpu, ...]) -> Mapping[str
     found = {}
     for gpu in due_gpus:
         done = programs.run(argv, env=selection.environment([gpu]))
-        found[gpu.name] = renamed(proven(bandwidth_test_tool.TOOL, done, bandwidth_test_tool.parse, 0.0), [gpu])
+        output = proven(bandwidth_test_tool.TOOL, done, bandwidth_test_tool.parse, 0.0)
+        found[gpu.name] = renamed(output, [gpu])
+        if output.outcome == "pass":
+            gpu_identity.require(bandwidth_test_tool.TOOL, gpu_identity.in_order(output, [gpu]))
     return found
 
 
@@ -109,7 +143,11 @@ def p2p_run(
 ) -> ToolOutput:
     """p2pBandwidthLatencyTest over all pairs."""
     done = run_on_gpus(p2p_bandwidth_tool.argv(programs.find("p2pBandwidthLatencyTest")))
-    return renamed(proven(p2p_bandwidth_tool.TOOL, done, p2p_bandwidth_tool.parse, 0.0), due_gpus)
+    output = proven(p2p_bandwidth_tool.TOOL, done, p2p_bandwidth_tool.parse, 0.0)
+    found = renamed(output, due_gpus)
+    if output.outcome == "pass":
+        gpu_identity.require(p2p_bandwidth_tool.TOOL, gpu_identity.in_order(output, due_gpus))
+    return found
 
 
 def expected_rate(mode: Mode, sheet: Sheet | None, traits: GpuTraits) -> float:
@@ -183,7 +221,16 @@ def gpu_burn(
         output = proven(gpu_burn_tool.TOOL, done, gpu_burn_tool.parse, seconds)
         if died_of_itself(output):
             raise ToolTrouble(f"{output.reason}; it last said: {done.last_lines(3)}")
-        return renamed(output, due_gpus)
+        found = renamed(output, due_gpus)
+        if output.outcome == "pass":
+            text = f"{done.stdout}\n{done.stderr}"
+            listed = gpu_identity.known_to_driver(output, due_gpus, inventory)
+            sizes = gpu_identity.memory(gpu_burn_tool.memory(text), due_gpus, inventory)
+            gpu_identity.require(gpu_burn_tool.TOOL, chain(listed, sizes))
+            mismatch = gpu_burn_tool.mismatch(text, mode=mode, seconds=seconds, memory_mb=memory)
+            if mismatch is not None:
+                raise ToolTrouble(mismatch)
+        return found
 
     return run
 

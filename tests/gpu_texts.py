@@ -115,16 +115,39 @@ def p2p(count: int, on: float = 25.0, off: float = 24.8, pairs: Mapping[tuple[in
     )
 
 
+def burn_as_asked(
+    argv: Sequence[str], rates: Sequence[float], *, names: Sequence[str] = (), totals: Sequence[int] = ()
+) -> str:
+    """gpu-burn of so many GPUs with this command line: with its memory, for its time."""
+    memory, seconds = int(argv[argv.index("-m") + 1]), int(argv[-1])
+    ring = memory // 256 - 2
+    compares = max(3, round(seconds * min(rates) / 1.1 / ring))
+    text = gpu_burn(rates, compares=compares, ring=ring, memory=memory, seconds=seconds)
+    for gpu, name in enumerate(names):
+        text = text.replace(f"GPU {gpu}: NVIDIA GeForce RTX 4090 (", f"GPU {gpu}: {name} (")
+    for gpu, total in enumerate(totals):
+        begin = f"Initialized device {gpu} with "
+        text = text.replace(f"{begin}24217 MB of memory (23801 ", f"{begin}{total} MB of memory ({total - 99} ")
+    return text
+
+
 def gpu_burn(
-    rates: Sequence[float], *, compares: int = 8, faulty: Sequence[int] = (), errors: Mapping[int, int] | None = None
+    rates: Sequence[float],
+    *,
+    compares: int = 8,
+    faulty: Sequence[int] = (),
+    errors: Mapping[int, int] | None = None,
+    ring: int = 9,
+    memory: int = 2816,
+    seconds: int = 1,
 ) -> str:
     """gpu-burn of as many GPUs as there are rates (TFLOP/s). `errors` are those of a GPU half way; they stand at 0 again in the end."""
-    gpus, ring = range(len(rates)), 9
-    head = "Burning for 1 seconds.\n" + "".join(
+    gpus = range(len(rates))
+    head = f"Burning for {seconds} seconds.\n" + "".join(
         f"GPU {gpu}: NVIDIA GeForce RTX 4090 (UUID: GPU-{gpu:08x}-0000-4000-8000-000000000000)\n" for gpu in gpus
     )
     head += "".join(
-        f"Initialized device {gpu} with 24217 MB of memory (23801 MB available, using 2816 MB of it), using FLOATS\n"
+        f"Initialized device {gpu} with 24217 MB of memory (23801 MB available, using {memory} MB of it), using FLOATS\n"
         f"Results are 268435456 bytes each, thus performing {ring} iterations\n"
         for gpu in gpus
     )

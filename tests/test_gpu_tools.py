@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,9 @@ def asked(name: str, *arguments: object) -> Any:
 class Tools:
     """Stands for the check's programs: every one is installed, and says what it is told to say, one text after the other."""
 
-    def __init__(self, *texts: str, left_s: float = 1000.0, seconds: float = 1e9, **more: Any) -> None:
+    def __init__(
+        self, *texts: str | Callable[[Sequence[str]], str], left_s: float = 1000.0, seconds: float = 1e9, **more: Any
+    ) -> None:
         self.deadline = Deadline.after(left_s)
         self.ran: list[tuple[str, ...]] = []
         self.environments: list[dict[str, str]] = []
@@ -51,7 +53,9 @@ class Tools:
         self.ran.append(tuple(argv))
         self.environments.append(env or {})
         given = {"returncode": 0, "stderr": "", **self._more}
-        return Completed(tuple(argv), stdout=self._texts.pop(0), seconds=self._seconds, **given)
+        text = self._texts.pop(0)
+        stdout = text if isinstance(text, str) else text(argv)
+        return Completed(tuple(argv), stdout=stdout, seconds=self._seconds, **given)
 
 
 # --- names ---
@@ -110,11 +114,120 @@ def test_bandwidth_test_runs_once_for_each_gpu_and_sees_no_other() -> None:
 
 
 def test_device_query_goes_by_the_slot_and_not_by_the_tools_count() -> None:
-    due = gpus(machine(*(device(index) for index in range(3))))
-    tools = Tools(gpu_texts.device_query([3, 1, 9]))
-    shown = asked("device_query", tools, tools.run, due)
+    seen = machine(*(device(index) for index in range(3)))
+    tools = Tools(gpu_texts.device_query([3, 1]))
+    shown = asked("device_query", tools, tools.run, gpus(seen), seen)
     assert {name: found.index for name, found in shown.devices.items()} == {"gpu0": 1, "gpu2": 0}
-    assert shown.fault is None
+    assert (shown.fault, shown.mismatch) == (None, None)
+
+
+# --- the GPUs that a text names ---
+
+ONE_DUE = machine(device(0), device(1))
+
+
+def query(change: Callable[[str], str]) -> gpu_tools.Shown:
+    tools = Tools(change(gpu_texts.device_query([1, 2])))
+    shown: gpu_tools.Shown = asked("device_query", tools, tools.run, gpus(ONE_DUE), ONE_DUE)
+    return shown
+
+
+def test_a_device_that_is_not_due_is_no_matter_of_the_card() -> None:
+    with pytest.raises(ToolTrouble, match=r"shows NVIDIA GeForce RTX 4090 at 0000:09:00\.0, which is not due"):
+        query(lambda text: text.replace("0 / 2 / 0", "0 / 9 / 0"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ('1: "NVIDIA GeForce RTX 4090"', '1: "Tesla T4"', "lists GPU 1 named Tesla T4, and gpu1 is NVIDIA GeForce RTX"),
+        ("384-bit", "192-bit", "says a memory bus of 192 bits of gpu0, and NVML 384 bits"),
+        (
+            "ECC support:                        Disabled",
+            "ECC support: Enabled",
+            "says ECC enabled of gpu0, and NVML dis",
+        ),
+        ("number:    8.9", "number:    8.6", "says compute capability 8.6 of gpu0, and NVML 8.9"),
+        ("2520 MHz (2.52", "3600 MHz (3.60", "says that the SM clock of gpu0 goes to 3600 MHz, and NVML to 3105"),
+        ("10501 Mhz", "14001 Mhz", "says that the memory clock of gpu0 goes to 14001 MHz"),
+        ("24216 MBytes (25392316416", "12288 MBytes (12884901888", "has 12288 MB of memory, and gpu0 has 24564 MB"),
+        ("24216 MBytes (25392316416", "32768 MBytes (34359738368", "has 32768 MB of memory, and gpu0 has 24564 MB"),
+    ],
+)
+def test_device_query_that_gainsays_nvml(old: str, new: str, why: str) -> None:
+    assert query(lambda text: text).mismatch is None
+    shown = query(lambda text: text.replace(old, new))
+    assert shown.mismatch is not None
+    assert why in shown.mismatch
+    with pytest.raises(ToolTrouble, match=r"^deviceQuery .*: the text is of other GPUs or of another run"):
+        shown.require_match()
+
+
+def test_versions_of_cuda() -> None:
+    older = query(
+        lambda text: text.replace("12.8 / 12.8", "12.2 / 12.4").replace(
+            "12.8, CUDA Runtime Version = 12.8", "12.2, CUDA Runtime Version = 12.4"
+        )
+    )
+    assert older.mismatch == "says that the driver is for CUDA 12.2, and NVML that it is for CUDA 12.8"
+    newer = query(
+        lambda text: text.replace("/ 12.8", "/ 12.9").replace("Runtime Version = 12.8", "Runtime Version = 12.9")
+    )
+    assert newer.mismatch is None, "a runtime works on every driver of its own major version"
+    with pytest.raises(ToolTrouble, match=r"a program of CUDA 13.0 does not start on a driver for CUDA 12.8"):
+        query(lambda text: text.replace("12.8 / 12.8", "12.8 / 13.0"))
+    with pytest.raises(ToolTrouble, match=r"says runtime 12.9 of device 0 and 12.8 in its last line"):
+        query(lambda text: text.replace("12.8 / 12.8", "12.8 / 12.9"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("1: NVIDIA GeForce RTX 4090 (", "1: Tesla T4 (", "lists GPU 1 named Tesla T4"),
+        ("(00000000:02:00)", "(00000000:03:00)", "lists GPU 1 at 0000:03:00.0, and gpu1 is 0000:02:00.0"),
+        (
+            '"git_version"',
+            '"Driver Version": "535.1", "git_version"',
+            "ran with driver 535.1, and this machine's is 570.86.15",
+        ),
+        ("(00000000:02:00)", "(00000000:01:00)", "its list of devices names 0000:01:00.0 twice"),
+    ],
+)
+def test_nvbandwidth_of_other_gpus(old: str, new: str, why: str) -> None:
+    healthy = gpu_texts.nvbandwidth(2, {"host_to_device_memcpy_ce": [25.0, 25.0]})
+    assert old in healthy
+    for text, reason in ((healthy, None), (healthy.replace(old, new), why)):
+        tools = Tools(text)
+        run = asked("nvbandwidth", tools, tools.run, gpus(ONE_DUE), ONE_DUE)
+        if reason is None:
+            assert run("host_to_device_memcpy_ce").outcome == "pass"
+        else:
+            with pytest.raises(ToolTrouble, match=reason):
+                run("host_to_device_memcpy_ce")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("1, NVIDIA GeForce RTX 4090,", "1, Tesla T4,", "lists GPU 1 named Tesla T4"),
+        ("pciBusID: 2", "pciBusID: 9", "lists GPU 1 at 0000:09:00.0"),
+        ("pciBusID: 2", "pciBusID: 1", "its list of devices names 0000:01:00.0 twice"),
+        ("Device: 0,", "Devices: 0,", "lists 1 devices and a matrix of 2"),
+    ],
+)
+def test_p2p_of_other_gpus(old: str, new: str, why: str) -> None:
+    tools = Tools(gpu_texts.p2p(2), gpu_texts.p2p(2).replace(old, new))
+    assert asked("p2p_run", tools, tools.run, gpus(ONE_DUE)).outcome == "pass"
+    with pytest.raises(ToolTrouble, match=why):
+        asked("p2p_run", tools, tools.run, gpus(ONE_DUE))
+
+
+def test_bandwidth_test_of_another_card() -> None:
+    tools = Tools(gpu_texts.bandwidth_test(0).replace("RTX 4090", "RTX 3090"))
+    with pytest.raises(
+        ToolTrouble, match="lists GPU 0 named NVIDIA GeForce RTX 3090, and gpu0 is NVIDIA GeForce RTX 4090"
+    ):
+        asked("bandwidth_test", tools, gpus(ONE_DUE))
 
 
 # --- gpu-burn ---
@@ -194,17 +307,21 @@ def memory_of(argv: tuple[str, ...]) -> int:
     return int(argv[argv.index("-m") + 1])
 
 
+def fine(argv: Sequence[str]) -> str:
+    """A healthy text of two GPUs, as it was asked for."""
+    return gpu_texts.burn_as_asked(argv, [52.0, 51.0])
+
+
 def test_the_memory_is_what_fits_the_slowest_and_the_smallest(two: Inventory) -> None:
-    fine = gpu_texts.gpu_burn([52.0, 51.0])
     tools = Tools(fine)
     burn(two, tools, seconds=30.0)
     ring = 82.6e12 * 3.0 / (2 * 8192**3)
     assert memory_of(tools.ran[0]) == min((int(ring) + 2) * 256, int(0.9 * 24564))
     slow = device(1, name="a card of which there is no sheet", traits=replace(TRAITS, cuda_cores=1024))
-    tools = Tools(fine)
+    tools = Tools(lambda argv: gpu_texts.burn_as_asked(argv, [3.0, 3.0], names=["NVIDIA GeForce RTX 4090", slow.name]))
     burn(machine(device(0), slow), tools, seconds=30.0)
     assert memory_of(tools.ran[0]) == (int(2e-6 * 1024 * 3105 * 1e12 * 3.0 / (2 * 8192**3)) + 2) * 256
-    tools = Tools(fine)
+    tools = Tools(lambda argv: gpu_texts.burn_as_asked(argv, [52.0, 51.0], totals=[24217, 7900]))
     burn(machine(device(0), device(1, memory_bytes=8192 << 20)), tools, seconds=30.0)
     assert memory_of(tools.ran[0]) == int(0.9 * 8192)
     tools = Tools(fine)
@@ -213,7 +330,7 @@ def test_the_memory_is_what_fits_the_slowest_and_the_smallest(two: Inventory) ->
 
 
 def test_a_healthy_burn_runs_once(two: Inventory) -> None:
-    tools = Tools(gpu_texts.gpu_burn([52.0, 51.0]))
+    tools = Tools(fine)
     assert burn(two, tools).outcome == "pass"
     assert [argv[-1] for argv in tools.ran] == ["15"]
 
@@ -225,10 +342,77 @@ FEW = gpu_texts.gpu_burn([52.0, 51.0], compares=2)
 def test_a_burn_that_was_too_short_is_made_longer_as_far_as_the_time_goes(
     two: Inventory, left_s: float, second: str
 ) -> None:
-    tools = Tools(FEW, gpu_texts.gpu_burn([52.0, 51.0]), left_s=left_s)
+    tools = Tools(FEW, fine, left_s=left_s)
     assert burn(two, tools).outcome == "pass"
     assert [argv[-1] for argv in tools.ran] == ["15", second]
     assert memory_of(tools.ran[0]) == memory_of(tools.ran[1])
+
+
+SECOND = "GPU 1: NVIDIA GeForce RTX 4090 (UUID: GPU-00000001-0000-4000-8000-000000000000)"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("UUID: GPU-00000001", "UUID: GPU-00000000", "its list of GPUs names GPU-00000000-0000-.* twice"),
+        (
+            "UUID: GPU-00000001",
+            "UUID: GPU-00000009",
+            "lists GPU 1 with the UUID GPU-00000009.*, which the driver does not",
+        ),
+        (f"{SECOND}\n", "", r"lists gpu1 \(GPU-00000001-.*\) 0 times, and it is due once"),
+        (SECOND, SECOND.replace("NVIDIA GeForce RTX 4090", "Tesla T4"), "lists GPU 1 named Tesla T4, and the driver"),
+        (
+            "device 1 with 24217 MB of memory (23801",
+            "device 1 with 32288 MB of memory (23801",
+            "32288 MB of memory, and gpu1",
+        ),
+        (
+            "device 1 with 24217 MB of memory (23801",
+            "device 1 with 22288 MB of memory (22287",
+            "22288 MB of memory, and gpu1",
+        ),
+        ("Burning for 15", "Burning for 14", "says that it burned for 14 s, and was to burn for 15 s"),
+        ("using FLOATS", "using FLOATS, using Tensor Cores", "works in mode tensor, and was to work in mode float"),
+        ("using FLOATS", "using DOUBLES", "it uses DOUBLES and a result has the 268435456 bytes of FLOATS"),
+        ("device 1 with", "device 2 with", "does not say of each of its devices, once, how it was initialised"),
+        ("52000 Gflop", "91000 Gflop", "the rates of GPU 0 do not agree with its products and time"),
+        ("51000 Gflop", "12000 Gflop", "the rates of GPU 1 do not agree with its products and time"),
+        (
+            "done\n",
+            "done\nCUDA error: an illegal memory access was encountered\n",
+            "CUDA reported an error: 'CUDA error: an il",
+        ),
+    ],
+)
+def test_a_burn_of_other_gpus_or_of_another_run(two: Inventory, old: str, new: str, why: str) -> None:
+    def changed(argv: Sequence[str]) -> str:
+        assert old in fine(argv)
+        return fine(argv).replace(old, new)
+
+    with pytest.raises(ToolTrouble, match=why):
+        burn(two, Tools(changed))
+
+
+def test_a_burn_with_other_memory_than_was_asked_for(two: Inventory) -> None:
+    with pytest.raises(ToolTrouble, match="gpu-burn says that device 0 uses 2816 MB, and was to use 22107 MB"):
+        burn(two, Tools(gpu_texts.gpu_burn([52.0, 51.0], seconds=15, compares=80)))
+
+
+def test_nvidia_smi_lists_gpus_that_are_not_tested() -> None:
+    three = machine(*(device(index) for index in range(3)))
+    due = gpus(three)[:2]
+
+    def text(argv: Sequence[str]) -> str:
+        listed = SECOND + "\n"
+        return fine(argv).replace(
+            listed, listed + SECOND.replace("GPU 1", "GPU 2").replace("00000001", "00000002") + "\n"
+        )
+
+    tools = Tools(text)
+    run = asked("run_on_gpus", tools, due)
+    found: ToolOutput = asked("gpu_burn", tools, run, due, three, {"gpu_burn_float": 15.0})("float")
+    assert found.outcome == "pass"
 
 
 def test_without_time_left_it_is_not_tried_again(two: Inventory) -> None:
@@ -308,7 +492,7 @@ def test_a_library_that_is_missing_is_a_matter_of_setting_up(two: Inventory) -> 
 def test_a_gpu_that_showed_no_compare_at_all_is_tried_again(two: Inventory) -> None:
     none = gpu_texts.gpu_burn([52.0, 51.0], compares=1).splitlines(keepends=True)
     silent = "".join(line for line in none if "proc'd" not in line)
-    tools = Tools(silent, gpu_texts.gpu_burn([52.0, 51.0]))
+    tools = Tools(silent, fine)
     assert burn(two, tools).outcome == "pass"
     assert len(tools.ran) == 2
 

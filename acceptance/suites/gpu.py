@@ -230,3 +230,4 @@ def test_device_query(device_query: Shown, due_gpus: tuple[Gpu, ...], check: Che
     check("gpu_sm_count", {name: float(device.sm) for name, device in devices.items()}, skipped=unseen, serials=serials)
     memory = {name: device.memory_mib / 1024 for name, device in devices.items()}
     check("gpu_memory_total", memory, skipped=unseen, serials=serials)
+    device_query.require_match()

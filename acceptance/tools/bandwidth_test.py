@@ -15,9 +15,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from acceptance.tools import cuda_trouble, reading
+from acceptance.tools import cuda_error, cuda_trouble, reading
 from acceptance.tools.bandwidth_table import Table
-from acceptance.tools.reading import Reading, ToolOutput, UnreadableOutput
+from acceptance.tools.reading import GpuEntry, Reading, ToolOutput, UnreadableOutput
 
 TOOL = "bandwidthTest"
 
@@ -201,6 +201,9 @@ def parse(text: str) -> ToolOutput:
     trouble = cuda_trouble.find(lines)
     if trouble is not None:
         return ToolOutput(TOOL, "fail" if trouble.hardware else "error", trouble.sentence())
+    said = cuda_error.find(lines)
+    if said is not None:
+        return ToolOutput(TOOL, "fail" if said.hardware else "error", said.reason)
     runs = [_collect(part) for part in _runs(lines)]
     if not any(_START.search(line) for line in lines) and not any(run.tables or run.refused for run in runs):
         raise UnreadableOutput(TOOL, reading.first_line(text), "the text holds no line of bandwidthTest")
@@ -224,4 +227,5 @@ def parse(text: str) -> ToolOutput:
             f"{component} ({model}): {rates}" if alone else f"sum over {len(run.devices)} GPUs, not one's rate: {rates}"
         )
     readings = tuple(Reading(name, "GB/s", rates_by_gpu) for name, rates_by_gpu in values.items())
-    return ToolOutput(TOOL, "pass", "; ".join(told), readings)
+    gpus = tuple(GpuEntry(index, name) for run in runs for index, name in run.devices.items())
+    return ToolOutput(TOOL, "pass", "; ".join(told), readings, gpus=gpus)

@@ -141,6 +141,16 @@ class Block:
         return f"{domain:04x}:{place}" if "domain" in self._values else place
 
 
+def too_new(runtime: str, driver: str) -> bool:
+    """Whether a program of this CUDA runtime cannot start on a driver for that CUDA version ("12.8").
+
+    Since CUDA 11 a runtime works on every driver of its own major version (NVIDIA's "CUDA minor
+    version compatibility"); before, the driver had to be as new as the runtime.
+    """
+    wanted, there = (tuple(map(int, version.split("."))) for version in (runtime, driver))
+    return wanted[0] > there[0] or (wanted[0] < 11 and wanted > there)
+
+
 def _match(text: str) -> re.Match[str] | None:
     for label, form in _FIELDS.items():
         if text.startswith(label):

@@ -19,6 +19,13 @@ _DIED = re.compile(
     r"|Failed to create stop watch|Segmentation fault|^Aborted\b|\(core dumped\)|^Killed\b|terminate called",
     re.IGNORECASE,
 )
+# What the CUDA runtime and driver call an error, of whatever program: nothing that follows one counts.
+_CUDA = re.compile(
+    r"\bCUDA(?: runtime| driver)? (?:error|failure)\b|\bCUDA_ERROR_[A-Z]|\bcudaError(?!_t\b)[A-Z]"
+    r"|\bCUBLAS_STATUS_(?!SUCCESS)[A-Z]|illegal memory access|unspecified launch failure"
+    r"|misaligned address|illegal instruction was encountered|device-side assert triggered",
+    re.IGNORECASE,
+)
 # Said before the tool started, perhaps of another command: it counts only where nothing of the tool follows.
 _NOT_STARTED = re.compile(
     r"error while loading shared libraries|command not found|No such file or directory|Permission denied"
@@ -86,6 +93,19 @@ def died(lines: Iterable[str]) -> Trouble | None:
     """Why a run died: the first line that names a fault of the hardware, else the first that only such a run prints; None without one."""
     found = [_trouble(line) for line in lines if _DIED.search(line.strip())]
     return next((trouble for trouble in found if trouble.hardware), found[0] if found else None)
+
+
+def find(lines: Iterable[str]) -> Trouble | None:
+    """The CUDA error that a program told of in words, though its text may call the run a pass.
+
+    None without one. The first line that names a fault of the hardware comes before the others.
+    """
+    found = [_trouble(line) for line in lines if _CUDA.search(line)]
+    trouble = next((one for one in found if one.hardware), found[0] if found else None)
+    if trouble is None:
+        return None
+    reason = trouble.reason.replace("it died", "CUDA reported an error", 1)
+    return Trouble(reason, trouble.hardware)
 
 
 def not_started(lines: Iterable[str]) -> str | None:

@@ -19,16 +19,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from acceptance.judge.measurement import GIB
-from acceptance.tools import cuda_device, cuda_trouble, reading
+from acceptance.tools import cuda_device, cuda_error, cuda_trouble, reading
 from acceptance.tools.cuda_device import Block, Device
-from acceptance.tools.reading import Reading, ToolOutput, UnreadableOutput
+from acceptance.tools.reading import GpuEntry, Reading, ToolOutput, UnreadableOutput
 
 TOOL = "deviceQuery"
 
 _DETECTED = re.compile(r"(?:Detected|Found) (?P<count>\d+) CUDA Capable device\(s\)")
 _DEVICE_START = re.compile(r"Device \d+: [\"“„]")
 _DEVICE = re.compile(r"Device (?P<index>\d{1,4}): [\"“„](?P<name>[^\"“”„]+)[\"“”]")
-_CLOSING = re.compile(r"\bNumDevs = (?P<count>\d+)\b")
+_CLOSING = re.compile(
+    r"(?:\bCUDA Driver Version = (?P<driver>\d+\.\d+), CUDA Runtime Version = (?P<runtime>\d+\.\d+), )?"
+    r"\bNumDevs = (?P<count>\d+)\b"
+)
 _RESULT_START = re.compile(r"Result =|(?:PASSED|FAILED)$")
 _RESULT = re.compile(r"(?:Result = )?(?P<result>PASS|FAIL)(?:ED)?(?![A-Za-z0-9/])")
 
@@ -41,6 +44,7 @@ class _Text:
     closing: int | None = None
     result: str | None = None
     blocks: list[Block] = field(default_factory=list)
+    versions: tuple[str, str] | None = None
 
 
 def argv(binary: str) -> tuple[str, ...]:
@@ -62,6 +66,7 @@ def _collect(lines: Sequence[str], trouble: cuda_trouble.CudaError | None) -> _T
             found.detected = _count(line, found.detected, match["count"])
         elif match := _CLOSING.search(text):
             found.closing = _count(line, found.closing, match["count"])
+            found.versions = (match["driver"], match["runtime"]) if match["driver"] else None
         elif _DEVICE_START.match(text):
             match = _DEVICE.fullmatch(text)
             if match is None or int(match["index"]) != len(found.blocks):
@@ -107,7 +112,33 @@ def _devices(found: _Text) -> tuple[Device, ...]:
     devices = tuple(block.device() for block in found.blocks)
     if len({device.pci_address for device in devices}) < len(devices):
         raise UnreadableOutput(TOOL, found.blocks[-1].line, "two devices have one PCI address")
+    for device in devices:
+        driver, runtime = device.driver_version, device.runtime_version
+        if driver is None or runtime is None:
+            continue
+        if found.versions is not None and found.versions[0] != driver:
+            why = f"a device says that the driver is for CUDA {driver}, and the last line {found.versions[0]}"
+            raise UnreadableOutput(TOOL, found.blocks[device.index].line, why)
+        if cuda_device.too_new(runtime, driver):
+            why = f"a program of CUDA {runtime} does not start on a driver for CUDA {driver}: the text was changed"
+            raise UnreadableOutput(TOOL, found.blocks[device.index].line, why)
     return devices
+
+
+def version_mismatch(text: str) -> str | None:
+    """Where the devices of a whole, passed run and its last line name different CUDA runtimes, or None.
+
+    Only for runs of our own: texts that people sent have been put together from two.
+    """
+    _, found = _read(text)
+    for device in _devices(found):
+        if found.versions is None or found.versions[1] != device.runtime_version:
+            closing = found.versions[1] if found.versions is not None else "nothing"
+            return (
+                f"deviceQuery says runtime {device.runtime_version} of device {device.index} and {closing} in its"
+                " last line: the text was changed"
+            )
+    return None
 
 
 def devices(text: str) -> tuple[Device, ...]:
@@ -125,6 +156,9 @@ def _read(text: str) -> tuple[ToolOutput | None, _Text]:
     found = _collect(lines, trouble)
     if trouble is not None:
         return ToolOutput(TOOL, "fail" if trouble.hardware else "error", trouble.sentence()), found
+    said = cuda_error.find(lines)
+    if said is not None:
+        return ToolOutput(TOOL, "fail" if said.hardware else "error", said.reason), found
     why = _worthless(found)
     return (ToolOutput(TOOL, "error", why) if why is not None else None), found
 
@@ -150,4 +184,5 @@ def parse(text: str) -> ToolOutput:
     )
     shown = ", ".join(f"{name} {gpu.name} at {gpu.pci_address}" for name, gpu in gpus.items())
     reason = f"{len(gpus)} device{'s' * (len(gpus) > 1)}: {shown}"
-    return ToolOutput(TOOL, "pass", reason, tuple(r for r in readings if r.values))
+    listed = tuple(GpuEntry(gpu.index, gpu.name, None, gpu.pci_address, gpu.memory_mib) for gpu in gpus.values())
+    return ToolOutput(TOOL, "pass", reason, tuple(r for r in readings if r.values), gpus=listed)

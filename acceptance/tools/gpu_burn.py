@@ -19,7 +19,7 @@ Readings, by `gpu0`, `gpu1`: its own order, which is CUDA's. Each holds only the
 
 from __future__ import annotations
 
-from acceptance.tools import gpu_burn_progress, gpu_burn_table, gpu_burn_trouble, reading
+from acceptance.tools import cuda_error, gpu_burn_progress, gpu_burn_table, gpu_burn_trouble, reading
 from acceptance.tools.gpu_burn_command import STOP_S as STOP_S
 from acceptance.tools.gpu_burn_command import Mode as Mode
 from acceptance.tools.gpu_burn_command import argv as argv
@@ -58,12 +58,47 @@ def parse(text: str) -> ToolOutput:
     fault = _fault(history, frame, trouble)
     if fault is not None:
         return ToolOutput(TOOL, "fail", fault, readings)
-    why = _hindered(trouble) or _worthless(history, frame, trouble)
+    said = cuda_error.find(rest.split("\n"))
+    if said is not None and said.hardware:
+        return ToolOutput(TOOL, "fail", said.reason, readings)
+    why = _hindered(trouble) or (said and said.reason) or _worthless(history, frame, trouble)
     if why is not None:
         return ToolOutput(TOOL, "error", why, readings)
     fewest = min(history.compares().values())
     tested = _names([gpu for gpu, _ in frame.verdicts])
-    return ToolOutput(TOOL, "pass", f"OK: {tested}, compared {fewest} times or more, no result wrong", readings)
+    reason = f"OK: {tested}, compared {fewest} times or more, no result wrong"
+    return ToolOutput(TOOL, "pass", reason, readings, gpus=frame.listed)
+
+
+def mismatch(text: str, *, mode: Mode, seconds: int, memory_mb: int) -> str | None:
+    """How a whole text differs from what a run of ours with these arguments prints, or None.
+
+    Only for runs of our own: foreign and older versions leave some of these lines out.
+    """
+    lines, rest = gpu_burn_progress.read("\n".join(reading.tool_lines(text)))
+    frame = gpu_burn_table.read(rest)
+    if frame.seconds != (seconds,):
+        burned = f"{frame.seconds[0]} s" if frame.seconds else "no time"
+        return f"gpu-burn says that it burned for {burned}, and was to burn for {seconds} s"
+    if not frame.tested or [one.gpu for one in _sorted(frame)] != list(range(frame.tested[0])):
+        return "gpu-burn does not say of each of its devices, once, how it was initialised"
+    for device in _sorted(frame):
+        if device.mode != mode:
+            return f"gpu-burn says that device {device.gpu} works in mode {device.mode}, and was to work in mode {mode}"
+        if device.used_mb != memory_mb:
+            return f"gpu-burn says that device {device.gpu} uses {device.used_mb} MB, and was to use {memory_mb} MB"
+    return History(lines, frame).false_rate(seconds)
+
+
+def memory(text: str) -> tuple[int, ...]:
+    """Total memory of each device in MB of 2^20 bytes, as CUDA told gpu-burn, in CUDA's order."""
+    _, rest = gpu_burn_progress.read("\n".join(reading.tool_lines(text)))
+    return tuple(device.total_mb for device in _sorted(gpu_burn_table.read(rest)))
+
+
+def _sorted(frame: Frame) -> list[gpu_burn_table.Device]:
+    """The devices by number: their processes print as they get ready."""
+    return sorted(frame.devices, key=lambda device: device.gpu)
 
 
 def _readings(history: History, frame: Frame, trouble: Trouble) -> tuple[Reading, ...]:
@@ -126,7 +161,12 @@ def _hindered(trouble: Trouble) -> str | None:
 
 def _worthless(history: History, frame: Frame, trouble: Trouble) -> str | None:
     """Why a text in which nothing was found wrong still proves nothing, or None."""
-    return _broken_table(history, frame, trouble) or _broken_lines(history, frame) or _idle(history, frame)
+    return (
+        _broken_table(history, frame, trouble)
+        or frame.contradiction()
+        or _broken_lines(history, frame)
+        or _idle(history, frame)
+    )
 
 
 def _broken_table(history: History, frame: Frame, trouble: Trouble) -> str | None:

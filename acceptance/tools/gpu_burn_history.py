@@ -10,6 +10,16 @@ from dataclasses import dataclass
 from acceptance.tools.gpu_burn_progress import Column, Line
 from acceptance.tools.gpu_burn_table import Frame
 
+# Operations of a product of 8192 x 8192 matrices as gpu-burn counts them (OPS_PER_MUL), 0.05 % more than 2 x 8192^3.
+_PRODUCT_GFLOP = 1100.048498688
+# Its clock counts whole seconds at both ends; it rounds rates to a Gflop/s, which is 0.1 % of a slow one.
+_CLOCK_S = 1.5
+_ROUNDED = 0.01
+# After its time it waits for the next line of nvidia-smi, which comes every 5 s, and shows 100 % until then.
+_OVERTIME_S = 10.0
+# The reported rate is the median of the intervals, which lies this near to their mean on steady cards: 3 % on an H200.
+_SPREAD = 0.15
+
 
 @dataclass(frozen=True, slots=True)
 class History:
@@ -102,6 +112,47 @@ class History:
         """Whether time or products go back."""
         times = [line.percent for line in self.lines]
         return times != sorted(times) or any(products != sorted(products) for _, products in self._products())
+
+    def _intervals(self) -> Iterator[tuple[int, list[tuple[int, float, float]]]]:
+        """(products, seconds by the printed rate, percent) of each interval that a GPU showed with its rate."""
+        for gpu in range(self.widest()):
+            before, found = 0, []
+            for line in self.whole:
+                column = line.columns[gpu] if gpu < len(line.columns) else Column()
+                if column.done is not None and column.done > before and column.rate:
+                    products, before = column.done - before, column.done
+                    found.append((products, products * _PRODUCT_GFLOP / column.rate, line.percent))
+            if found:
+                yield gpu, found
+
+    def false_rate(self, seconds: int) -> str | None:
+        """Why a printed rate does not agree with the products and the time of a run of `seconds`, or None.
+
+        Each rate is the products of an interval over its length, so products over rates add up to
+        the time that the progress shows.
+        """
+        for gpu, intervals in self._intervals():
+            worked_s, percent = sum(length for _, length, _ in intervals), intervals[-1][2]
+            shown_s = seconds * percent / 100
+            error_s = _CLOCK_S + _ROUNDED * shown_s
+            most_s = shown_s + error_s + (_OVERTIME_S if percent >= 100 else 0.0)
+            if not shown_s - error_s <= worked_s <= most_s:
+                return (
+                    f"the rates of GPU {gpu} do not agree with its products and time: at these rates its"
+                    f" {sum(done for done, _, _ in intervals)} products take {worked_s:.1f} s, and the progress shows"
+                    f" {shown_s:.1f} s: the text was changed, or is of another run"
+                )
+            after = intervals[1:]  # the first interval holds the start
+            if len(after) < 2:
+                continue
+            mean = sum(done for done, _, _ in after) * _PRODUCT_GFLOP / sum(length for _, length, _ in after)
+            median = statistics.median(done * _PRODUCT_GFLOP / length for done, length, _ in after)
+            if abs(median / mean - 1) > _SPREAD:
+                return (
+                    f"GPU {gpu} reports {median:.0f} Gflop/s and made {mean:.0f} Gflop/s over the whole time:"
+                    " it stood still in between, or the text was changed; burn again and watch its clocks"
+                )
+        return None
 
     def without_rate(self) -> list[int]:
         """GPUs that show rates, all of them 0."""

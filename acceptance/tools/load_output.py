@@ -10,6 +10,7 @@ from acceptance.loads.protocol import Absence as Absence
 from acceptance.loads.protocol import LoadOutput as LoadOutput
 from acceptance.loads.protocol import LoadTable as LoadTable
 from acceptance.loads.protocol import ProtocolError, parse, salvage
+from acceptance.tools import cuda_error
 
 # Group of cores -> its cores -> the logical CPUs of each, as `acceptance.loads.cores` reads them.
 Groups = Mapping[str, Sequence[Sequence[int]]]
@@ -47,7 +48,7 @@ def read(completed: Completed, load: str, asked: Mapping[str, Any], *, least_s: 
         except ProtocolError as error:
             trouble = f"ended, but {error}"
         else:
-            trouble = _other(output, load, asked)
+            trouble = _other(output, load, asked) or _cuda_error(completed)
             if trouble is None and completed.seconds < due_s:
                 trouble = f"ended after {completed.seconds:.1f} s and was to work for {due_s:g} s"
     if output is None or trouble is not None:
@@ -57,6 +58,12 @@ def read(completed: Completed, load: str, asked: Mapping[str, Any], *, least_s: 
     return output
 
 
+def _cuda_error(completed: Completed) -> str | None:
+    """The CUDA error that was printed beside a whole output."""
+    found = cuda_error.find(completed.stderr.splitlines())
+    return None if found is None else f"ended with exit code 0, but {found.reason}"
+
+
 def _other(output: LoadOutput, load: str, asked: Mapping[str, Any]) -> str | None:
     """Why this output is not that of the run that was asked for."""
     if output.load != load:
@@ -64,6 +71,8 @@ def _other(output: LoadOutput, load: str, asked: Mapping[str, Any]) -> str | Non
     if output.injected is not None:
         return f"had a fault injected on purpose ({output.injected}): such a run never passes"
     for name, value in asked.items():
+        if name == "gpu" and name not in output.parameters:
+            continue  # the model; the UUID, which every load of a GPU says, is compared in any case
         told = output.parameters.get(name)
         if not (_same_gpu(told, value) if name == "uuid" else told == value):
             return f"ran with {name} = {told!r}, and {value!r} was asked for"

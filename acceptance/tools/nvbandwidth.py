@@ -64,7 +64,7 @@ def parse(text: str) -> ToolOutput:
     wrong = next((line for line in lines if _MISCOMPARE.search(line)), None)
     if wrong is not None:
         return ToolOutput(TOOL, "fail", f"wrong data arrived: '{reading.quote(wrong)}'")
-    trouble = cuda_error.died(lines)
+    trouble = cuda_error.died(lines) or cuda_error.find(lines)
     if trouble is not None:
         return ToolOutput(TOOL, "fail" if trouble.hardware else "error", trouble.reason)
     asserted = next((line for line in lines if _ASSERT.search(line)), None)
@@ -83,4 +83,5 @@ def parse(text: str) -> ToolOutput:
     if why is not None:
         return ToolOutput(TOOL, "error", f"{why}{_waived(found)}", readings)
     many = "matrix" if len(readings) == 1 else "matrices"
-    return ToolOutput(TOOL, "pass", f"measured {len(readings)} {many}{_waived(found)}", readings)
+    reason = f"measured {len(readings)} {many}{_waived(found)}"
+    return ToolOutput(TOOL, "pass", reason, readings, gpus=found.gpus, driver=found.driver)

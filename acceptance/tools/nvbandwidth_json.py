@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any, NoReturn
 
 from acceptance.tools import reading
-from acceptance.tools.nvbandwidth_matrix import TOOL, Found, Matrix, part
+from acceptance.tools.nvbandwidth_matrix import TOOL, Found, Matrix, gpu_entry, part
 from acceptance.tools.reading import UnreadableOutput
 
 _ROOT = re.compile(r'\{\s*"nvbandwidth"\s*:')
@@ -76,7 +76,29 @@ def _matrices(testcase: dict[str, Any], name: str) -> list[Matrix]:
         block = tuple(rows[index * each : (index + 1) * each])
         slack = sum(_rounded(value) for row in block for value in row)
         found.append(Matrix(one, description, block, total if index == len(names) - 1 else None, slack))
+    _extremes(testcase, found[-1])
     return found
+
+
+def _extremes(testcase: dict[str, Any], last: Matrix) -> None:
+    """Nothing, where `min`, `max` and `average` (of `--verbose`) are those of the cells of the last matrix.
+
+    The tool takes N/A for 0 in its minimum, and leaves it out of its average. Raises UnreadableOutput.
+    """
+    cells = [value for row in last.rows for value in row]
+    figures = [value for value in cells if value is not None]
+    if not figures:
+        return
+    due = {
+        "min": [min(figures)] + [0.0] * (None in cells),
+        "max": [max(figures)],
+        "average": [sum(figures) / len(figures)],
+    }
+    for key, values in due.items():
+        printed = _cell(testcase[key], last.name) if key in testcase else None
+        if printed is not None and not any(abs(printed - value) <= 2 * _rounded(value) for value in values):
+            why = f"{last.name} says {key} {printed:.2f} and its figures make {values[0]:.2f}: a figure was changed"
+            raise UnreadableOutput(TOOL, last.description, why)
 
 
 def _rounded(value: float | None) -> float:
@@ -131,7 +153,16 @@ def read(text: str) -> Found:
     if isinstance(root.get("error"), str) and root["error"].strip():
         found.errors.append(f"it could not run: '{reading.quote(root['error'])}'")
     if root.get("GPU Device list") is not None:
-        found.devices = len(_need(root, "GPU Device list", list, "the output"))
+        entries = _need(root, "GPU Device list", list, "the output")
+        gpus = [gpu_entry(entry) if isinstance(entry, str) else None for entry in entries]
+        for place, (entry, gpu) in enumerate(zip(entries, gpus, strict=True)):
+            if gpu is None or gpu.index != place:
+                raise UnreadableOutput(
+                    TOOL, reading.shown(entry), "a listed device has an unknown form or the wrong number"
+                )
+        found.devices, found.gpus = len(entries), tuple(gpu for gpu in gpus if gpu is not None)
+    if isinstance(driver := root.get("Driver Version"), str):
+        found.driver = driver
     if root.get("testcases") is not None:
         for testcase in _need(root, "testcases", list, "the output"):
             _testcase(found, testcase)

@@ -6,13 +6,28 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from acceptance.tools.reading import Reading, UnreadableOutput
+from acceptance.tools.reading import GpuEntry, Reading, UnreadableOutput, duplicate
 
 TOOL = "nvbandwidth"
 
 # A bidirectional copy between GPUs gives three matrices: either direction, and both added.
 _PART = re.compile(r"\b(?:Read|Write)?(?P<part>[12]|Total) bandwidth")
+# `0: NVIDIA H200 (00000000:18:00): (host)` in JSON; the text has no host, versions before 0.5 no address.
+_LISTED = re.compile(
+    r"^(?P<index>\d{1,4}): (?P<name>\S.*?)"
+    r"(?: \((?P<domain>[0-9a-fA-F]{4,8}):(?P<bus>[0-9a-fA-F]{2}):(?P<slot>[0-9a-fA-F]{2})(?:\.0)?\))?(?:: \([^()]*\))?$"
+)
 _UNIT = re.compile(r"(?P<unit>GB/s|\bns)\)? *$")
+
+
+def gpu_entry(entry: str) -> GpuEntry | None:
+    """One GPU of the list of devices (`0: NVIDIA H200 (00000000:18:00)`); None for another form."""
+    match = _LISTED.match(entry)
+    if match is None:
+        return None
+    domain, bus, slot = match["domain"], match["bus"], match["slot"]
+    place = f"{int(domain, 16):04x}:{bus}:{slot}.0".lower() if domain is not None else None
+    return GpuEntry(int(match["index"]), match["name"], pci_address=place)
 
 
 def part(testcase: str, description: str) -> str:
@@ -94,10 +109,12 @@ class Matrix:
 class Found:
     """What an output said, before it is judged: `waived` and `unfinished` name testcases, `errors` are sentences.
 
-    A waived testcase without a name is an empty string.
+    A waived testcase without a name is an empty string. `gpus` are those that the output lists with their names.
     """
 
     devices: int | None = None
+    gpus: tuple[GpuEntry, ...] = ()
+    driver: str | None = None
     matrices: list[Matrix] = field(default_factory=list)
     waived: list[str] = field(default_factory=list)
     # Their order counts and they are looked up for every line: a dict is both.
@@ -118,6 +135,8 @@ class Found:
             return self.errors[0]
         if self.unfinished:
             return f"{next(iter(self.unfinished))} was started and gave no result: the tool died or the text is cut"
+        if twice := duplicate(self.gpus):
+            return f"its list of devices names {twice} twice"
         for matrix in self.matrices:
             why = matrix.trouble(self.devices)
             if why is not None:

@@ -8,10 +8,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from acceptance.tools import reading
-from acceptance.tools.nvbandwidth_matrix import TOOL, Found, Matrix, part
-from acceptance.tools.reading import UnreadableOutput
+from acceptance.tools.nvbandwidth_matrix import TOOL, Found, Matrix, gpu_entry, part
+from acceptance.tools.reading import GpuEntry, UnreadableOutput
 
 _VERSION = re.compile(r"^nvbandwidth Version: ")
+_DRIVER = re.compile(r"^Driver Version: (?P<driver>\S+)$")
 # Across machines each process has a GPU, and rows and columns are numbered by process.
 _DEVICE = re.compile(r"^(?:Device (?P<index>\d{1,4}): \S|Process (?P<process>\d{1,4}) \([^)]*\): device \d{1,4}: \S)")
 _RUNNING = re.compile(r"^Running (?:benchmark )?(?P<name>[a-z0-9_]+)\.?$")
@@ -45,6 +46,7 @@ class _Text:
     found: Found = field(default_factory=Found)
     ours: bool = False
     devices: list[list[str]] = field(default_factory=lambda: [[]])
+    gpus: list[GpuEntry] = field(default_factory=list)
     running: str | None = None
     open: _Open | None = None
 
@@ -109,6 +111,11 @@ def _line(state: _Text, line: str) -> None:
         state.devices.append([])
     elif match := _DEVICE.match(line):
         state.devices[-1].append(match["index"] or match["process"])
+        entry = gpu_entry(line.removeprefix("Device "))
+        if len(state.devices) <= 2 and entry is not None:
+            state.gpus.append(entry)
+    elif match := _DRIVER.match(line):
+        found.driver = match["driver"]
     elif match := _RUNNING.match(line):
         state.running = match["name"]
         if state.running in found.unfinished:
@@ -135,7 +142,7 @@ def read(lines: Iterable[str]) -> Found | None:
     found = state.found
     lists = [devices for devices in state.devices if devices]
     if lists:
-        found.devices = len(lists[0])
+        found.devices, found.gpus = len(lists[0]), tuple(state.gpus)
         if any(devices != [str(index) for index in range(found.devices)] for devices in lists):
             found.errors.append(
                 f"its list of {found.devices} devices is not numbered from 0, or another run has another: lines are missing"

@@ -28,12 +28,16 @@ from dataclasses import dataclass, field
 
 from acceptance.tools import cuda_error, reading
 from acceptance.tools.p2p_access import Access
-from acceptance.tools.reading import Reading, ToolOutput, UnreadableOutput
+from acceptance.tools.reading import GpuEntry, Reading, ToolOutput, UnreadableOutput, duplicate
 
 TOOL = "p2pBandwidthLatencyTest"
 
 _TITLE = "[P2P (Peer-to-Peer) GPU Bandwidth Latency Test]"
-_DEVICE = re.compile(r"^Device: (?P<index>\d{1,4}), (?P<name>.+)$")
+# The numbers are hexadecimal; the function is always 0.
+_DEVICE = re.compile(
+    r"^Device: (?P<index>\d{1,4}), (?P<name>.+?)(?:, pciBusID: (?P<bus>[0-9a-fA-F]{1,2}),"
+    r" pciDeviceID: (?P<slot>[0-9a-fA-F]{1,2}), pciDomainID: ?(?P<domain>[0-9a-fA-F]{1,8}))?$"
+)
 # What a heading begins with; such a line in another form is a figure's name that changed.
 _HEADING = re.compile(r"^(?:Unidirectional|Bidirectional) P2P|^P2P=|^P2P Connectivity")
 _BANDWIDTH = re.compile(
@@ -75,7 +79,7 @@ class _Text:
     """What the lines said, before it is judged."""
 
     ours: bool = False
-    devices: dict[int, str] = field(default_factory=dict)
+    devices: dict[int, GpuEntry] = field(default_factory=dict)
     access: Access = field(default_factory=Access)
     headings: list[str] = field(default_factory=list)
     matrices: dict[str, _Matrix] = field(default_factory=dict)
@@ -129,6 +133,14 @@ def _row(matrix: _Matrix, line: str) -> tuple[float, ...]:
     return tuple(map(float, cells))
 
 
+def _entry(match: re.Match[str]) -> GpuEntry:
+    place = None
+    if match["bus"] is not None:
+        domain, bus, slot = (int(match[name], 16) for name in ("domain", "bus", "slot"))
+        place = f"{domain:04x}:{bus:02x}:{slot:02x}.0"
+    return GpuEntry(int(match["index"]), match["name"], pci_address=place)
+
+
 def _line(found: _Text, line: str) -> None:
     """Keep what one line says. While a table is open nothing but its next row may come."""
     if found.open is not None:
@@ -140,7 +152,7 @@ def _line(found: _Text, line: str) -> None:
     elif match := _DEVICE.match(line):
         if int(match["index"]) in found.devices:
             raise UnreadableOutput(TOOL, line, "a device is listed twice: give one run at a time")
-        found.devices[int(match["index"])] = match["name"]
+        found.devices[int(match["index"])] = _entry(match)
     elif found.access.take(line):
         pass
     elif _HEADING.match(line):
@@ -181,6 +193,8 @@ def _worthless(found: _Text) -> str | None:
     count = grouped or found.matrices[_CONNECTIVITY].width
     if found.devices and sorted(found.devices) != list(range(count)):
         return f"it lists {len(found.devices)} devices and a matrix of {count}: lines are missing"
+    if twice := duplicate(tuple(found.devices.values())):
+        return f"its list of devices names {twice} twice"
     for matrix in found.matrices.values():
         if matrix.width != count:
             return f"{matrix.name} holds {matrix.width} GPUs and {_CONNECTIVITY} {count}"
@@ -212,7 +226,7 @@ def parse(text: str) -> ToolOutput:
     """
     found = _Text()
     kept = [line.strip().removeprefix("> ").strip() for line in reading.tool_lines(text)]
-    trouble = cuda_error.died(kept)
+    trouble = cuda_error.died(kept) or cuda_error.find(kept)
     if trouble is not None:
         return ToolOutput(TOOL, "fail" if trouble.hardware else "error", trouble.reason)
     for line in filter(None, kept):
@@ -233,7 +247,8 @@ def parse(text: str) -> ToolOutput:
         peers = sum(value == 1 for row, column, value in _cells(matrix) if row != column)
         access = f"peer access in {peers} of {matrix.width * (matrix.width - 1)} ordered pairs"
     reason = f"{found.matrices['p2p_off'].width} devices, {access}; no data was compared"
-    return ToolOutput(TOOL, "pass", reason, tuple(_readings(found)))
+    gpus = tuple(found.devices[index] for index in sorted(found.devices))
+    return ToolOutput(TOOL, "pass", reason, tuple(_readings(found)), gpus=gpus)
 
 
 def gain(output: ToolOutput) -> dict[str, float]:

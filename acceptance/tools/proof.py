@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from acceptance.command import Completed
+from acceptance.tools import cuda_error
 from acceptance.tools.reading import ToolOutput, UnreadableOutput
 
 EARLY = 0.95  # a program that rounds its seconds ends a little early, never by a twentieth
@@ -19,6 +20,7 @@ def proven(tool: str, done: Completed, parse: Callable[[str], ToolOutput], secon
 
     A fault in the text stays a fault, however the run ended. Anything else counts only when the text is whole, can be read, and the
     program ended well and not before its time: a healthy text from a program that failed, or did not load the machine, proves nothing.
+    Nor does one beside which a CUDA error was printed, with exit code 0 or not.
     """
     troubles = []
     if done.timed_out or done.returncode != 0:
@@ -35,6 +37,8 @@ def proven(tool: str, done: Completed, parse: Callable[[str], ToolOutput], secon
         return output
     if output.outcome == "error":
         troubles.append(output.reason)
+    elif trouble := cuda_error.find(f"{done.stdout}\n{done.stderr}".splitlines()):
+        troubles.append(f"{tool}: {trouble.reason}")
     if troubles:
         last = done.last_lines(2)
         raise ToolTrouble("; ".join(troubles) + (f"; it last said: {last}" if last else "; it printed nothing"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from acceptance.tools import log_prefix
@@ -65,11 +65,27 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
+class GpuEntry:
+    """One GPU as a tool's text names it, for comparison with the GPU that is due.
+
+    `pci_address` is `0000:0b:00.0`; `memory_mib` is CUDA's total, in 2^20 bytes. None: the text
+    does not say it.
+    """
+
+    index: int
+    name: str | None = None
+    uuid: str | None = None
+    pci_address: str | None = None
+    memory_mib: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ToolOutput:
     """What one text is worth.
 
     `fail`: the text itself proves a fault. `error`: it was read and proves nothing. `pass`: it was read whole and shows no fault.
-    `reason` is one sentence. `events` are plain mappings (kernel log only).
+    `reason` is one sentence. `events` are plain mappings (kernel log only). `gpus` are those that the
+    text lists, in its order; `driver` is the driver's version as it prints it.
     """
 
     tool: str
@@ -77,6 +93,9 @@ class ToolOutput:
     reason: str
     readings: tuple[Reading, ...] = ()
     events: tuple[Mapping[str, object], ...] = ()
+    # They say whose figures these are, and are no part of what was measured.
+    gpus: tuple[GpuEntry, ...] = field(default=(), compare=False)
+    driver: str | None = field(default=None, compare=False)
 
     def reading(self, name: str) -> Mapping[str, float]:
         """The values of one reading. Raises KeyError when the text did not give it."""
@@ -96,6 +115,15 @@ class ToolOutput:
             },
             "events": [dict(event) for event in self.events],
         }
+
+
+def duplicate(gpus: Sequence[GpuEntry]) -> str | None:
+    """The UUID or PCI address that a list gives to two GPUs; None where each has its own."""
+    for names in ([gpu.uuid for gpu in gpus], [gpu.pci_address for gpu in gpus]):
+        given = [name for name in names if name is not None]
+        if twice := next((name for name in given if given.count(name) > 1), None):
+            return twice
+    return None
 
 
 def number(tool: str, line: str, digits: str) -> float:

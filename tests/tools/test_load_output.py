@@ -40,6 +40,12 @@ def test_a_whole_run_is_read() -> None:
     assert output.miscompares == ({"component": "core:1"},)
 
 
+def test_a_cuda_error_beside_a_whole_output_is_a_failed_load() -> None:
+    said = completed(HELLO + END, stderr="CUDA error: an illegal memory access was encountered\n")
+    with pytest.raises(LoadFailed, match=r"ended with exit code 0, but CUDA reported an error: .*illegal memory"):
+        read(said, "cpu_gemm", ASKED)
+
+
 @pytest.mark.parametrize(
     ("what", "said"),
     [

@@ -77,3 +77,8 @@ def test_what_proves_nothing_says_all_that_is_wrong(done: Completed, told: str) 
 def test_a_silent_run_that_is_called_a_pass_and_ended_badly() -> None:
     with pytest.raises(ToolTrouble, match=r"exit code 1 after 10\.0 s; it printed nothing$"):
         proven("tool", ran("", returncode=1), lambda _: PASS, 10.0)
+
+
+def test_a_cuda_error_beside_a_healthy_text_proves_nothing() -> None:
+    with pytest.raises(ToolTrouble, match=r"^tool: CUDA reported an error: 'CUDA error: an illegal memory access'"):
+        proven("tool", ran(stderr="\nCUDA error: an illegal memory access\n"), parse, 10.0)

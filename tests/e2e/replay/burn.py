@@ -28,8 +28,8 @@ def main() -> None:
     gpus = seen.gpus(machine)
     say = sys.stdout.write
     say(f"Using compare file: compare.ptx\nBurning for {seconds} seconds.\n")
-    for index, gpu in enumerate(gpus):
-        say(f"GPU {index}: {gpu.readings['name']} (UUID: {gpu.readings['uuid']})\n")
+    for gpu in machine.gpus:  # of `nvidia-smi -L`, which CUDA_VISIBLE_DEVICES does not concern
+        say(f"GPU {gpu.index}: {gpu.readings['name']} (UUID: {gpu.readings['uuid']})\n")
     seen.misbehave(how)
     if not gpus:
         seen.leave("Couldn't init a GPU test: no CUDA-capable device is detected\n", 124)
@@ -41,7 +41,7 @@ def main() -> None:
     result_mb = 512 if mode == "double" else 256
     ring = memory_mb // result_mb - 2
     for index, gpu in enumerate(gpus):
-        total = gpu.readings["memory_total_bytes"] // MIB
+        total = (gpu.readings["memory_total_bytes"] - gpu.readings["memory_reserved_bytes"]) // MIB
         say(
             f"Initialized device {index} with {total} MB of memory ({total - 500} MB available, using {memory_mb} MB of it)"
         )

@@ -66,7 +66,8 @@ def main() -> None:
     if how == "misses one":
         gpus = gpus[:-1]
     devices = [
-        f"{index}: {gpu.readings['name']} ({gpu.readings['pci_bus_id']}): (node)" for index, gpu in enumerate(gpus)
+        f"{index}: {gpu.readings['name']} ({gpu.readings['pci_bus_id'].lower().partition('.')[0]}): (node)"
+        for index, gpu in enumerate(gpus)
     ]
     document = {
         "CUDA Runtime Version": 12080,
