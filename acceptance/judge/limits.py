@@ -41,12 +41,14 @@ class LimitBook:
     entries: tuple[Override, ...] = ()
     # By measurement and component (None for all of them), the place of the first entry that names both.
     _places: dict[tuple[str, str | None], int] = field(init=False, repr=False, compare=False)
+    _known: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         places: dict[tuple[str, str | None], int] = {}
         for place, entry in enumerate(self.entries):
             places.setdefault((entry.measurement, entry.component), place)
         object.__setattr__(self, "_places", places)
+        object.__setattr__(self, "_known", frozenset(name for name, _ in places))
 
     def find(self, measurement: str, component: str) -> Override | None:
         """The entry that holds for this measurement of this component, or None."""
@@ -57,7 +59,7 @@ class LimitBook:
 
     def knows(self, measurement: str) -> bool:
         """Whether any entry names the measurement, be it to say that no limit can exist."""
-        return any(entry.measurement == measurement for entry in self.entries)
+        return measurement in self._known
 
     def after(self, first: Iterable[Override]) -> LimitBook:
         """This book with other entries taking precedence over it."""

@@ -13,6 +13,7 @@ import msgspec
 
 from acceptance import regular_file
 from acceptance.judge.declared import (
+    DRIVER_GPUS,
     FORMS,
     MOST_GPUS,
     DeclaredCpu,
@@ -75,7 +76,7 @@ class Machine(Strict, frozen=True):
     schema: Literal[1]
     name: Text
     description: str = ""
-    gpus: Annotated[int, msgspec.Meta(ge=0, le=MOST_GPUS)] | None = None
+    gpus: Annotated[int, msgspec.Meta(ge=0)] | None = None
     cpu: DeclaredCpu = DeclaredCpu()
     memory: DeclaredMemory = DeclaredMemory()
     system: DeclaredSystem = DeclaredSystem()
@@ -103,9 +104,12 @@ Problem = tuple[Key, str]  # the key that it concerns, and the sentence about it
 
 def _problems(machine: Machine) -> Iterator[Problem]:
     """What types cannot say."""
+    if (count := machine.gpu_count() or 0) > MOST_GPUS:
+        key: Key = ["gpus"] if machine.gpus is not None else ["gpu"]
+        yield key, f"{count} GPUs are declared, and a machine has at most {DRIVER_GPUS} (NVIDIA's driver): correct it"
     places: dict[tuple[str, str | None], int] = {}  # of the limits, by measurement and component
     for index, row in enumerate(machine.limit):
-        key: Key = ["limit", index]
+        key = ["limit", index]
         try:
             row.limit()
         except ValueError as error:
