@@ -114,7 +114,9 @@ def _problems(machine: Machine) -> Iterator[Problem]:
             row.limit()
         except ValueError as error:
             yield [*key, str(error).split()[0]], f"{spell(key)} for {row.measurement}: {error}"
-        earlier = [places[name] for name in ((row.measurement, None), (row.measurement, row.component)) if name in places]
+        earlier = [
+            places[name] for name in ((row.measurement, None), (row.measurement, row.component)) if name in places
+        ]
         for first in sorted(set(earlier)):
             told = f"{spell(key)} for {row.measurement} never holds, because {spell(['limit', first])} goes before it"
             yield key, f"{told}: remove one of them, or put the one that names a component first"

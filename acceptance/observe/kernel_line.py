@@ -65,7 +65,8 @@ class KernelLine:
     """One message. `time` is seconds since boot as a float where the log gives them, else the wall time as it was written, else None.
 
     `stamped` says that a stamp which only kernel logs bear was found; `foreign` that another program wrote the line (its name in a
-    journal or syslog is not `kernel`); `times` how often a syslog that writes a message once says that it came; `cut` that it was too long to be read as a whole.
+    journal or syslog is not `kernel`); `times` how often a syslog that writes a message once says that it came.
+    `cut` says that it was too long to be read as a whole.
     """
 
     text: str

@@ -48,7 +48,9 @@ def _one_line(line: KernelLine) -> Event | None:
 
 def _cut(line: KernelLine) -> Event:
     """What is said of a line that no kernel writes: what stood where it was cut was not read."""
-    meaning = f"A line has more than {LONGEST} characters, and no message of the kernel is so long: it was read in pieces."
+    meaning = (
+        f"A line has more than {LONGEST} characters, and no message of the kernel is so long: it was read in pieces."
+    )
     action = "Read the log again as the kernel gives it (`dmesg`), one message a line."
     return Event("lost", "cut", None, "warning", line.time, clean(line.text[:LONGEST]), meaning, action, hardware=False)
 

@@ -574,7 +574,9 @@ def test_no_line_and_no_number_of_lines_takes_long(line: str) -> None:
     assert kernel_log.read(line).outcome in {"pass", "fail", "error"}
 
 
-@pytest.mark.parametrize("repeated", ["NVRM: ", "kernel: ", "[Hardware Error]: ", "AER: Corrected error received: 0000:00:01.0 "])
+@pytest.mark.parametrize(
+    "repeated", ["NVRM: ", "kernel: ", "[Hardware Error]: ", "AER: Corrected error received: 0000:00:01.0 "]
+)
 def test_a_line_longer_than_any_of_the_kernels_is_read_in_pieces_and_proves_no_health(repeated: str) -> None:
     """Patterns see no piece longer than LONGEST, so the time for a text grows as the text does; what stood at a cut is not read."""
     text = repeated * (100_000 // len(repeated))
