@@ -15,6 +15,7 @@ from acceptance.observe.kernel_line import LONGEST, KernelLine, kernel_lines
 from acceptance.tools.reading import Outcome, Reading, ToolOutput, UnreadableOutput
 
 TOOL = "kernel-log"
+CUT = "cut"  # code of the event that a line was too long to be read as a whole
 _FRACTION = re.compile(r"(?<=\d)[.,]\d+")
 
 
@@ -52,7 +53,7 @@ def _cut(line: KernelLine) -> Event:
         f"A line has more than {LONGEST} characters, and no message of the kernel is so long: it was read in pieces."
     )
     action = "Read the log again as the kernel gives it (`dmesg`), one message a line."
-    return Event("lost", "cut", None, "warning", line.time, clean(line.text[:LONGEST]), meaning, action, hardware=False)
+    return Event("lost", CUT, None, "warning", line.time, clean(line.text[:LONGEST]), meaning, action, hardware=False)
 
 
 def _once_a_page(events: Sequence[Event]) -> tuple[Event, ...]:
@@ -174,7 +175,7 @@ def read(text: str) -> ToolOutput:
     if not lines:
         raise UnreadableOutput(TOOL, "", "the text is empty")
     events = events_of(lines)
-    if not events and not any(line.stamped for line in lines):
+    if all(event.code == CUT for event in events) and not any(line.stamped for line in lines):
         raise UnreadableOutput(TOOL, lines[0].text, "this is no kernel log")
     outcome, reason = conclude(events)
     return ToolOutput(TOOL, outcome, reason, _readings(events), tuple(event.to_json_object() for event in events))

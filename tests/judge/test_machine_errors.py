@@ -165,7 +165,7 @@ def test_files_that_are_wrong_as_a_whole(tmp_path: Path, content: bytes, told: s
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
-    for file, why in ((tmp_path / "none.toml", "No such file or directory"), (tmp_path, "Is a directory")):
+    for file, why in ((tmp_path / "none.toml", "No such file or directory"), (tmp_path, "it is a folder, not a file")):
         with pytest.raises(MachineFileError) as caught:
             machine.read(file)
         told = f"{file}: cannot be read ({why}): give the path of a machine file with --machine"
