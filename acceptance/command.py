@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from acceptance import reaper
+from acceptance import reaper, regular_file
 from acceptance.deadline import Deadline
 from acceptance.spool import CAP_BYTES as CAP_BYTES
 from acceptance.spool import Lines, Spool
@@ -210,7 +210,7 @@ def start(
     wrapped = [sys.executable, "-I", "-S", reaper.__file__, str(os.getpid()), str(GRACE_S), "--", *argv]
     began = time.monotonic()
     try:
-        with (stdin or Path(os.devnull)).open("rb") as given:
+        with regular_file.opened(stdin, regular_file.SMALL_RECORD) if stdin else Path(os.devnull).open("rb") as given:
             process = subprocess.Popen(
                 wrapped,
                 stdin=given,

@@ -104,7 +104,8 @@ def _gpus(machine: Machine | None, inventory: Inventory, names: Sequence[str]) -
         own = tuple(name for name in names if dtype in formats.get(name, DTYPES))
         found[f"gpu-{dtype}"] = own
         found[f"gpu-{dtype}-with-peers"] = tuple(name for name in own if name in found["gpu-with-peers"])
-    found["gpu-peers"] = tuple(pair_name(a, b) for a, b in permutations(names, 2) if _copies(a, b, devices, inventory))
+    peers = _peers(devices, inventory)
+    found["gpu-peers"] = tuple(pair_name(a, b) for a, b in permutations(names, 2) if (a, b) in peers)
     found["gpus-peered"] = (TOGETHER,) if found["gpu-peers"] else ()
     return found
 
@@ -134,13 +135,14 @@ def _formats(device: NvmlDevice) -> tuple[str, ...]:
     return DTYPES if capability is None else native_dtypes(capability)
 
 
-def _copies(first: str, second: str, devices: Sequence[tuple[Gpu, NvmlDevice]], inventory: Inventory) -> bool:
-    """Whether the driver says that one GPU can read and write the other's memory."""
-    index = {gpu.name: device.index for gpu, device in devices}
-    return any(
-        (pair.a, pair.b) == (index.get(first), index.get(second)) and pair.p2p_read == pair.p2p_write == "ok"
+def _peers(devices: Sequence[tuple[Gpu, NvmlDevice]], inventory: Inventory) -> set[tuple[str, str]]:
+    """The pairs of GPUs of which the driver says that the first can read and write the other's memory."""
+    names = {device.index: gpu.name for gpu, device in devices}
+    return {
+        (names[pair.a], names[pair.b])
         for pair in inventory.nvml.pairs
-    )
+        if pair.a in names and pair.b in names and pair.p2p_read == pair.p2p_write == "ok"
+    }
 
 
 def not_offered(components: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:

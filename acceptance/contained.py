@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from acceptance import regular_file
 from acceptance.command import CAP_BYTES, Completed
 from acceptance.deadline import Deadline
 from acceptance.judge.measurement import GIB
@@ -88,7 +89,7 @@ class InContainer:
         with contextlib.ExitStack() as stack:
             file: IO[bytes] | None = None
             try:
-                file = stack.enter_context(self.log.open("wb", buffering=0))
+                file = stack.enter_context(regular_file.created(self.log))
             except OSError as error:
                 self._log_error = f"{self.log}: {error.strerror}"
             with contextlib.suppress(*self.trouble):  # an engine that goes away; `poll` says so

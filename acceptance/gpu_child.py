@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from acceptance import command, gpu_watch, journal
+from acceptance import command, gpu_watch, journal, regular_file
 from acceptance.command import CommandError, Running
 from acceptance.deadline import Deadline
 from acceptance.gpu_watch import Context
@@ -61,7 +61,8 @@ class GpuChild:
             return
         context = run_dir / CONTEXT
         try:
-            context.write_bytes(msgspec.json.encode(Context(str(run_dir), str(root), tuple(watched), kernel_log)))
+            told = Context(str(run_dir), str(root), tuple(watched), kernel_log)
+            regular_file.write(context, msgspec.json.encode(told))
             self._running = command.start(
                 argv(context),
                 deadline=Deadline.after(_FOREVER_S),

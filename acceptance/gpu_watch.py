@@ -25,7 +25,7 @@ from typing import Any
 
 import msgspec
 
-from acceptance import clock, journal
+from acceptance import clock, journal, regular_file
 from acceptance.event_log import EventLog
 from acceptance.gpu_users import GpuUsers
 from acceptance.judge.record import Event, Sample
@@ -226,7 +226,7 @@ def _ended_by_signal() -> Iterator[threading.Event]:
 
 def main(arguments: Sequence[str], nvml: Any = None) -> int:
     """The program; see the module for its exit status. `nvml` is the binding, for tests."""
-    context = msgspec.json.decode(Path(arguments[0]).read_bytes(), type=Context)
+    context = msgspec.json.decode(regular_file.read(Path(arguments[0]), regular_file.SEGMENT), type=Context)
     nvml = nvml_library.binding() if nvml is None else nvml
     with _ended_by_signal() as over:
         try:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import msgspec
 
+from acceptance import regular_file
 from acceptance.judge.record import Entry
 from acceptance.segment import (
     RESTORE,
     UNDECODABLE,
-    UNREAD,
     VERSION,
     Head,
     JournalError,
@@ -20,7 +20,9 @@ from acceptance.segment import (
     Segment,
     Writer,
     head_of,
+    most_bytes,
     read_segment,
+    unread,
 )
 
 __all__ = [
@@ -45,9 +47,6 @@ __all__ = [
 SUPERVISOR = "journal.jsonl"
 TELEMETRY = "telemetry.jsonl"
 GPU_TELEMETRY = "telemetry-gpu.jsonl"
-LONGEST = (
-    1 << 26
-)  # bytes of a line, where only the first ones are asked for: a plan of the largest machine has a few million
 CLOSING = "journal-closed"  # and a number: a start that was killed while closing leaves one behind, and the next takes another
 
 
@@ -72,12 +71,12 @@ def read(run_dir: Path, *, telemetry: bool = False) -> Journal:
 
     Raises JournalError when the folder holds no run, or a segment cannot be read.
     """
-    if not (run_dir / SUPERVISOR).is_file():
+    if not (run_dir / SUPERVISOR).exists():
         raise NoRun(f"{run_dir}: holds no run (no {SUPERVISOR}): give the folder of one run, such as reports/latest")
     names = sorted(path.name for path in run_dir.glob("journal-*.jsonl"))
     ordered = [SUPERVISOR, *sorted(names, key=lambda name: name.startswith(CLOSING))]
     if telemetry:
-        ordered += [name for name in (TELEMETRY, GPU_TELEMETRY) if (run_dir / name).is_file()]
+        ordered += [name for name in (TELEMETRY, GPU_TELEMETRY) if (run_dir / name).exists()]
     boots: list[str] = []
     merged: list[tuple[tuple[int, float, int, int], Entry]] = []
     torn = []
@@ -107,13 +106,14 @@ def beginning(run_dir: Path) -> tuple[Head, Entry | None]:
     Raises JournalError when the folder holds no run, or its beginning cannot be read.
     """
     path = run_dir / SUPERVISOR
-    if not path.is_file():
+    if not path.exists():
         raise NoRun(f"{run_dir}: holds no run (no {SUPERVISOR}): give the folder of one run, such as reports/latest")
     try:
-        with path.open("rb") as file:
-            first, second = file.readline(LONGEST), file.readline(LONGEST)
+        with regular_file.opened(path, most_bytes(path)) as file:
+            lines = regular_file.lines(file, path)
+            first, second = next(lines, b""), next(lines, b"")
     except OSError as error:
-        raise JournalError(f"{path}: cannot be read ({error.strerror}): {UNREAD}") from error
+        raise unread(path, error) from error
     return head_of(path, first), _entry(second, path, "line 2") if second.endswith(b"\n") else None
 
 
@@ -123,14 +123,14 @@ def newest(path: Path, size: int = 1 << 18) -> tuple[Entry, ...]:
     Raises JournalError when it cannot be read or a whole line there is no record.
     """
     try:
-        with path.open("rb") as file:
+        with regular_file.opened(path, most_bytes(path)) as file:
             begin = max(0, file.seek(0, 2) - size)
             file.seek(begin)
-            lines = file.read().split(b"\n")
+            lines = file.read(size).split(b"\n")
     except FileNotFoundError:
         return ()
     except OSError as error:
-        raise JournalError(f"{path}: cannot be read ({error.strerror}): {UNREAD}") from error
+        raise unread(path, error) from error
     # The first line is the head, or begins before what was read; after the last line end stands nothing, or a torn line.
     return tuple(_entry(line, path, "near its end") for line in lines[1:-1])
 
@@ -161,9 +161,9 @@ class Tail:
         Raises JournalError when it cannot be read, a whole line is no record, or a record is not the next by its number.
         """
         try:
-            with self._path.open("rb") as file:
+            with regular_file.opened(self._path, most_bytes(self._path)) as file:
                 file.seek(self._offset)
-                for line in file:
+                for line in regular_file.lines(file, self._path):
                     if not line.endswith(b"\n"):  # its writer is in the middle of it
                         return
                     self._offset += len(line)
@@ -173,7 +173,7 @@ class Tail:
         except FileNotFoundError:
             return
         except OSError as error:
-            raise JournalError(f"{self._path}: cannot be read ({error.strerror}): {UNREAD}") from error
+            raise unread(self._path, error) from error
 
     def _next(self, line: bytes) -> Entry:
         entry = _entry(line, self._path, f"line {self._lines}")

@@ -13,6 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from acceptance import regular_file
+
 NAME = "run/lock/rigproof.lock"
 # Between taking the lock and writing down by whom, a holder needs microseconds; one that was not given the processor needs longer.
 _SETTLED_S = 0.2
@@ -98,6 +100,7 @@ class MachineLock:
 
     def _must(self, flags: int) -> int:
         try:
+            regular_file.require(self._path)
             return os.open(self._path, flags, 0o666)
         except FileNotFoundError as error:
             if not flags & os.O_CREAT:

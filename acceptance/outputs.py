@@ -22,6 +22,8 @@ def put(path: Path, content: bytes, then: str | None = None, mode: int | None = 
     it; without one that is the umask's business.
     """
     draft = path.with_name(f".{path.name}.{os.getpid()}")
+    if path.is_char_device() or path.is_block_device():  # root would put the file in the device's place
+        raise journal.JournalError(f"{path}: cannot be written (it is a device, not a file): give the name of a file")
     try:
         with contextlib.suppress(FileNotFoundError):
             draft.unlink()  # left by an earlier process of the same number

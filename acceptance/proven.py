@@ -6,6 +6,8 @@ from pathlib import Path
 
 import msgspec
 
+from acceptance import regular_file
+
 NAME = "selftest.json"
 NEVER = "not run on this machine with this build: `make selftest` shows what it catches"
 
@@ -36,7 +38,7 @@ def told(out: Path, package_digest: str, machine_id: str) -> str:
     """
     path = out / NAME
     try:
-        record = msgspec.json.decode(path.read_bytes(), type=Record)
+        record = msgspec.json.decode(regular_file.read(path, regular_file.SMALL_RECORD), type=Record)
     except FileNotFoundError:
         return NEVER
     except (OSError, ValueError) as error:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import msgspec
 
+from acceptance import regular_file
 from acceptance.judge.record import Entry, Sample
-from acceptance.segment import UNDECODABLE, JournalError
+from acceptance.segment import UNDECODABLE, JournalError, unread
 
 
 class Readings(msgspec.Struct, frozen=True, gc=False):
@@ -53,8 +54,8 @@ def each(path: Path) -> Iterator[Look]:
     decode = msgspec.json.Decoder(Look).decode
     due = -1  # the first line is the head
     try:
-        with path.open("rb") as file:
-            for text in file:
+        with regular_file.opened(path, regular_file.TELEMETRY) as file:
+            for text in regular_file.lines(file, path):
                 if due >= 0 and text.endswith(b"\n"):
                     look = decode(text)
                     if look.seq != due:
@@ -65,7 +66,7 @@ def each(path: Path) -> Iterator[Look]:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise JournalError(f"{path}: cannot be read ({error.strerror})") from error
+        raise unread(path, error) from error
     except UNDECODABLE as error:
         raise JournalError(f"{path}, line {due + 2}: is no sample ({error})") from error
 

@@ -17,7 +17,7 @@ from typing import Any, Self
 
 import msgspec
 
-from acceptance import clock
+from acceptance import clock, regular_file
 from acceptance.judge.record import Body, Entry, Measured, Observed, Sample, Skipped, Table, ToolRan
 
 VERSION = 1
@@ -183,15 +183,26 @@ class Segment:
     torn: str | None
 
 
+def unread(path: Path, error: OSError) -> JournalError:
+    """Why a segment cannot be read, as a sentence with the cure."""
+    cure = RESTORE if isinstance(error, regular_file.NotRegular) else UNREAD
+    return JournalError(f"{path}: cannot be read ({error.strerror}): {cure}")
+
+
+def most_bytes(path: Path) -> int:
+    """How large a segment of this name may be; telemetry goes on for as long as the run does."""
+    return regular_file.TELEMETRY if path.name.startswith("telemetry") else regular_file.SEGMENT
+
+
 def read_segment(path: Path) -> Segment:
     """Read one segment.
 
     Raises JournalError, naming file and line, when it is of a newer version or damaged before its last line.
     """
     try:
-        data = path.read_bytes()
+        data = regular_file.read(path, most_bytes(path))
     except OSError as error:
-        raise JournalError(f"{path}: cannot be read ({error.strerror}): {UNREAD}") from error
+        raise unread(path, error) from error
     *lines, rest = data.split(b"\n")
     torn = rest.decode("utf-8", errors="replace")[:200] or None
     if not lines:

@@ -13,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from acceptance import clock, reaper
+from acceptance import clock, reaper, regular_file
 from acceptance.judge.collected import AGAIN, SessionName
 from acceptance.judge.machine import Machine
 from acceptance.judge.plan import Collected, Plan, PlannedCheck
@@ -66,12 +66,12 @@ def share(plan: Plan, session: SessionName, again: tuple[str, ...] = ()) -> tupl
 
 def write(context: Context, path: Path) -> None:
     """Write a session's context."""
-    path.write_bytes(msgspec.json.encode(context))
+    regular_file.write(path, msgspec.json.encode(context))
 
 
 def read(path: Path) -> Context:
     """Read a session's context."""
-    return msgspec.json.decode(path.read_bytes(), type=Context)
+    return msgspec.json.decode(regular_file.read(path, regular_file.SEGMENT), type=Context)
 
 
 def argv(context: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a program prints, kept up to a cap and counted beyond it; and handed on line by line while it runs. No import of ours."""
+"""What a program prints, kept up to a cap and counted beyond it; and handed on line by line while it runs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
+
+from acceptance import regular_file
 
 CAP_BYTES = 16 * 1024 * 1024
 LINE_BYTES = 65536
@@ -71,7 +73,7 @@ class Spool:
     def drain(self) -> None:
         """Read the stream to its end; the body of a thread."""
         try:
-            log = self.log.open("wb", buffering=0) if self.log else None
+            log = regular_file.created(self.log) if self.log else None
         except OSError as error:
             self.failure, log = error, None
         with log or contextlib.nullcontext():

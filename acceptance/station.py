@@ -18,7 +18,7 @@ from docker.errors import APIError, DockerException, NotFound
 from docker.models.containers import Container
 from docker.types import DeviceRequest, LogConfig, Mount, Ulimit
 
-from acceptance import clock, command, container, session, strays
+from acceptance import clock, command, container, regular_file, session, strays
 from acceptance import holder as holders
 from acceptance.contained import InContainer, hang_up
 from acceptance.container import LABEL, LABEL_HOLDER, Room
@@ -93,7 +93,8 @@ def _facts(info: Mapping[str, Any], *, podman: bool) -> EngineFacts:
         with contextlib.suppress(OSError):  # a folder or a file that we may not read is one that we cannot count on
             for path in sorted(Path(folder).glob("*")):
                 if path.suffix in (".json", ".yaml", ".yml"):
-                    specs.append(path.read_text(encoding="utf-8", errors="replace"))
+                    content = regular_file.read(path, regular_file.SMALL_RECORD)
+                    specs.append(content.decode("utf-8", errors="replace"))
     return EngineFacts(frozenset(info.get("Runtimes") or ()), tuple(specs))
 
 

@@ -39,7 +39,7 @@ def candidates(out: Path, last_run: Path | None) -> Iterator[Path]:
 
 def _open(place: Path) -> bool:
     with contextlib.suppress(OSError):
-        return (place / journal.SUPERVISOR).is_file() and not (place / outputs.VERDICT).is_file()
+        return (place / journal.SUPERVISOR).exists() and not (place / outputs.VERDICT).is_file()
     return False  # not even to be looked at: it is somebody else's
 
 

@@ -114,7 +114,7 @@ class Fault(_Strict, frozen=True):
 
     `also` are checks that may speak too, as regular expressions of their ids: every other check of the run must pass. `code` is
     rigproof's exit status. `station` is where the load session runs. `timeline_from` is the check with whose beginning the timeline of the
-    described machine begins, for all programs of the host.
+    described machine begins, for all programs of the host. `pipe` makes the machine file a named pipe that nobody writes to.
     """
 
     what: str
@@ -134,6 +134,7 @@ class Fault(_Strict, frozen=True):
     kernel_log: KernelLog | None = None
     kill: Kill | None = None
     declared: str | None = None
+    pipe: bool = False
     born: Born | None = None
     arguments: tuple[str, ...] = ()
     image_steps: tuple[str, ...] = ()

@@ -72,7 +72,10 @@ class Stage:
         self.root = self.home / "root"
         for name in ("sys", "dev", "proc/driver"):
             (self.root / name).mkdir(parents=True)
-        if self.fault.declared is not None:
+        if self.fault.pipe:
+            self.rig.machine.unlink(missing_ok=True)
+            os.mkfifo(self.rig.machine)
+        elif self.fault.declared is not None:
             self.rig.machine.write_text(self.fault.declared, encoding="utf-8")
         self._machine()
         self.programs(self.rig.fakes)

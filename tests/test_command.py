@@ -175,7 +175,7 @@ def test_a_log_on_a_full_disk(tmp_path: Path) -> None:
     (tmp_path / "x.log").symlink_to("/dev/full")
     done = run("sh", "-c", "for i in 1 2 3; do echo $i; sleep 0.01; done; echo err >&2", log=tmp_path / "x.log")
     assert (done.returncode, done.stdout) == (0, "1\n2\n3\n")
-    assert done.log_error == f"{tmp_path / 'x.log'}: No space left on device"
+    assert done.log_error == f"{tmp_path / 'x.log'}: it is a device, not a file"
     assert (tmp_path / "x.log.err").read_text() == "err\n"
 
 

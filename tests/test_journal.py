@@ -208,7 +208,7 @@ def test_a_tail_tells_damage(run_dir: Path, root: Path) -> None:
         file.write(b"rubbish \xff\n")
     with pytest.raises(JournalError, match=r"journal-load\.jsonl, line 3: is no record"):
         Tail(path).new()
-    with pytest.raises(JournalError, match=r"run: cannot be read \(Is a directory\)"):
+    with pytest.raises(JournalError, match=r"run: cannot be read \(it is a folder, not a file\)"):
         Tail(run_dir).new()
 
 
@@ -229,10 +229,12 @@ def test_the_beginning_is_read_without_the_rest(run_dir: Path, root: Path) -> No
         journal.beginning(run_dir)
 
 
-def test_what_is_no_file_has_no_beginning(run_dir: Path) -> None:
+def test_what_is_no_file_cannot_be_read_and_nobody_waits_for_it(run_dir: Path) -> None:
     with pytest.raises(NoRun):
         journal.beginning(run_dir)
     run_dir.mkdir()
     os.mkfifo(run_dir / "journal.jsonl")  # reading it would wait for somebody to write
-    with pytest.raises(NoRun):
-        journal.beginning(run_dir)
+    told = r"journal\.jsonl: cannot be read \(it is a named pipe, not a file\): restore it from a copy"
+    for reads in (journal.beginning, journal.read):
+        with pytest.raises(JournalError, match=told):
+            reads(run_dir)

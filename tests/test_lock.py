@@ -153,7 +153,7 @@ def test_a_folder_that_is_missing(tmp_path: Path) -> None:
 
 def test_what_cannot_be_written(root: Path) -> None:
     (root / NAME).mkdir()
-    with pytest.raises(LockError, match=r"cannot be opened \(Is a directory\)"), MachineLock(root):
+    with pytest.raises(LockError, match=r"cannot be opened \(it is a folder, not a file\)"), MachineLock(root):
         pass
 
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from acceptance import regular_file
 from acceptance.history import trouble
 from acceptance.history.trouble import HistoryError
 
@@ -24,6 +25,7 @@ def alone(folder: Path, wait_s: float = WAIT_S) -> Iterator[None]:
     path = folder / ".lock"
     with trouble.told(path):
         folder.mkdir(parents=True, exist_ok=True)
+        regular_file.require(path)
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
     try:
         until = time.monotonic() + wait_s

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from acceptance import __version__, clock, journal
+from acceptance import __version__, clock, journal, regular_file
 from acceptance.history import era, where
 from acceptance.history.alone import alone
 from acceptance.history.baseline_errors import BaselineRefused, BaselineUnsound
@@ -65,13 +65,14 @@ def read(out: Path, machine_id: str) -> Baseline | None:
 
 def _read(file: Path, machine_id: str) -> Baseline | None:
     try:
-        content = file.read_bytes()
+        content = regular_file.read(file, regular_file.SMALL_RECORD)
     except FileNotFoundError:
         if one := next(_kept(file.parent), None):
             raise BaselineUnsound(f"{file}: is gone, and {one} shows that there was one: {_SOUND}") from None
         return None
     except OSError as error:
-        raise BaselineUnsound(f"{file}: cannot be read ({error.strerror}): {_UNREAD}") from error
+        cure = _SOUND if isinstance(error, regular_file.NotRegular) else _UNREAD
+        raise BaselineUnsound(f"{file}: cannot be read ({error.strerror}): {cure}") from error
     found = _opened(file, content)
     if found.certificate.machine_id != machine_id:
         raise BaselineUnsound(f"{file}: is the baseline of another machine ({found.certificate.machine_id}): {_SOUND}")
@@ -107,7 +108,7 @@ def former(out: Path, machine_id: str) -> tuple[Baseline, ...]:
     found = []
     for file in _kept(path(out, machine_id).parent):
         with contextlib.suppress(BaselineUnsound, OSError):
-            found.append(_opened(file, file.read_bytes()))
+            found.append(_opened(file, regular_file.read(file, regular_file.SMALL_RECORD)))
     return tuple(sorted(found, key=lambda one: one.certificate.accepted_utc))
 
 
@@ -182,19 +183,26 @@ def _put(file: Path, made: Certificate, *, replace: bool) -> Accepted:
 
 
 def _keep(file: Path, before: Baseline | None) -> Path | None:
-    """Keep what is in the file under a name of its own, whatever it is; None where there is nothing."""
+    """Keep what is in the file under a name of its own, whatever it is; None where there is nothing, or no file."""
     try:
-        content = file.read_bytes()
-    except FileNotFoundError:
+        content = regular_file.read(file, regular_file.SMALL_RECORD)
+    except (FileNotFoundError, regular_file.NotRegular):
         return None
     run_id = before.certificate.birth.run_id if before else ""
     name = run_id if _PLAIN.fullmatch(run_id) else f"unsound-{clock.utc().replace(':', '-')}"
     kept = file.parent / FORMER / f"{name}.json"
-    if kept.exists() and kept.read_bytes() != content:
+    if kept.exists() and not _holds(kept, content):
         kept = kept.with_name(f"{name}-{clock.utc().replace(':', '-')}.json")
     kept.parent.mkdir(exist_ok=True)
     _write(kept, content)
     return kept
+
+
+def _holds(file: Path, content: bytes) -> bool:
+    """Whether a file is there and holds just this."""
+    with contextlib.suppress(OSError):
+        return regular_file.read(file, regular_file.SMALL_RECORD) == content
+    return False
 
 
 def _write(file: Path, content: bytes) -> None:

@@ -12,12 +12,14 @@ from typing import Any, Self
 
 import msgspec
 
+from acceptance.history import where
 from acceptance.history.era import Era
 from acceptance.history.night import Apart, Figure, Line, Night
 from acceptance.history.store import FAILED, OUTSIDE, UNSTEADY, era_of
 from acceptance.history.trouble import Damaged
 from acceptance.judge.plan import Scope
 from acceptance.judge.verdict import Word
+from acceptance.regular_file import NotRegular
 
 _AT_ONCE = 200  # nights whose figures are held in memory: some ten megabytes
 
@@ -72,7 +74,8 @@ class Old:
         """Open what was set aside; of None, or of what is no database at all, nothing can be read."""
         connection = None
         if path is not None:
-            with contextlib.suppress(sqlite3.Error):
+            with contextlib.suppress(sqlite3.Error, NotRegular):
+                where.require_files(path)
                 connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
         return cls(connection, machine_id)
 

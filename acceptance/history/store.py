@@ -17,7 +17,7 @@ from typing import Any, Self
 
 import msgspec
 
-from acceptance.history import schema, trouble
+from acceptance.history import schema, trouble, where
 from acceptance.history.alone import alone
 from acceptance.history.era import Era
 from acceptance.history.night import Figure, Night
@@ -64,6 +64,7 @@ class Store:
         Raises HistoryError, also where the file system does not let two processes share memory, which the write-ahead log needs.
         """
         with trouble.told(path), contextlib.nullcontext() if held else alone(path.parent):
+            where.require_files(path)
             connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
             try:
                 if schema.version(connection, path, steps) == 0:
@@ -83,12 +84,13 @@ class Store:
     @classmethod
     def view(cls, path: Path, steps: Sequence[Sequence[str]] = schema.STEPS) -> Self:
         """Open a history to read alone, in a folder that may be read-only. Raises HistoryError, also where there is none."""
-        if not path.is_file():
+        if not path.exists():
             raise HistoryError(f"{path}: there is no history yet: `rigproof history --rebuild` makes one from the runs")
         # What nobody can write may be read without the shared memory of the log, if nothing is left in that.
         log = path.with_name(f"{path.name}-wal")
         still = not os.access(path.parent, os.W_OK) and not (log.is_file() and log.stat().st_size)
         with trouble.told(path):
+            where.require_files(path)
             name = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if still else ''}"
             connection = sqlite3.connect(name, uri=True, timeout=BUSY_S, isolation_level=None)
             try:

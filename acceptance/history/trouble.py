@@ -7,6 +7,8 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
+from acceptance.regular_file import NotRegular
+
 REBUILD = "`rigproof history --rebuild` makes it anew from the runs that are there"
 
 
@@ -55,6 +57,7 @@ def told(path: Path) -> Iterator[None]:
         raise of(error, path) from error
     except OSError as error:
         where = error.filename or path
-        raise HistoryError(
-            f"{where}: cannot be read or written ({error.strerror}): make room, or mend the folder's permissions"
-        ) from error
+        cure = "make room, or mend the folder's permissions"
+        if isinstance(error, NotRegular):
+            cure = "move it away, then start again"
+        raise HistoryError(f"{where}: cannot be read or written ({error.strerror}): {cure}") from error

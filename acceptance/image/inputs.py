@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from acceptance import regular_file
 from acceptance.image.errors import ImageError
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -136,4 +137,4 @@ def lay_out(context: Mapping[str, Path], ca_bundle: Path | None, target: Path) -
         place.chmod(_mode(path))
     place = target / CA_BUNDLE
     place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_bytes(ca_bundle.read_bytes() if ca_bundle else b"")
+    place.write_bytes(regular_file.read(ca_bundle, regular_file.SMALL_RECORD) if ca_bundle else b"")

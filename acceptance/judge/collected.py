@@ -90,17 +90,19 @@ def lint(collected: Sequence[Collected], book: LimitBook) -> None:
         other = units.setdefault(measures.name, measures.unit)
         if other != measures.unit:
             raise PlanError(f"{check.id} measures {measures.name} in {measures.unit}, another check in {other}")
-    own = [entry for entry in book.entries if entry.own]  # in the order of the machine file, which they begin with
+    unwaivable = {measures.name for _, measures in every if not measures.waivable}
+    own = -1  # the number of the machine file's own limit: the book begins with them, in its order
     for entry in book.entries:
         name, where = entry.measurement, entry.origin
-        row: tuple[str | int, ...] = ("limit", own.index(entry)) if entry.own else ()
+        own += entry.own
+        row: tuple[str | int, ...] = ("limit", own) if entry.own else ()
         if name not in units:
             told = f"a limit for {name}, which no check measures; measured are: {', '.join(sorted(units))}"
             raise PlanError(told, where, row and (*row, "measurement"))
         if entry.limit is not None and entry.limit.unit != units[name]:
             told = f"the limit for {name} is in {entry.limit.unit}, but {name} is measured in {units[name]}: write it in that unit"
             raise PlanError(told, where, row and (*row, "unit"))
-        if entry.own and any(measures.name == name and not measures.waivable for _, measures in every):
+        if entry.own and name in unwaivable:
             told = f"{name} takes no limit of the machine's own, because it proves a fault: remove it"
             raise PlanError(told, where, (*row, "measurement"))
     for _, measures in every:

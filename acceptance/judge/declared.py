@@ -8,7 +8,9 @@ import msgspec
 
 # Far above any machine, far below what would hang a plan that names every component or overflow a float.
 Positive = Annotated[int, msgspec.Meta(ge=1, le=10**9)]
-MOST_GPUS = 1024
+# As many as NVIDIA's driver serves in a machine: NV_MAX_DEVICES in nvlimits.h of open-gpu-kernel-modules.
+DRIVER_GPUS = 32
+MOST_GPUS = 2 * DRIVER_GPUS  # a later driver may serve more; a plan names every pair
 MOST_LINKS = 144  # NVML lists up to 18 a GPU today
 Text = Annotated[str, msgspec.Meta(min_length=1)]
 # As the kernel writes it: a domain of four digits, longer only where it must be. NVML's eight-digit form would never be equal to it.

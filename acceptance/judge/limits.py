@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -39,17 +39,27 @@ class LimitBook:
     """Limits in order of precedence: the first that names the measurement, and the component if it names one, holds."""
 
     entries: tuple[Override, ...] = ()
+    # By measurement and component (None for all of them), the place of the first entry that names both.
+    _places: dict[tuple[str, str | None], int] = field(init=False, repr=False, compare=False)
+    _known: frozenset[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        places: dict[tuple[str, str | None], int] = {}
+        for place, entry in enumerate(self.entries):
+            places.setdefault((entry.measurement, entry.component), place)
+        object.__setattr__(self, "_places", places)
+        object.__setattr__(self, "_known", frozenset(name for name, _ in places))
 
     def find(self, measurement: str, component: str) -> Override | None:
         """The entry that holds for this measurement of this component, or None."""
-        for entry in self.entries:
-            if entry.measurement == measurement and entry.component in (None, component):
-                return entry
-        return None
+        none = len(self.entries)
+        names: tuple[str | None, ...] = (component, None)
+        first = min(self._places.get((measurement, name), none) for name in names)
+        return self.entries[first] if first < none else None
 
     def knows(self, measurement: str) -> bool:
         """Whether any entry names the measurement, be it to say that no limit can exist."""
-        return any(entry.measurement == measurement for entry in self.entries)
+        return measurement in self._known
 
     def after(self, first: Iterable[Override]) -> LimitBook:
         """This book with other entries taking precedence over it."""

@@ -11,7 +11,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from acceptance import regular_file
 from acceptance.judge.declared import (
+    DRIVER_GPUS,
     FORMS,
     MOST_GPUS,
     DeclaredCpu,
@@ -74,7 +76,7 @@ class Machine(Strict, frozen=True):
     schema: Literal[1]
     name: Text
     description: str = ""
-    gpus: Annotated[int, msgspec.Meta(ge=0, le=MOST_GPUS)] | None = None
+    gpus: Annotated[int, msgspec.Meta(ge=0)] | None = None
     cpu: DeclaredCpu = DeclaredCpu()
     memory: DeclaredMemory = DeclaredMemory()
     system: DeclaredSystem = DeclaredSystem()
@@ -102,18 +104,23 @@ Problem = tuple[Key, str]  # the key that it concerns, and the sentence about it
 
 def _problems(machine: Machine) -> Iterator[Problem]:
     """What types cannot say."""
+    if (count := machine.gpu_count() or 0) > MOST_GPUS:
+        key: Key = ["gpus"] if machine.gpus is not None else ["gpu"]
+        yield key, f"{count} GPUs are declared, and a machine has at most {DRIVER_GPUS} (NVIDIA's driver): correct it"
+    places: dict[tuple[str, str | None], int] = {}  # of the limits, by measurement and component
     for index, row in enumerate(machine.limit):
-        key: Key = ["limit", index]
+        key = ["limit", index]
         try:
             row.limit()
         except ValueError as error:
             yield [*key, str(error).split()[0]], f"{spell(key)} for {row.measurement}: {error}"
-        for first, other in enumerate(machine.limit[:index]):
-            if other.measurement == row.measurement and other.component in (None, row.component):
-                told = (
-                    f"{spell(key)} for {row.measurement} never holds, because {spell(['limit', first])} goes before it"
-                )
-                yield key, f"{told}: remove one of them, or put the one that names a component first"
+        earlier = [
+            places[name] for name in ((row.measurement, None), (row.measurement, row.component)) if name in places
+        ]
+        for first in sorted(set(earlier)):
+            told = f"{spell(key)} for {row.measurement} never holds, because {spell(['limit', first])} goes before it"
+            yield key, f"{told}: remove one of them, or put the one that names a component first"
+        places.setdefault((row.measurement, row.component), index)
     for index, waiver in enumerate(machine.waiver):
         if problem := _waiver_problem(waiver):
             yield ["waiver", index], f"{spell(['waiver', index])}: {problem}"
@@ -209,10 +216,23 @@ def _parse(text: str, file: Path) -> dict[str, object]:
         raise _error(file, None, f"holds a value that cannot be read ({error}): correct it") from error
 
 
+def _text(file: Path) -> str:
+    """The text of a machine file. Raises MachineFileError where it is no file, too large, or no UTF-8."""
+    try:
+        content = regular_file.read(file, regular_file.MACHINE_FILE)
+        text = content.decode("utf-8-sig")  # editors on Windows put a byte order mark before the text
+        return text.replace("\r\n", "\n").replace("\r", "\n")
+    except OSError as error:
+        cure = "give the path of a machine file with --machine"
+        raise _error(file, None, f"cannot be read ({error.strerror}): {cure}") from error
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise _error(file, line, f"is not UTF-8 text (byte {error.start}): save it as UTF-8") from error
+
+
 def misfit(file: Path, place: Sequence[str | int], sentence: str) -> MachineFileError:
     """What is wrong with one key of a file that was read already, beside the checks that there are; with file, line and key."""
-    text = file.read_text(encoding="utf-8-sig")
-    return _error(file, line_of(text, place), f"{spell(place)}: {sentence}")
+    return _error(file, line_of(_text(file), place), f"{spell(place)}: {sentence}")
 
 
 def read(file: Path) -> Machine:
@@ -220,14 +240,7 @@ def read(file: Path) -> Machine:
 
     Raises MachineFileError, with file, line and key, for anything that is not exactly right.
     """
-    try:
-        text = file.read_text(encoding="utf-8-sig")  # editors on Windows put a byte order mark before the text
-    except OSError as error:
-        cure = "give the path of a machine file with --machine"
-        raise _error(file, None, f"cannot be read ({error.strerror}): {cure}") from error
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise _error(file, line, f"is not UTF-8 text (byte {error.start}): save it as UTF-8") from error
+    text = _text(file)
     table = _parse(text, file)
     schema = table.get("schema")
     if isinstance(schema, int) and schema > SCHEMA:

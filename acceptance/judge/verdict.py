@@ -82,6 +82,14 @@ class Verdict(msgspec.Struct, frozen=True):
         """How many checks came to this outcome."""
         return sum(check.outcome == outcome for check in self.checks)
 
+    def waived_whole(self) -> tuple[str, ...]:
+        """Subjects in which waivers were needed for everything: for each value with a limit, and for each that was not measured."""
+        subjects: dict[str, list[bool]] = {}
+        for check in self.checks:
+            found = subjects.setdefault(check.id.partition(".")[0], [])
+            found += [one.waived for one in check.judged if one.due.limit is not None or one.value is None]
+        return tuple(subject for subject, found in subjects.items() if found and all(found))
+
     def exit_code(self) -> ExitCode:
         """0 PASS, 1 FAIL, 3 UNJUDGED."""
         codes: dict[Word, ExitCode] = {"PASS": 0, "FAIL": 1, "UNJUDGED": 3}

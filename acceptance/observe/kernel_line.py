@@ -14,6 +14,9 @@ _JOINED_LIMIT = 1000
 _TIMES_LIMIT = 1000
 # Together: every line of a text may say that it came a thousand times.
 _COPIES_LIMIT = 100_000
+# The kernel's own messages end before 1024 characters (LOG_LINE_MAX), continued ones are joined up to _JOINED_LIMIT above. What is longer
+# is read in pieces, so that the time for a text grows as the text does, whatever is in its lines.
+LONGEST = 4096
 # Stamps of one line; a console's before a journal's before dmesg's are six or so.
 _STAMPS_LIMIT = 32
 # Terminals break lines at their width, within words; narrower lines were broken between words, by a mail.
@@ -63,6 +66,7 @@ class KernelLine:
 
     `stamped` says that a stamp which only kernel logs bear was found; `foreign` that another program wrote the line (its name in a
     journal or syslog is not `kernel`); `times` how often a syslog that writes a message once says that it came.
+    `cut` says that it was too long to be read as a whole.
     """
 
     text: str
@@ -70,6 +74,16 @@ class KernelLine:
     stamped: bool = False
     foreign: bool = False
     times: int = 1
+    cut: bool = False
+
+
+def pieces(line: KernelLine) -> tuple[KernelLine, ...]:
+    """A message as it is read: one that is longer than any of the kernel's in pieces, of which `cut` marks the first."""
+    text = line.text
+    if len(text) <= LONGEST:
+        return (line,)
+    parts = [text[begin : begin + LONGEST] for begin in range(0, len(text), LONGEST)]
+    return tuple(replace(line, text=part, cut=not number) for number, part in enumerate(parts))
 
 
 def unescape(text: str) -> str:
@@ -133,12 +147,12 @@ def kernel_lines(text: str) -> tuple[KernelLine, ...]:
             continue
         raw_kmsg = _KMSG.match(raw) is not None or raw_kmsg
         line = strip_stamps(raw)
-        pieces = [piece for piece in line.text.split("\n") if piece.strip()]
-        if not pieces:
+        texts = [text for text in line.text.split("\n") if text.strip()]
+        if not texts:
             continue
         unstamped = (line.time, line.stamped, line.foreign) == _STAMPLESS
         alone = not unstamped or _STARTS.match(line.text.lstrip()) is not None
-        if found and not alone and len(found[-1].text) < _JOINED_LIMIT:
+        if found and not alone and len(found[-1].text) < _JOINED_LIMIT and len(line.text) <= LONGEST:
             between = "" if before == width else " "
             found[-1] = replace(found[-1], text=f"{found[-1].text.rstrip()}{between}{line.text.strip()}")
         else:
@@ -146,10 +160,11 @@ def kernel_lines(text: str) -> tuple[KernelLine, ...]:
                 found and unstamped and raw[:1].isspace()
             ):  # a later line of one message: dmesg and the journal indent it
                 line = replace(found[-1], text=line.text)
-            found.extend(replace(line, text=piece, times=1) for piece in pieces)
-            more = min(line.times - 1, _COPIES_LIMIT - copies)
-            copies += more
+            read = [part for text in texts for part in pieces(replace(line, text=text, times=1))]
+            found.extend(read)
+            more = min(line.times - 1, (_COPIES_LIMIT - copies) // len(read))
+            copies += more * len(read)
             # When they came, the syslog does not say.
-            found.extend(replace(line, text=piece, time=None, times=1) for piece in pieces * more)
+            found.extend(replace(one, time=None) for one in read * more)
         before = len(raw)
     return tuple(found)

@@ -11,10 +11,11 @@ from typing import Any
 from acceptance.observe import aer_events, memory_events
 from acceptance.observe.driver_events import NvidiaReader
 from acceptance.observe.event import RANK, Event, clean, table
-from acceptance.observe.kernel_line import KernelLine, kernel_lines
+from acceptance.observe.kernel_line import LONGEST, KernelLine, kernel_lines
 from acceptance.tools.reading import Outcome, Reading, ToolOutput, UnreadableOutput
 
 TOOL = "kernel-log"
+CUT = "cut"  # code of the event that a line was too long to be read as a whole
 _FRACTION = re.compile(r"(?<=\d)[.,]\d+")
 
 
@@ -46,6 +47,15 @@ def _one_line(line: KernelLine) -> Event | None:
     return None
 
 
+def _cut(line: KernelLine) -> Event:
+    """What is said of a line that no kernel writes: what stood where it was cut was not read."""
+    meaning = (
+        f"A line has more than {LONGEST} characters, and no message of the kernel is so long: it was read in pieces."
+    )
+    action = "Read the log again as the kernel gives it (`dmesg`), one message a line."
+    return Event("lost", CUT, None, "warning", line.time, clean(line.text[:LONGEST]), meaning, action, hardware=False)
+
+
 def _once_a_page(events: Sequence[Event]) -> tuple[Event, ...]:
     """The events, but of the several that the kernel tells of one lost page of memory the worst alone."""
     pages: dict[int | str | None, Event] = {}
@@ -70,6 +80,8 @@ def events_of(lines: Sequence[KernelLine]) -> tuple[Event, ...]:
         if not events and (event := _one_line(line)):
             events = [event]
         found += [(index, event) for event in events]
+        if line.cut and not line.foreign:
+            found.append((index, _cut(line)))
     found += hardware.unexplained(found)
     return _once_a_page([event for _, event in sorted(found, key=lambda each: each[0])])
 
@@ -163,7 +175,7 @@ def read(text: str) -> ToolOutput:
     if not lines:
         raise UnreadableOutput(TOOL, "", "the text is empty")
     events = events_of(lines)
-    if not events and not any(line.stamped for line in lines):
+    if all(event.code == CUT for event in events) and not any(line.stamped for line in lines):
         raise UnreadableOutput(TOOL, lines[0].text, "this is no kernel log")
     outcome, reason = conclude(events)
     return ToolOutput(TOOL, outcome, reason, _readings(events), tuple(event.to_json_object() for event in events))

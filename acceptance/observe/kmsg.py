@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
-from acceptance.observe.kernel_line import KernelLine, unescape
+from acceptance.observe.kernel_line import KernelLine, pieces, unescape
 
 # The kernel refuses (EINVAL) a buffer smaller than the record; PRINTK_MESSAGE_MAX is 2048 and escaping may quadruple it.
 _BUFFER = 16384
@@ -57,10 +57,11 @@ def parse_records(text: str) -> tuple[Record, ...]:
 def as_lines(records: Iterable[Record]) -> tuple[KernelLine, ...]:
     """The records as `kernel_log.events_of` takes them."""
     return tuple(
-        KernelLine(piece, record.seconds_since_boot, stamped=True)
+        part
         for record in records
-        for piece in record.text.split("\n")
-        if piece.strip()
+        for text in record.text.split("\n")
+        if text.strip()
+        for part in pieces(KernelLine(text, record.seconds_since_boot, stamped=True))
     )
 
 

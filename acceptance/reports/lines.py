@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from rich.console import Console
 from rich.text import Text
 
@@ -40,6 +42,14 @@ class Lines:
         for index, part in enumerate(line.wrap(self.console, room)):
             part.rstrip()
             self.put(Text(" " * (indent + (HANG if index else 0))).append_text(part))
+
+    def say_all(self, texts: Iterable[str], indent: int = 0) -> None:
+        """Each of many sentences as `say` has it; where nobody watches all of them at once, because there may be tens of thousands."""
+        if self.watched:
+            for text in texts:
+                self.say(text, indent=indent)
+        elif lines := [f"{' ' * indent}{one_line(text)}" for text in texts]:
+            self.put(Text("\n".join(lines)))
 
     def path(self, text: str, indent: int = 0) -> None:
         """A path or a command on a line of its own, never broken: it is there to be copied."""

@@ -37,6 +37,14 @@ def closing_line(verdict: Verdict, language: Language = ENGLISH) -> str:
     waived = len(verdict.of_kind("waived"))
     counts += f", {language('{number} waived', number=waived)}" if waived else ""
     told = f" ({'; '.join(about)})" if about else ""
+    if subjects := verdict.waived_whole():
+        whole = ", ".join(subjects)
+        one = len(subjects) == 1
+        counts += "; " + (
+            language("1 subject waived whole: {name}", name=whole)
+            if one
+            else language("{number} subjects waived whole: {names}", number=len(subjects), names=whole)
+        )
     return f"{verdict.verdict}{told}: {counts}"
 
 

@@ -13,7 +13,7 @@ from rich.text import Text
 from acceptance.judge.judgement import Kind
 from acceptance.judge.language import ENGLISH, Language
 from acceptance.judge.measurement import number, quantity
-from acceptance.judge.plan import SESSIONS, Plan
+from acceptance.judge.plan import SESSIONS, Due, Plan
 from acceptance.judge.record import (
     CheckEnded,
     CheckStarted,
@@ -121,19 +121,19 @@ class Terminal(Lines):
         for session in SESSIONS:
             for check in plan.share(session):
                 self.columns((check.id, 26), (f"{check.seconds:.0f} s", -6), (language(check.title), 0))
-                for due in check.due if details else ():
-                    held = f"{due.limit}: {due.limit.basis} ({due.origin})" if due.limit else None
-                    told = held or language("recorded, not judged: {why}", why=due.unlimited)
-                    self.say(
-                        language("{what} on {where} {told}", what=due.measurement, where=due.component, told=told),
-                        indent=6,
-                    )
+                self.say_all((self._held(due) for due in (check.due if details else ())), indent=6)
         for text in plan.gaps:
             self.say(language("gap: {text}", text=text), "yellow")
         for text in plan.not_tested:
             self.say(language("not tested here: {text}", text=text))
         for text in plan.cannot_detect:
             self.say(language("cannot detect: {text}", text=language(text)))
+
+    def _held(self, due: Due) -> str:
+        """What one measurement of one component is held against."""
+        held = f"{due.limit}: {due.limit.basis} ({due.origin})" if due.limit else None
+        told = held or self._language("recorded, not judged: {why}", why=due.unlimited)
+        return self._language("{what} on {where} {told}", what=due.measurement, where=due.component, told=told)
 
     def start(self, plan: Plan, addresses: Mapping[str, str] | None = None) -> None:
         """Begin to show how the run goes. `addresses` are the names of GPUs by the PCI addresses that events speak of."""

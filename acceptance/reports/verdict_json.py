@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from typing import TypeVar
 
 from msgspec import UNSET, UnsetType
@@ -108,7 +109,7 @@ def render(verdict: Verdict, found: Journal) -> bytes:
         warnings=rows("warn"),
         waivers=rows("waived"),
         stale_waivers=verdict.stale_waivers,
-        notes=(*verdict.notes, *verdict.changed, *found.torn),
+        notes=(*verdict.notes, *verdict.changed, *_waived_whole(verdict), *found.torn),
         checks=tuple(map(_check, verdict.checks)),
         provenance=verdict.provenance,
         skipped=_skipped(verdict.postponed),
@@ -117,6 +118,11 @@ def render(verdict: Verdict, found: Journal) -> bytes:
         inventory_declared=verdict.inventory_declared,
     )
     return plain_json.render(content)
+
+
+def _waived_whole(verdict: Verdict) -> Iterator[str]:
+    for subject in verdict.waived_whole():
+        yield f"{subject} was waived whole: no value of it was held against its limit without a waiver"
 
 
 def unreadable(run_id: str, reason: str) -> bytes:

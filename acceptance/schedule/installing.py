@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from acceptance import command, outputs
+from acceptance import command, outputs, regular_file
 from acceptance.deadline import Deadline
 from acceptance.journal import JournalError
 from acceptance.reports.text import one_line
@@ -92,7 +92,7 @@ def install(schedule: Schedule, place: Place) -> Done:
         for name, text in texts.items():
             path = place.folder / name
             content = text.encode("utf-8")
-            if not path.is_file() or path.read_bytes() != content:
+            if not path.is_file() or regular_file.read(path, regular_file.SMALL_RECORD) != content:
                 outputs.put(path, content, then="install it again", mode=0o644)
                 written.append(path)
     except (OSError, JournalError) as error:
@@ -135,7 +135,7 @@ def _ours(path: Path) -> bool:
     try:
         if not path.is_symlink() and not path.exists():
             return False
-        with path.open("rb") as file:
+        with regular_file.opened(path, regular_file.SMALL_RECORD) as file:
             ours = not path.is_symlink() and file.read(len(units.OURS)) == units.OURS.encode()
     except OSError as error:
         raise ScheduleError(f"{path}: cannot be read ({error.strerror}): mend that, then start again") from error

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from acceptance import outputs
+from acceptance import outputs, regular_file
 from acceptance.journal import JournalError
 
 NAME = ".told"  # in the folder of the runs
@@ -41,7 +41,7 @@ def find(out: Path, environment: Mapping[str, str]) -> Note | None:
     """What the night left that has failed now; None where it left nothing."""
     invocation = environment.get(OTHERS)
     try:
-        found = msgspec.json.decode((out / NAME).read_bytes(), type=Note)
+        found = msgspec.json.decode(regular_file.read(out / NAME, regular_file.SMALL_RECORD), type=Note)
     except (OSError, ValueError):
         return None
     return found if invocation and found.invocation == invocation else None

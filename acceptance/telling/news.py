@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from acceptance import journal, outputs
+from acceptance import journal, outputs, regular_file
 from acceptance.deadline import Deadline
 from acceptance.judge.verdict import UnreadableRun, Word, fold
 from acceptance.reports import verdict_json
@@ -137,7 +137,7 @@ def _webhook(news: _News, settings: Settings) -> str | None:
     hook = settings.webhook
     assert hook is not None
     try:
-        body = news.file.read_bytes()
+        body = regular_file.read(news.file, regular_file.SMALL_RECORD)
     except OSError as error:
         cure = f"run `rigproof report {news.run_dir}`"
         return f"the webhook {hook.shown} was not told: {news.file}: cannot be read ({error.strerror}): {cure}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from acceptance import command
+from acceptance import command, regular_file
 from acceptance.reports.text import one_line
 
 SUFFIX = ".prom"  # the textfile collector reads files of this name alone
@@ -136,7 +136,7 @@ def _webhook(text: str, secret_file: Path | None) -> Webhook:
 def _content(path: Path, option: str) -> bytes:
     """What a file holds that nobody else may read, without the line end that editors add."""
     try:
-        with path.open("rb") as file:
+        with regular_file.opened(path, regular_file.MACHINE_FILE) as file:
             mode = os.fstat(file.fileno()).st_mode
             content = file.read(MOST_BYTES + 1).strip()
     except OSError as error:

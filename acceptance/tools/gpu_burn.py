@@ -105,13 +105,14 @@ def _readings(history: History, frame: Frame, trouble: Trouble) -> tuple[Reading
     errors = history.errors()
     for gpu, count in trouble.wrong:
         errors[gpu] = max(errors.get(gpu, 0), count)
+    faulty = set(frame.faulty())
     named = (
         ("gpu_burn_rate", "TFLOP/s", history.rates()),
         ("gpu_burn_errors", "count", errors),
         ("gpu_burn_compares", "count", history.compares()),
         ("gpu_burn_temperature", "degC", history.temperatures()),
         ("gpu_burn_died", "count", {} if trouble.hardware else dict.fromkeys(_dead(history, trouble), 1.0)),
-        ("gpu_burn_faulty", "count", {gpu: float(gpu in frame.faulty()) for gpu, _ in frame.verdicts}),
+        ("gpu_burn_faulty", "count", {gpu: float(gpu in faulty) for gpu, _ in frame.verdicts}),
     )
     return tuple(
         Reading(name, unit, {f"gpu{gpu}": float(value) for gpu, value in sorted(values.items())})

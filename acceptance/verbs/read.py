@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import codecs
+import errno
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 
+from acceptance import regular_file
 from acceptance.observe import kernel_log
 from acceptance.reports import plain_json
 from acceptance.tools import (
@@ -47,14 +49,22 @@ def _text(data: bytes) -> str:
     return data.decode(encoding, errors="replace")
 
 
+def _input() -> bytes:
+    """What standard input brings until its end. Raises OSError for more than a recording may hold."""
+    most = regular_file.RECORDING
+    data = sys.stdin.buffer.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"it holds more than {regular_file.size(most)}")
+    return data
+
+
 def run(given: argparse.Namespace) -> int:
     """Say what one recorded output is worth; returns 0 for a pass, 1 for a fail, 3 for an error."""
     try:
-        data = sys.stdin.buffer.read() if str(given.file) == "-" else given.file.read_bytes()
+        data = _input() if str(given.file) == "-" else regular_file.read(given.file, regular_file.RECORDING)
     except OSError as error:
-        raise NoRecording(
-            f"{given.file}: cannot be read ({error.strerror}): give the file that holds what {given.tool} printed"
-        ) from error
+        cure = f"give the file that holds what {given.tool} printed, or - for standard input"
+        raise NoRecording(f"{given.file}: cannot be read ({error.strerror}): {cure}") from error
     try:
         output = replace(READERS[given.tool](_text(data)), tool=given.tool)
     except UnreadableOutput as error:

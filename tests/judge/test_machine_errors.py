@@ -48,9 +48,10 @@ def refused(folder: Path, content: bytes) -> str:
         (LIMIT + LIMIT.replace("90", '"90"').replace("heat", "cold"), 12, "limit (number 2).high must be a number, not text"),
         # out of range
         ("gpus = -1", 3, "gpus must be at least 0"),
-        ("gpus = 1025", 3, "gpus must be at most 1024"),
+        ("gpus = 65", 3, "65 GPUs are declared, and a machine has at most 32 (NVIDIA's driver): correct it"),
+        ("[[gpu]]\ncount = 40\n[[gpu]]\ncount = 40", 3, "80 GPUs are declared, and a machine has at most 32"),
         ("[[gpu]]\ncount = 0", 4, "gpu (number 1).count must be at least 1"),
-        ("[[gpu]]\ncount = 100000", 4, "gpu (number 1).count must be at most 1024"),
+        ("[[gpu]]\ncount = 100000", 4, "gpu (number 1).count must be at most 64"),
         ("[cpu]\n\ncores = 0", 5, "cpu.cores must be at least 1"),
         ("cpu.cores = -4", 3, "cpu.cores must be at least 1"),
         ("cpu = { sockets = 1, cores = -4 }", 3, "cpu.cores must be at least 1"),
@@ -71,7 +72,7 @@ def refused(folder: Path, content: bytes) -> str:
         ('gpus = 2\n[[gpu_pair]]\nbetween = [0]', 5, "gpu_pair (number 1).between must be the numbers of two GPUs, such as [0, 1]"),
         ('gpus = 2\n[[gpu_pair]]\nbetween = [0, "1"]', 5, "gpu_pair (number 1).between (number 2) must be a whole number, not text"),
         ('gpus = 2\n[[gpu_pair]]\nbetween = [0, -1]\np2p = true', 5, "gpu_pair (number 1).between (number 2) must be at least 0"),
-        ('gpus = 1024\n[[gpu_pair]]\nbetween = [0, 1024]\np2p = true', 5, "gpu_pair (number 1).between (number 2) must be at most 1023"),
+        ('gpus = 64\n[[gpu_pair]]\nbetween = [0, 64]\np2p = true', 5, "gpu_pair (number 1).between (number 2) must be at most 63"),
         ('gpus = 2\n[[gpu_pair]]\nbetween = [0, 1]\npath = "NV"', 6, "gpu_pair (number 1).path must be what `nvidia-smi topo -m` prints"),
         ('gpus = 2\n[[gpu_pair]]\nbetween = [0, 1]\npath = "NV0"', 6, 'such as "NV12"'),
         ('gpus = 2\n[[gpu_pair]]\nbetween = [0, 1]\np2p = 1', 6, "gpu_pair (number 1).p2p must be true or false, not a whole number"),
@@ -164,7 +165,7 @@ def test_files_that_are_wrong_as_a_whole(tmp_path: Path, content: bytes, told: s
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
-    for file, why in ((tmp_path / "none.toml", "No such file or directory"), (tmp_path, "Is a directory")):
+    for file, why in ((tmp_path / "none.toml", "No such file or directory"), (tmp_path, "it is a folder, not a file")):
         with pytest.raises(MachineFileError) as caught:
             machine.read(file)
         told = f"{file}: cannot be read ({why}): give the path of a machine file with --machine"
@@ -216,8 +217,8 @@ def test_no_toml_raises_anything_else(text: list[str], headed: bool) -> None:
 
 
 def test_the_last_gpu_of_the_largest_machine_has_a_number(tmp_path: Path) -> None:
-    (tmp_path / "box.toml").write_text(f"{HEAD}gpus = 1024\n[[gpu_pair]]\nbetween = [0, 1023]\np2p = true\n")
-    assert machine.read(tmp_path / "box.toml").gpu_pair[0].between == (0, 1023)
+    (tmp_path / "box.toml").write_text(f"{HEAD}gpus = 64\n[[gpu_pair]]\nbetween = [0, 63]\np2p = true\n")
+    assert machine.read(tmp_path / "box.toml").gpu_pair[0].between == (0, 63)
 
 
 def test_what_does_not_fit_the_checks_is_told_with_file_line_and_key(tmp_path: Path) -> None:

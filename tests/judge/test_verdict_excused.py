@@ -27,6 +27,7 @@ def test_a_waived_skip_passes_the_run_and_stays_a_skip() -> None:
 
     verdict = changed(skipping, made)
     assert (verdict.verdict, verdict.checks[1].outcome) == ("PASS", "skip")
+    assert verdict.waived_whole() == ("b",)
     assert told(verdict, "waived") == ["b.two: copy on gpu0 was not measured: no sensor; waived: a VM has none"]
     unwaived = changed(skipping, replace(made, waivers=()))
     assert told(unwaived) == ["b.two: copy on gpu0 was not measured: no sensor"]
@@ -45,6 +46,7 @@ def test_a_skip_of_one_component_leaves_the_check_a_pass() -> None:
 
     verdict = changed(skipping, made)
     assert (verdict.verdict, verdict.checks[0].outcome) == ("PASS", "pass")
+    assert verdict.waived_whole() == ()  # a part of the subject was measured and judged
     assert (
         changed(skipping, replace(made, waivers=(Waiver("known", skip="a.one", component="gpu0"),))).verdict
         == "UNJUDGED"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from acceptance.observe import kernel_log
 from acceptance.observe.event import RANK, Event, Severity, clean, pci_address, table, worse
-from acceptance.observe.kernel_line import kernel_lines, strip_stamps
+from acceptance.observe.kernel_line import LONGEST, kernel_lines, strip_stamps
 from acceptance.tools.reading import UnreadableOutput
 
 XID79 = "NVRM: Xid (PCI:0000:0a:00): 79, pid=1, name=x, GPU has fallen off the bus."
@@ -572,3 +572,24 @@ def test_json_that_is_nested_too_deep_in_a_later_line_is_no_crash() -> None:
 )
 def test_no_line_and_no_number_of_lines_takes_long(line: str) -> None:
     assert kernel_log.read(line).outcome in {"pass", "fail", "error"}
+
+
+@pytest.mark.parametrize(
+    "repeated", ["NVRM: ", "kernel: ", "[Hardware Error]: ", "AER: Corrected error received: 0000:00:01.0 "]
+)
+def test_a_line_longer_than_any_of_the_kernels_is_read_in_pieces_and_proves_no_health(repeated: str) -> None:
+    """Patterns see no piece longer than LONGEST, so the time for a text grows as the text does; what stood at a cut is not read."""
+    text = repeated * (100_000 // len(repeated))
+    assert max(len(line.text) for line in kernel_lines(text)) <= LONGEST
+    assert kernel_log.read(f"[    1.000000] {text}").outcome != "pass"
+    assert "cut" in {event.code for event in kernel_log.parse(text)}
+
+
+def test_a_fault_at_the_end_of_a_long_line_is_found() -> None:
+    text = f"[    1.000000] {'a' * LONGEST} NVRM: Xid (PCI:0000:01:00): 79, GPU has fallen off the bus."
+    assert kernel_log.read(text).outcome == "fail"
+
+
+def test_a_long_line_of_another_program_is_no_gap_in_the_kernels_log() -> None:
+    text = f"Jan  1 00:00:00 host dockerd[1]: {'a ' * LONGEST}\nJan  1 00:00:01 host kernel: usb 1-1: new device\n"
+    assert kernel_log.read(text).outcome == "pass"

@@ -69,7 +69,7 @@ def test_violations_first_the_verdict_last() -> None:
     assert "stale waiver, not needed in this run: bandwidth on memory: never needed" in lines
     assert "recorded without a limit: gemm (`rigproof plan` says why)" in lines
     assert lines[-2] == "/runs/run-1/report.html"
-    assert lines[-1] == "FAIL: 2 passed, 2 failed, 2 errors, 1 skipped, 1 waived"
+    assert lines[-1] == "FAIL: 2 passed, 2 failed, 2 errors, 1 skipped, 1 waived; 1 subject waived whole: storage"
 
 
 def test_neighbours_with_the_same_causes_get_them_once() -> None:
@@ -217,7 +217,7 @@ def test_a_narrow_terminal_breaks_no_word(width: int) -> None:
     assert "    next: lspci -D -nn -d 10de:" in plain
     words = set("\n".join(shown(verdict)[:-2]).split())
     closing = plain[plain.rindex("FAIL:") :].split()
-    assert " ".join(closing) == "FAIL: 2 passed, 2 failed, 2 errors, 1 skipped, 1 waived"
+    assert " ".join(closing) == "FAIL: 2 passed, 2 failed, 2 errors, 1 skipped, 1 waived; 1 subject waived whole: storage"
     if width >= 52:
         assert words <= set(plain.split())
 

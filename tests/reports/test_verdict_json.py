@@ -106,7 +106,11 @@ def test_its_shape() -> None:
     assert {row["check"] for row in content["unjudged"]} == {"run", "cpu.burn", "cpu.last", "kernel_log.during_run"}
     assert [row["check"] for row in content["warnings"]] == ["memory.bandwidth"]
     assert [row["check"] for row in content["waivers"]] == ["storage.health"]
-    assert content["notes"] == ["the kernel log was not followed: no rights", "journal-load.jsonl ends in half a line"]
+    assert content["notes"] == [
+        "the kernel log was not followed: no rights",
+        "storage was waived whole: no value of it was held against its limit without a waiver",
+        "journal-load.jsonl ends in half a line",
+    ]
     assert content["provenance"] == samples.PROVENANCE
 
 

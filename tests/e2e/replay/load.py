@@ -165,15 +165,18 @@ def vram(words: list[str]) -> None:
 
 
 def scaled(name: str, words: list[str]) -> None:
-    """The real load, with one reading (`fault`: its name and component) at a share of what it was."""
+    """The real load, with one reading (`fault`: its name and component) at a share of a healthy one.
+
+    What the other components showed of it is replaced by the healthy 1: a ratio beside siblings, which the machine's other work moves.
+    """
     told = plan(name)
     real = [f"{sys.executable}.real" if Path(f"{sys.executable}.real").exists() else sys.executable]
     done = subprocess.run([*real, "-m", f"acceptance.loads.{name}", *words], stdout=subprocess.PIPE, text=True)
     which, _, component = told["fault"].partition(" ")
     for line in done.stdout.splitlines():
         one = json.loads(line)
-        if one.get("reading") == which and one["component"] == component:
-            one["value"] *= told["share"]
+        if one.get("reading") == which:
+            one["value"] = told["share"] if one["component"] == component else 1.0
         print(json.dumps(one))
     sys.stdout.flush()
     sys.exit(done.returncode)

@@ -1,0 +1,127 @@
+"""Files whose path came from a user or a former run: only regular ones of bounded size are opened, and opening never waits.
+
+A named pipe would hang whoever opens it, a device may do anything when it is opened (a watchdog restarts the machine), and a file
+without end fills the memory. What stands at the path is looked at first, and what was opened is looked at again. Symbolic links are
+followed. `O_NONBLOCK` stays set: files of /proc that wait for news (`/proc/kmsg`) then fail instead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+# The largest file of each kind, in bytes, each far above what was ever seen.
+MACHINE_FILE = 4 * MIB  # 64 GPUs with a table for every pair take 150 KiB
+SMALL_RECORD = 16 * MIB  # verdict.json, a baseline, the self-test's record: the verdict of 16 GPUs has 2 MiB
+SEGMENT = (
+    GIB  # records of checks and events: the run of 16 GPUs has 3 MiB; a storm in the kernel log is cut off far below
+)
+TELEMETRY = 16 * GIB  # 64 GPUs over the 30 days that a burn may last
+LINE = 64 * MIB  # one record: the plan of the largest machine has some MiB
+RECORDING = 256 * MIB  # what a tool printed, or a kernel log
+LOG = 64 * MIB  # what a program of ours printed last
+
+_KINDS = (
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISSOCK, "a socket"),
+)
+
+
+class NotRegular(OSError):
+    """What stands at a path is no regular file, or a larger one than is read; `strerror` says which, as part of a sentence."""
+
+
+def _refused(path: Path, why: str) -> NotRegular:
+    return NotRegular(errno.EINVAL, why, str(path))
+
+
+def size(count: int) -> str:
+    """A number of bytes in words."""
+    for unit, name in ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
+        if count >= unit:
+            return f"{count / unit:.1f} {name}".replace(".0 ", " ")
+    return f"{count} bytes"
+
+
+def _check(path: Path, found: os.stat_result, most: int) -> None:
+    for is_kind, name in _KINDS:
+        if is_kind(found.st_mode):
+            raise _refused(path, f"it is {name}, not a file")
+    if found.st_size > most:
+        raise _too_large(path, size(found.st_size), most)
+
+
+def _too_large(path: Path, held: str, most: int) -> NotRegular:
+    return _refused(path, f"it holds {held}, and at most {size(most)} are read")
+
+
+def _descriptor(path: Path, most: int) -> int:
+    _check(path, path.stat(), most)
+    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    try:
+        _check(path, os.fstat(file), most)
+    except OSError:
+        os.close(file)
+        raise
+    return file
+
+
+def opened(path: Path, most: int) -> IO[bytes]:
+    """A regular file of at most `most` bytes, open for reading. Raises NotRegular, and OSError as `open` does."""
+    return os.fdopen(_descriptor(path, most), "rb")
+
+
+def read(path: Path, most: int) -> bytes:
+    """All that a regular file holds. Raises NotRegular where it is none or holds more than `most` bytes, and OSError as `open` does."""
+    file = _descriptor(path, most)
+    try:
+        content = bytearray()
+        while len(content) <= most and (piece := os.read(file, min(MIB, most + 1 - len(content)))):
+            content += piece
+    finally:
+        os.close(file)
+    if len(content) > most:  # it grew, or its size is not known beforehand
+        raise _too_large(path, "more", most)
+    return bytes(content)
+
+
+def lines(file: IO[bytes], path: Path) -> Iterator[bytes]:
+    """The lines of an open file with their ends; the last may have none. Raises NotRegular for one of more than LINE bytes."""
+    while line := file.readline(LINE + 1):
+        if len(line) > LINE:
+            raise _refused(path, f"it holds a line of more than {size(LINE)}")
+        yield line
+
+
+def require(path: Path) -> None:
+    """Raise NotRegular where something else than a regular file, of whatever size, stands at a path. Nothing need stand there."""
+    with contextlib.suppress(FileNotFoundError):
+        found = path.stat()
+        _check(path, found, found.st_size)
+
+
+def created(path: Path) -> IO[bytes]:
+    """A regular file open for writing, without a buffer and empty.
+
+    Raises NotRegular where something else stands there: a named pipe would keep its writer waiting for a reader.
+    """
+    require(path)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+    file = os.open(path, flags, 0o666)
+    return os.fdopen(file, "wb", buffering=0)
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file that only our own programs read. Raises OSError as `created` does, and where the disk does not take all of it."""
+    with created(path) as file:
+        if file.write(content) != len(content):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
