@@ -36,9 +36,13 @@ class Override:
 
 @dataclass(frozen=True, slots=True)
 class LimitBook:
-    """Limits in order of precedence: the first that names the measurement, and the component if it names one, holds."""
+    """Limits in order of precedence: the first that names the measurement, and the component if it names one, holds.
+
+    `ceilings` hold beside them, whatever limit goes before which: the most that is possible.
+    """
 
     entries: tuple[Override, ...] = ()
+    ceilings: tuple[Override, ...] = ()
 
     def find(self, measurement: str, component: str) -> Override | None:
         """The entry that holds for this measurement of this component, or None."""
@@ -53,7 +57,18 @@ class LimitBook:
 
     def after(self, first: Iterable[Override]) -> LimitBook:
         """This book with other entries taking precedence over it."""
-        return LimitBook((*first, *self.entries))
+        return LimitBook((*first, *self.entries), self.ceilings)
+
+    def under(self, ceilings: Iterable[Override]) -> LimitBook:
+        """This book with these ceilings as well."""
+        return LimitBook(self.entries, (*self.ceilings, *ceilings))
+
+    def ceiling(self, measurement: str, component: str) -> Limit | None:
+        """The most that is possible of this measurement of this component, or None where nobody can tell."""
+        for entry in self.ceilings:
+            if entry.measurement == measurement and entry.component in (None, component):
+                return entry.limit
+        return None
 
 
 class _LimitRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
