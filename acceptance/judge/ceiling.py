@@ -28,7 +28,8 @@ NVLINK_SPEED_ERROR = 1.10
 MEMORY_ERROR = 1.05
 # Where sources differ on the bandwidth: DCGM's 640.7 GB/s of an A10, of 600 published.
 DOUBTFUL_MEMORY_ERROR = 1.10
-# Healthy products reach 1.16 of a published peak, which goes by the boost clock, and a partner's card may run above the highest that is named.
+# Healthy products reach 1.16 of a published peak, which goes by the boost clock, and cards of some makers run above the highest clock that
+# the driver names.
 PRODUCT_ERROR = 1.10
 # Where the driver names no highest clock: the most that it names of any model is 1.36 times the published boost clock.
 UNKNOWN_CLOCK = 1.36

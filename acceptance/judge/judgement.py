@@ -76,8 +76,8 @@ def judge_due(
 ) -> Judged:
     """Judge one due measurement of a check by all that the check measured and skipped, at a second look (`again`) too.
 
-    Limit and ceiling hold for every value. What the measurement was on the nights before is held against the worst of the first look, and of
-    the second.
+    Limit and ceiling hold for every value. What the measurement was on the nights before is held against the worst of the first look,
+    and of the second.
     """
     values = [body for body in measured if (body.measurement, body.component) == (due.measurement, due.component)]
     if not values:
