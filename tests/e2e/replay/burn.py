@@ -47,8 +47,10 @@ def main() -> None:
         )
         say(f", using {KINDS[mode]}\nResults are {result_mb * MIB} bytes each, thus performing {ring} iterations\n")
     rates = [seen.wobble(getattr(seen.figures(gpu), mode), gpu.index) for gpu in gpus]
-    if how in ("slow", "too fast"):
-        rates[SICK] *= {"slow": 0.85, "too fast": 2.91}[how]
+    if how == "slow":
+        rates[SICK] *= 0.85
+    if how == "too fast":
+        rates = [2.91 * rate for rate in rates]
     burn(gpus, rates, ring, seconds, how)
 
 
