@@ -115,6 +115,9 @@ class Terminal(Lines):
                 for due in check.due if details else ():
                     held = f"{due.limit}: {due.limit.basis} ({due.origin})" if due.limit else None
                     told = held or language("recorded, not judged: {why}", why=due.unlimited)
+                    if due.ceiling is not None:
+                        most = quantity(due.ceiling.high or 0.0, due.unit)
+                        told = language("{told}; no more than {most} is possible", told=told, most=most)
                     self.say(
                         language("{what} on {where} {told}", what=due.measurement, where=due.component, told=told),
                         indent=6,
