@@ -17,6 +17,7 @@ from msgspec import inspect
 
 from acceptance.judge.birth import Birth, Known
 from acceptance.judge.change_rules import ChangeBook, Counted, Rule
+from acceptance.judge.measurement import Limit
 from acceptance.judge.past import Counter, Past
 from acceptance.judge.plan import PlannedCheck
 from acceptance.judge.record import (
@@ -246,7 +247,12 @@ def _remembered(checks: tuple[PlannedCheck, ...]) -> tuple[PlannedCheck, ...]:
     """The checks, with a past for the first of what they owe."""
     first, *others = checks
     counter = Past(True, 3, 14, counter=Counter(0.0, 1.0, 0.5, "a count that grows slowly"))
-    owed = (msgspec.structs.replace(first.due[0], past=counter), *first.due[1:])
+    owed = (
+        msgspec.structs.replace(
+            first.due[0], past=counter, ceiling=Limit("GB/s", "the most that is possible", high=1e9)
+        ),
+        *first.due[1:],
+    )
     return (msgspec.structs.replace(first, due=owed), *others)
 
 
