@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 from acceptance import fixtures
 from acceptance.judge import architecture, sheet
 from acceptance.judge.architecture import Architecture
+from acceptance.judge.ceiling import gpu_ceilings
 from acceptance.judge.compute_expectation import Card, compute_limits
 from acceptance.judge.declared import DeclaredGpu
 from acceptance.judge.gpu_expectation import GpuSeen, PairSeen, gpu_limits
@@ -51,6 +54,23 @@ def overrides(inventory: Inventory, names: tuple[str, ...], declared: Machine | 
             basis = f"the driver names {highest:g} degC as the highest operating temperature of this card's memory"
             limit = Limit("degC", basis, high=highest, warn_high=highest - 5)
             yield Override("gpu_memory_temperature", "told by the driver", limit, gpu.name)
+
+
+def ceilings(inventory: Inventory, names: tuple[str, ...]) -> Iterator[Override]:
+    """The most that is possible of the GPUs of these names, and of the ways between them. What was declared is no ceiling."""
+    due = tuple(gpu for gpu in gpus(inventory) if gpu.name in names)
+    functions = {function.address: function for function in inventory.pci}
+    found = seen(inventory, due, None)
+    if inventory.cpu.virtualised is not False:
+        found = tuple(_without_port(one, functions[gpu.pci_address]) for one, gpu in zip(found, due, strict=True))
+    yield from gpu_ceilings(found, cards(inventory, due), sheets(), architectures())
+
+
+def _without_port(gpu: GpuSeen, function: PciFunction) -> GpuSeen:
+    """A GPU without its slot where its link carries more than that offers: then the port above it is the hypervisor's own."""
+    wider = (function.link_width or 0) > (gpu.slot_link_width or math.inf)
+    faster = (generation(function.link_speed_gts) or 0) > (gpu.slot_link_gen or math.inf)
+    return replace(gpu, slot_link_gen=None, slot_link_width=None) if wider or faster else gpu
 
 
 def seen(inventory: Inventory, due: tuple[Gpu, ...], declared: Machine | None) -> tuple[GpuSeen, ...]:

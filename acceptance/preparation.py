@@ -12,7 +12,7 @@ import msgspec
 
 from acceptance import command, components, fixtures, gpu_limits, profile, selection, session
 from acceptance.deadline import Deadline
-from acceptance.judge import expectation, limits, machine, plan
+from acceptance.judge import ceiling, expectation, limits, machine, plan
 from acceptance.judge.limits import LimitBook, Override
 from acceptance.judge.machine import Machine
 from acceptance.judge.measurement import GIB, MIB
@@ -139,12 +139,21 @@ def overrides(declared: Machine, file: str, inventory: Inventory) -> Iterator[Ov
     yield from expectation.bandwidth_limits(declared, tuple(rates), file)
 
 
+def _host_ceilings(inventory: Inventory) -> Iterator[Override]:
+    """The most that is possible of processors and RAM. What the firmware of a virtual machine says of its modules is made up."""
+    cpu, modules = inventory.cpu, () if inventory.cpu.virtualised else inventory.memory.dimms or ()
+    singles = [components.core_name(core) for group in cpu.core_groups for core in group.cores]
+    rates = [(dimm.configured_mts or dimm.rated_mts, dimm.data_width_bits) for dimm in modules]
+    return ceiling.host_ceilings(max(cpu.cores or 0, len(singles)) or cpu.threads, singles, rates)
+
+
 def book(declared: Machine | None, file: str | None, inventory: Inventory, names: tuple[str, ...]) -> LimitBook:
     """The limits of this machine, with the GPUs of these names, in order of precedence."""
     defaults = limits.read_defaults(fixtures.locate("models") / "host.toml")
     if inventory.cpu.virtualised:
         defaults = defaults.after(Override(name, "virtual machine", unlimited=VIRTUAL_CORES) for name in CORE_RATIOS)
     defaults = defaults.after(gpu_limits.overrides(inventory, names, declared))
+    defaults = defaults.under(gpu_limits.ceilings(inventory, names)).under(_host_ceilings(inventory))
     if declared is None or file is None:
         return defaults
     return defaults.after(overrides(declared, file, inventory))

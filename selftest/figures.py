@@ -27,6 +27,7 @@ EVERYWHERE: Mapping[str, float] = {
 }  # fmt: skip
 COMPARES = 8.0
 KEPT = 0.999
+POSSIBLE = 0.8  # of the most that is possible, where nothing is published: links reach 0.79 to 0.94 of it
 VERIFIED = 0.989  # of the rate that is left where every result is compared, on an H200
 # Of the GPU's memory on boards, and on cards for slots, whose memory is less (assumed).
 MEMORY: Mapping[str, tuple[float, float]] = {"vram_tested": (0.9948, 0.975), "burn_filled": (0.9407, 0.85)}
@@ -61,7 +62,9 @@ def centre(box: Box, due: Due, dues: Mapping[str, Due], floors: Mapping[str, flo
     if due.limit is not None and due.limit.low is not None and (name in SEEN or due.unit in ("TFLOP/s", "GB/s")):
         return due.limit.low * (SEEN.get(name) or _above(name, floors))
     if due.limit is None and due.unit in ("TFLOP/s", "GFLOP/s", "GB/s"):
-        return RECORDED.get(name, 100.0)
+        most = due.ceiling.high if due.ceiling is not None else None
+        found = RECORDED.get(name, 100.0)
+        return found if most is None else min(found, POSSIBLE * most)
     return good_value(due)
 
 

@@ -13,7 +13,7 @@ from acceptance.judge import drift
 from acceptance.judge.collected import selected
 from acceptance.judge.drift import Drifted
 from acceptance.judge.machine import Waiver
-from acceptance.judge.measurement import number, quantity
+from acceptance.judge.measurement import Limit, number, quantity
 from acceptance.judge.plan import Due
 from acceptance.judge.record import Measured, Skipped
 
@@ -76,8 +76,8 @@ def judge_due(
 ) -> Judged:
     """Judge one due measurement of a check by all that the check measured and skipped, at a second look (`again`) too.
 
-    The limit holds for every value. What the measurement was on the nights before is held against the worst of the first look, and of
-    the second.
+    Limit and ceiling hold for every value. What the measurement was on the nights before is held against the worst of the first look,
+    and of the second.
     """
     values = [body for body in measured if (body.measurement, body.component) == (due.measurement, due.component)]
     if not values:
@@ -92,8 +92,11 @@ def judge_due(
     )
     for body in (*first, *second):
         assert body.value is not None
-        finding = _against_limit(due, check, body.value, body.note, waivers)
-        findings += [finding] if finding else []
+        for finding in (
+            _against_ceiling(due, check, body.value),
+            _against_limit(due, check, body.value, body.note, waivers),
+        ):
+            findings += [finding] if finding else []
     worst, later = _worst_of(due, first), _worst_of(due, second)
     value, other = (one.value if one else None for one in (worst, later))
     drifted = None
@@ -145,6 +148,25 @@ def _worst_of(due: Due, finite: Sequence[Measured]) -> Measured | None:
     return max(finite, key=trouble, default=None)
 
 
+def _against_ceiling(due: Due, check: str, value: float) -> Finding | None:
+    """An error where a value is more than is possible; no waiver excuses it."""
+    if due.ceiling is None or due.ceiling.grade(value) != "fail":
+        return None
+    assert due.ceiling.high is not None
+    measured = f"{due.measurement} on {due.component}: measured {_shown(value, due.ceiling)}"
+    possible = quantity(due.ceiling.high, due.unit)
+    told = f"{measured}, and no more than {possible} is possible: it proves nothing, measure it again with another tool"
+    return _finding("error", check, due, f"{told}; basis: {due.ceiling.basis}")
+
+
+def _shown(value: float, limit: Limit) -> str:
+    """A value with its unit, in full where it would look within the limit when rounded."""
+    shown = quantity(value, limit.unit)
+    return (
+        shown if limit.grade(float(number(value))) == limit.grade(value) else shown.replace(number(value), repr(value))
+    )
+
+
 def _against_limit(due: Due, check: str, value: float, note: str | None, waivers: Sequence[Waiver]) -> Finding | None:
     if due.limit is None:
         return None
@@ -153,10 +175,7 @@ def _against_limit(due: Due, check: str, value: float, note: str | None, waivers
         return None
     brief = bool(note) and "\n" not in str(note) and len(str(note)) <= NOTE_INLINE
     about, note = (f" ({note})", None) if brief else ("", note or None)
-    shown = quantity(value, due.unit)
-    if due.limit.grade(float(number(value))) != grade:  # rounded, it would look as if it were within
-        shown = shown.replace(number(value), repr(value))
-    measured = f"{due.measurement} on {due.component}: measured {shown}{about}, limit {due.limit}"
+    measured = f"{due.measurement} on {due.component}: measured {_shown(value, due.limit)}{about}, limit {due.limit}"
     text = f"{measured}; basis: {due.limit.basis}"
     if grade == "warn":
         return _finding("warn", check, due, f"{text} (within the limit, outside what is usual)", note=note)

@@ -34,36 +34,60 @@ class Override:
     own: bool = False
 
 
+# Of each measurement and component (None for all of them), the place of the first entry that names both.
+_Places = dict[str, dict[str | None, int]]
+
+
+def _places(entries: Sequence[Override]) -> _Places:
+    found: _Places = {}
+    for place, entry in enumerate(entries):
+        found.setdefault(entry.measurement, {}).setdefault(entry.component, place)
+    return found
+
+
+def _first(entries: Sequence[Override], places: _Places, measurement: str, component: str) -> Override | None:
+    """The first entry that holds for this measurement of this component, or None."""
+    own = places.get(measurement, {})
+    found = [own[name] for name in (component, None) if name in own]
+    return entries[min(found)] if found else None
+
+
 @dataclass(frozen=True, slots=True)
 class LimitBook:
-    """Limits in order of precedence: the first that names the measurement, and the component if it names one, holds."""
+    """Limits in order of precedence: the first that names the measurement, and the component if it names one, holds.
+
+    `ceilings` hold beside them, whatever limit goes before which: the most that is possible.
+    """
 
     entries: tuple[Override, ...] = ()
-    # By measurement and component (None for all of them), the place of the first entry that names both.
-    _places: dict[tuple[str, str | None], int] = field(init=False, repr=False, compare=False)
-    _known: frozenset[str] = field(init=False, repr=False, compare=False)
+    ceilings: tuple[Override, ...] = ()
+    _limits: _Places = field(init=False, repr=False, compare=False)
+    _most: _Places = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        places: dict[tuple[str, str | None], int] = {}
-        for place, entry in enumerate(self.entries):
-            places.setdefault((entry.measurement, entry.component), place)
-        object.__setattr__(self, "_places", places)
-        object.__setattr__(self, "_known", frozenset(name for name, _ in places))
+        object.__setattr__(self, "_limits", _places(self.entries))
+        object.__setattr__(self, "_most", _places(self.ceilings))
 
     def find(self, measurement: str, component: str) -> Override | None:
         """The entry that holds for this measurement of this component, or None."""
-        none = len(self.entries)
-        names: tuple[str | None, ...] = (component, None)
-        first = min(self._places.get((measurement, name), none) for name in names)
-        return self.entries[first] if first < none else None
+        return _first(self.entries, self._limits, measurement, component)
 
     def knows(self, measurement: str) -> bool:
         """Whether any entry names the measurement, be it to say that no limit can exist."""
-        return measurement in self._known
+        return measurement in self._limits
 
     def after(self, first: Iterable[Override]) -> LimitBook:
         """This book with other entries taking precedence over it."""
-        return LimitBook((*first, *self.entries))
+        return LimitBook((*first, *self.entries), self.ceilings)
+
+    def under(self, ceilings: Iterable[Override]) -> LimitBook:
+        """This book with these ceilings as well."""
+        return LimitBook(self.entries, (*self.ceilings, *ceilings))
+
+    def ceiling(self, measurement: str, component: str) -> Limit | None:
+        """The most that is possible of this measurement of this component, or None where nobody can tell."""
+        found = _first(self.ceilings, self._most, measurement, component)
+        return found.limit if found is not None else None
 
 
 class _LimitRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -26,10 +26,12 @@ from acceptance.judge.declared import (
     Text,
 )
 from acceptance.judge.declared import DeclaredDisk as DeclaredDisk
-from acceptance.judge.measurement import Limit
+from acceptance.judge.measurement import Limit, number
 from acceptance.judge.toml_place import explain, line_of, spell
 
 SCHEMA = 1
+# Units in which a sound reading may be 0 or less (a margin, a cold sensor). A floor of 0 can fail in no other.
+BELOW_ZERO = ("degC",)
 
 
 class MachineFileError(Exception):
@@ -114,6 +116,12 @@ def _problems(machine: Machine) -> Iterator[Problem]:
             row.limit()
         except ValueError as error:
             yield [*key, str(error).split()[0]], f"{spell(key)} for {row.measurement}: {error}"
+        for bound in ("low", "warn_low"):
+            floor = getattr(row, bound)
+            if floor is not None and floor <= 0 and row.unit not in BELOW_ZERO:
+                told = f"{bound} is {number(floor)}, and nothing measured in {row.unit} is ever below 0"
+                cure = "give the least that is accepted, or leave it out where high alone is meant"
+                yield [*key, bound], f"{spell(key)} for {row.measurement}: {told}, so it could never fail: {cure}"
         earlier = [
             places[name] for name in ((row.measurement, None), (row.measurement, row.component)) if name in places
         ]

@@ -32,7 +32,7 @@ class Due(msgspec.Struct, frozen=True):
     """One measurement of one component that this run owes.
 
     Without a limit, `unlimited` says why none can be, and `worse` which side is the worse one, where rules or the unit tell. `past` is what
-    it was on the nights before, where anything is remembered.
+    it was on the nights before, where anything is remembered. `ceiling` is the most that is possible, where that is known.
     """
 
     measurement: str
@@ -44,6 +44,7 @@ class Due(msgspec.Struct, frozen=True):
     waivable: bool = True
     past: Past | None = None
     worse: Worse | None = None
+    ceiling: Limit | None = None
 
 
 class PlannedCheck(msgspec.Struct, frozen=True):
@@ -118,7 +119,10 @@ def dues(check: Collected, components: Mapping[str, Sequence[str]], book: LimitB
             if held is None:
                 raise PlanError(f"{measures.name} on {component} has no limit, and nothing says why none can be")
             limit, origin, why = held.limit, held.origin, held.unlimited
-            found.append(Due(measures.name, component, measures.unit, limit, origin, why, measures.waivable))
+            ceiling = book.ceiling(measures.name, component)
+            found.append(
+                Due(measures.name, component, measures.unit, limit, origin, why, measures.waivable, ceiling=ceiling)
+            )
     return tuple(found)
 
 

@@ -12,6 +12,12 @@ from acceptance.reports import drift_words
 _MEASURED = re.compile(
     r"(?P<what>\S+) on (?P<where>\S+): measured (?P<value>.+), limit (?P<limit>[^;]+); basis: (?P<basis>.*)", re.DOTALL
 )
+# Above its ceiling.
+_IMPLAUSIBLE = re.compile(
+    r"(?P<what>\S+) on (?P<where>\S+): measured (?P<value>.+), and no more than (?P<most>.+) is possible: it proves nothing, "
+    r"measure it again with another tool; basis: (?P<basis>.*)",
+    re.DOTALL,
+)
 
 
 def headline(finding: Finding, language: Language = ENGLISH) -> str:
@@ -24,6 +30,12 @@ def headline(finding: Finding, language: Language = ENGLISH) -> str:
     if finding.event is not None:
         head, mark, meaning = text.partition(": ")
         return f"{head}{mark}{language(meaning)}"
+    if match := _IMPLAUSIBLE.fullmatch(text):
+        return language(
+            "{what} on {where}: measured {value}, and no more than {most} is possible: it proves nothing, "
+            "measure it again with another tool; basis: {basis}",
+            **{name: match[name] for name in ("what", "where", "value", "most", "basis")},
+        )
     match = _MEASURED.fullmatch(text)
     if match is None:
         return text

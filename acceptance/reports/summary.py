@@ -88,4 +88,8 @@ def value_text(judged: Judged) -> str:
 def basis_text(judged: Judged) -> str:
     """Where the limit comes from, or why there is none."""
     due = judged.due
-    return one_line(f"{due.limit.basis} ({due.origin})" if due.limit else due.unlimited or "no limit")
+    basis = f"{due.limit.basis} ({due.origin})" if due.limit else due.unlimited or "no limit"
+    most = (
+        f"; no more than {quantity(due.ceiling.high, due.unit)} is possible" if due.ceiling and due.ceiling.high else ""
+    )
+    return one_line(f"{basis}{most}")

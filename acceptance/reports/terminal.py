@@ -133,6 +133,9 @@ class Terminal(Lines):
         """What one measurement of one component is held against."""
         held = f"{due.limit}: {due.limit.basis} ({due.origin})" if due.limit else None
         told = held or self._language("recorded, not judged: {why}", why=due.unlimited)
+        if due.ceiling is not None:
+            most = quantity(due.ceiling.high or 0.0, due.unit)
+            told = self._language("{told}; no more than {most} is possible", told=told, most=most)
         return self._language("{what} on {where} {told}", what=due.measurement, where=due.component, told=told)
 
     def start(self, plan: Plan, addresses: Mapping[str, str] | None = None) -> None:

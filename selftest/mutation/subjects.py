@@ -38,6 +38,7 @@ _JUDGE = {
     "circumstances": "circumstances | comparison",
     "collected": "plan plan_lint | ../plugin ../selection | shipped_machines",
     "comparison": "comparison | circumstances clean_pairs",
+    "ceiling": "ceiling | synthetic_machines",
     "compute_expectation": "compute_expectation | gpu_expectation sheet_limits",
     "data_file": "data_file | noise sheet limits",
     "course": "course | chronicle",

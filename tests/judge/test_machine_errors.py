@@ -95,6 +95,8 @@ def refused(folder: Path, content: bytes) -> str:
         (LIMIT.replace("90", "nan"), 7, "limit (number 1) for heat: high is nan: a limit must be a finite number"),
         (LIMIT.replace("90", "-inf"), 7, "high is -inf"),
         (LIMIT.replace("90", "1e999"), 7, "high is inf"),
+        (LIMIT.replace("degC", "GB/s") + "low = 0", 8, "low is 0, and nothing measured in GB/s is ever below 0"),
+        (LIMIT.replace("degC", "ratio") + "warn_low = -0.5", 8, "warn_low is -0.5, and nothing measured in ratio is"),
         (LIMIT + "warn_low = nan", 8, "warn_low is nan"),
         (LIMIT.replace('"b"', '"  "'), 6, "basis is empty: say in one sentence where the limit comes from"),
         (LIMIT.replace('"b"', '""'), 6, "limit (number 1).basis is empty"),

@@ -17,6 +17,7 @@ from msgspec import inspect
 
 from acceptance.judge.birth import Birth, Known
 from acceptance.judge.change_rules import ChangeBook, Counted, Rule
+from acceptance.judge.measurement import Limit
 from acceptance.judge.past import Counter, Past
 from acceptance.judge.plan import PlannedCheck
 from acceptance.judge.record import (
@@ -246,7 +247,12 @@ def _remembered(checks: tuple[PlannedCheck, ...]) -> tuple[PlannedCheck, ...]:
     """The checks, with a past for the first of what they owe."""
     first, *others = checks
     counter = Past(True, 3, 14, counter=Counter(0.0, 1.0, 0.5, "a count that grows slowly"))
-    owed = (msgspec.structs.replace(first.due[0], past=counter), *first.due[1:])
+    owed = (
+        msgspec.structs.replace(
+            first.due[0], past=counter, ceiling=Limit("GB/s", "the most that is possible", high=1e9)
+        ),
+        *first.due[1:],
+    )
     return (msgspec.structs.replace(first, due=owed), *others)
 
 
@@ -285,7 +291,7 @@ def run() -> list[Body]:
 
 PLACES = tuple(places(run()))
 # A unit is one of a closed set, a bound has no text: no record with another one can be read.
-REFUSED = frozenset(place for place in PLACES if place.endswith((".limit.unit", ".book.change[].event")))
+REFUSED = frozenset(place for place in PLACES if place.endswith((".limit.unit", ".ceiling.unit", ".book.change[].event")))
 FREE = tuple(place for place in PLACES if place not in REFUSED)
 # A waiver's component is a pattern: with `*` or `[` in it, it would cover another component than its twin. It is attacked alone.
 _APART = REFUSED | {"run-started.plan.waivers[].component"}

@@ -153,7 +153,8 @@ def hostile(text: str) -> tuple[Verdict, Journal]:
     """A run in which everything that comes from outside is this text."""
     limit = Limit("count", f"basis {text}", high=0.0)
     due = Due("errors", f"disk:{text}", "count", limit, f"origin {text}")
-    unlimited = Due("rate", f"disk:{text}", "GB/s", None, "none", unlimited=f"because {text}")
+    most = Limit("GB/s", f"the most {text}", high=1e9)
+    unlimited = Due("rate", f"disk:{text}", "GB/s", None, "none", unlimited=f"because {text}", ceiling=most)
     skipped = Due("skipped", f"disk:{text}", "GB/s", Limit("GB/s", f"basis {text}", low=1.0), "none")
     checks = tuple(
         PlannedCheck(f"subject.{name}", f"title {text}", "load", 1.0, (due, unlimited, skipped))

@@ -49,6 +49,8 @@ def main() -> None:
     rates = [seen.wobble(getattr(seen.figures(gpu), mode), gpu.index) for gpu in gpus]
     if how == "slow":
         rates[SICK] *= 0.85
+    if how == "too fast":
+        rates = [2.91 * rate for rate in rates]
     burn(gpus, rates, ring, seconds, how)
 
 

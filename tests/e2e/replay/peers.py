@@ -34,6 +34,7 @@ def main() -> None:
             if on and how == "dead pair" and gpus.index(b) == seen.SICK:
                 return 0.0
             found = seen.peer_rate(machine, a, b) if on and how != "gains nothing" else seen.staged_rate(a, b)
+            found *= 3.0 if how == "is too fast" and on else 1.0
             return seen.wobble(found * (1.9 if on and both else 1.4 if both else 1.0), a.index, b.index, int(on))
 
         return cell
