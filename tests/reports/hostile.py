@@ -291,7 +291,9 @@ def run() -> list[Body]:
 
 PLACES = tuple(places(run()))
 # A unit is one of a closed set, a bound has no text: no record with another one can be read.
-REFUSED = frozenset(place for place in PLACES if place.endswith((".limit.unit", ".ceiling.unit", ".book.change[].event")))
+REFUSED = frozenset(
+    place for place in PLACES if place.endswith((".limit.unit", ".ceiling.unit", ".book.change[].event"))
+)
 FREE = tuple(place for place in PLACES if place not in REFUSED)
 # A waiver's component is a pattern: with `*` or `[` in it, it would cover another component than its twin. It is attacked alone.
 _APART = REFUSED | {"run-started.plan.waivers[].component"}

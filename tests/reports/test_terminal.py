@@ -217,7 +217,9 @@ def test_a_narrow_terminal_breaks_no_word(width: int) -> None:
     assert "    next: lspci -D -nn -d 10de:" in plain
     words = set("\n".join(shown(verdict)[:-2]).split())
     closing = plain[plain.rindex("FAIL:") :].split()
-    assert " ".join(closing) == "FAIL: 2 passed, 2 failed, 2 errors, 1 skipped, 1 waived; 1 subject waived whole: storage"
+    assert (
+        " ".join(closing) == "FAIL: 2 passed, 2 failed, 2 errors, 1 skipped, 1 waived; 1 subject waived whole: storage"
+    )
     if width >= 52:
         assert words <= set(plain.split())
 
