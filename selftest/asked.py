@@ -70,7 +70,8 @@ COUNTED = (
     Asked("NVLinks of 18 down", r"nvlink_active", BOARD, unit=""),
     Asked("an NVLink that is slow", r"nvlink_speed", BOARD),
     Asked("GPUs missing (on the bus, without driver, in NVML, in CUDA, in the container), not ready, in a lesser slot, without a peer",
-          r"gpu_(count|answers|driver_bound|in_nvml|seen_by_cuda|granted|ready)|gpu_link_(width|gen)_max|p2p_supported", BOARD, unit=""),
+          r"gpu_(count|answers|driver_bound|in_nvml|seen_by_cuda|granted|ready|settings_unchanged)|gpu_link_(width|gen)_max"
+          r"|p2p_supported", BOARD, unit=""),
     Asked("multiprocessors of a GPU missing", r"gpu_sm_count", ALONE, unit=""),
     Asked("memory of a GPU missing", r"gpu_memory_total", ALONE),
     Asked("RAM missing, as the kernel sees it", r"memory_total", DESK),

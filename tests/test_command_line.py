@@ -240,7 +240,7 @@ def test_a_machine_file_that_cannot_be_read(call: Call) -> None:
     Path("latin.toml").write_bytes(b'name = "M\xfcller"\n')
     for file, words in (
         ("none.toml", ["No such file", "--machine"]),
-        (".", ["Is a directory"]),
+        (".", ["it is a folder, not a file"]),
         ("latin.toml", ["not UTF-8"]),
     ):
         code, _, err = call("plan", "--machine", file)
@@ -455,7 +455,7 @@ def test_read_what_another_system_wrote(call: Call, tmp_path: Path, encoding: st
 
 
 def test_read_a_file_that_is_not_there(call: Call) -> None:
-    for file, why in (("nowhere.txt", "No such file"), (".", "Is a directory")):
+    for file, why in (("nowhere.txt", "No such file"), (".", "it is a folder, not a file")):
         code, out, err = call("read", "stress-ng", file)
         assert (code, out) == (2, "")
         assert_one_sentence(err, file, why, "give the file that holds what stress-ng printed")

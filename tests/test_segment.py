@@ -37,6 +37,7 @@ EVERY: tuple[Body, ...] = (
     record.Note("something", trouble=True),
     record.SessionEnded("load", False, "was ended by signal 9", 12.0),
     record.Postponed(("python3 holds gpu0",), 2, 8),
+    record.ForeignProcess("gpu0", 12.5, 4242, "python3 train.py", 1 << 30, 14.0),
     record.RunEnded(False, "stopped by SIGINT"),
     record.RunClosed("cpu.gemm[f64]", True, {"cpu_temperature_c": 91.0}, "restarted"),
 )

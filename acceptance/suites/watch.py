@@ -188,7 +188,7 @@ def _lone(held: HeldBack, history: GpuHistory) -> str | None:
 
 @pytest.mark.session("host-after")
 @pytest.mark.costs(0.3)
-@pytest.mark.measures("gpu_settings_kept", unit="count", per="gpu", waivable=False)
+@pytest.mark.measures("gpu_settings_unchanged", unit="count", per="gpu", waivable=False)
 def test_settings(
     watched: Mapping[Gpu, GpuHistory], load_spans: Spans, say: Callable[[str], None], check: Check
 ) -> None:
@@ -203,7 +203,9 @@ def test_settings(
         for note in gpu_settings.notes(history):
             say(note)
     check(
-        "gpu_settings_kept", {gpu.name: 1.0 for gpu, found in changed.items() if not found}, serials=_serials(watched)
+        "gpu_settings_unchanged",
+        {gpu.name: 1.0 for gpu, found in changed.items() if not found},
+        serials=_serials(watched),
     )
     told = [sentence for found in changed.values() for sentence in found]
     cure = "find who set it (a job, a service such as nvidia-powerd, a person), put it back, and run again"

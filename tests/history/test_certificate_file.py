@@ -220,7 +220,7 @@ def test_one_that_cannot_be_read(tmp_path: Path) -> None:
     file = certificate.path(tmp_path, MACHINE)
     file.mkdir(parents=True)
     with pytest.raises(
-        BaselineUnsound, match=r"baseline.json: cannot be read \(Is a directory\): mend its permissions"
+        BaselineUnsound, match=r"baseline.json: cannot be read \(it is a folder, not a file\): put a copy of it back"
     ):
         certificate.read(tmp_path, MACHINE)
 

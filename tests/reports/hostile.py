@@ -23,6 +23,7 @@ from acceptance.judge.plan import PlannedCheck
 from acceptance.judge.record import (
     Body,
     Event,
+    ForeignProcess,
     Measured,
     Note,
     Observed,
@@ -274,6 +275,7 @@ def run() -> list[Body]:
         Observed(_inventory(), (("", "gpu0"), ("gpu0", "X"))),
         Table(check, "memory", "rates_by_size", ("size", "format"), ((1.0, "fast"), ("large", 2.0))),
         Measured(check, "extra", "memory", "count", 1.0, serial="SN2", note="seen"),
+        ForeignProcess("gpu0", 60.0, 4242, "python3 train.py", 1 << 30, 61.0),
         Event(
             "mce", "error", "said", "meaning", "action", code="bank 4", component="cpu", source="load", hardware=False
         ),

@@ -488,7 +488,7 @@ def test_settings(see: Watch, change: Change, told: str | None) -> None:
     said = see.settings(change)
     assert said.outcome == ("error" if told else "pass")
     assert (told or "") in said.message
-    assert said.measured("gpu_settings_kept") == {"gpu0": 1.0, **({} if told else {"gpu1": 1.0})}
+    assert said.measured("gpu_settings_unchanged") == {"gpu0": 1.0, **({} if told else {"gpu1": 1.0})}
     assert see.notes == []
 
 
