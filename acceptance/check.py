@@ -42,6 +42,11 @@ class Check:
         """What is due of one measurement; empty for a fact that the machine file does not declare."""
         return tuple(due for due in self._planned.due if due.measurement == measurement)
 
+    def plausible(self, measurement: str, readings: Mapping[str, float]) -> dict[str, float]:
+        """Those of a measurement's readings that do not lie above what is possible: no other part is held against one that does."""
+        most = {one.component: one.ceiling.high for one in self.due(measurement) if one.ceiling is not None}
+        return {name: value for name, value in readings.items() if not value > (most.get(name) or math.inf)}
+
     def __call__(
         self,
         measurement: str,

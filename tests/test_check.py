@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 
 import journals
+import msgspec
 import pytest
 from journals import FLOOR, NONE_ALLOWED
 
@@ -142,3 +143,15 @@ def test_the_worst_of_several_values_counts() -> None:
 )
 def test_texts_are_compared_but_for_blanks_and_case(declared: str, found: str | None, answer: bool) -> None:
     assert same(declared, found) is answer
+
+
+def test_a_reading_that_is_not_possible_accuses_no_sibling() -> None:
+    ceiling = Limit("GB/s", "the link carries no more", high=32.0)
+    dues = [msgspec.structs.replace(one, limit=None, unlimited="recorded", ceiling=ceiling) for one in BOTH]
+    bench = Bench(*dues)
+    readings = {"gpu0": 131.0, "gpu1": 31.0}
+    assert bench.check.plausible("copy", readings) == {"gpu1": 31.0}
+    assert bench.check.plausible("other", readings) == readings
+    bench.check("copy", readings)
+    with pytest.raises(Incomplete, match=r"^copy on gpu0: .*131 GB/s"):
+        bench.check.conclude()

@@ -80,7 +80,7 @@ def _products(
         check(f"burn_{dtype}_miscompares", counts, notes=notes, serials=serials)
         rates = loads.values(f"burn_{dtype}")
         check(f"burn_{dtype}", rates, serials=serials)
-        check(f"burn_{dtype}_ratio", ratios(rates, siblings), serials=serials)
+        check(f"burn_{dtype}_ratio", ratios(check.plausible(f"burn_{dtype}", rates), siblings), serials=serials)
         check(f"burn_{dtype}_kept", loads.values(f"burn_{dtype}_kept"), serials=serials)
 
 
