@@ -12,7 +12,7 @@ import msgspec
 
 from acceptance.history import era
 from acceptance.history.era import Era
-from acceptance.judge import company, inventory_drift, run_facts, shown
+from acceptance.judge import foreign_processes, inventory_drift, run_facts, shown
 from acceptance.judge.birth import Known
 from acceptance.judge.judgement import Judged
 from acceptance.judge.matching import own
@@ -152,7 +152,7 @@ def _apart(entries: Sequence[Entry], start: RunStarted) -> Apart | None:
         return "interrupted"
     if start.plan.scope == "partial":
         return "partial"
-    if company.uses(entries):
+    if foreign_processes.uses(entries):
         return "in-use"
     # An image that was built here tells what went into it; one that was named with --image has an id and no more.
     named = "image_id" in start.provenance and "image_inputs" not in start.provenance

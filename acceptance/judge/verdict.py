@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from acceptance.judge import company, duration, inventory_drift, second_look, whole_run
+from acceptance.judge import duration, foreign_processes, inventory_drift, second_look, whole_run
 from acceptance.judge.incidents import findings_of, told_once
 from acceptance.judge.judgement import Finding, Judged, covers, judge_due
 from acceptance.judge.machine import Waiver
@@ -124,7 +124,7 @@ def fold(entries: Sequence[Entry]) -> Verdict:
         (entry.body.detail for entry in entries if isinstance(entry.body, RunEnded) and not entry.body.complete), None
     )
     first, second = second_look.divide(entries)
-    uses = company.uses(entries)
+    uses = foreign_processes.uses(entries)
     ids = {check.id for check in plan.checks}
     checks = tuple(
         _check(
@@ -133,7 +133,7 @@ def fold(entries: Sequence[Entry]) -> Verdict:
             first,
             second,
             events.get(check.id, []),
-            company.findings(check, uses, spans),
+            foreign_processes.findings(check, uses, spans),
             _why(stopped, until_then.get(check.id)),
         )
         for check in plan.checks
@@ -155,7 +155,7 @@ def fold(entries: Sequence[Entry]) -> Verdict:
         checks=checks,
         findings=tuple(findings),
         stale_waivers=tuple(f"{waiver}: {waiver.reason}" for waiver in plan.waivers if _is_stale(waiver, checks)),
-        notes=(*notes(entries, spans), *company.notes(entries, uses)),
+        notes=(*notes(entries, spans), *foreign_processes.notes(entries, uses)),
         provenance=start.provenance,
         changed=changed.notes,
     )
@@ -199,7 +199,7 @@ def _check(
     entries: Sequence[Entry],
     second: Sequence[Entry],
     events: list[Event],
-    company: Sequence[Finding],
+    shared: Sequence[Finding],
     why: str | None,
 ) -> CheckResult:
     own = [entry.body for entry in entries if getattr(entry.body, "check", None) == check.id]
@@ -234,7 +234,7 @@ def _check(
             text = body.message or f"ended as {body.outcome} without saying why"
             findings.append(Finding(body.outcome, check.id, text))
     findings += second_look.troubles(check.id, second, findings)
-    findings += [*findings_of(events, check.id, findings), *company]
+    findings += [*findings_of(events, check.id, findings), *shared]
     outcome = worst([finding.kind for finding in findings if finding.kind in _RANK])
     if outcome == "pass" and judged and all(one.skipped for one in judged):
         outcome = "skip"  # waived, so the run may pass; the check itself did not

@@ -32,8 +32,8 @@ def gone(at_s: float) -> ForeignProcess:
     return msgspec.structs.replace(TRAIN, until_s=at_s)
 
 
-def run(one: PlannedCheck, *company: Body, value: float | None = None, last: tuple[Body, ...] = ()) -> list[Entry]:
-    """A run of one check from second 110 to 140; each record of `company` at second 126."""
+def run(one: PlannedCheck, *others: Body, value: float | None = None, last: tuple[Body, ...] = ()) -> list[Entry]:
+    """A run of one check from second 110 to 140; each record of `others` at second 126."""
     (owed,) = one.due
     read = value if value is not None else 0.0 if owed.unit == "count" else 200.0
     outcome = "fail" if value is not None else "pass"
@@ -41,7 +41,7 @@ def run(one: PlannedCheck, *company: Body, value: float | None = None, last: tup
     timed: list[tuple[float, Body]] = [
         (105.0, SessionStarted(one.session, DIGEST, (one.id,))),
         (110.0, CheckStarted(one.id)),
-        *((126.0, body) for body in company),
+        *((126.0, body) for body in others),
         (139.0, Measured(one.id, owed.measurement, owed.component, owed.unit, read)),
         (140.0, CheckEnded(one.id, outcome, "", 30.0)),
         (141.0, SessionEnded(one.session, True, "exited 0", 36.0)),
@@ -57,7 +57,7 @@ def only(verdict: Verdict) -> CheckResult:
 
 
 @pytest.mark.parametrize(
-    ("company", "when"),
+    ("others", "when"),
     [
         ((TRAIN,), "from second 15 to the end of this check"),
         ((TRAIN, gone(132.0)), "from second 15 to second 22 of this check"),
@@ -68,8 +68,8 @@ def only(verdict: Verdict) -> CheckResult:
         ),
     ],
 )
-def test_a_heating_check_is_unjudged(company: tuple[Body, ...], when: str) -> None:
-    verdict = fold(run(BURN, *company))
+def test_a_heating_check_is_unjudged(others: tuple[Body, ...], when: str) -> None:
+    verdict = fold(run(BURN, *others))
     assert (verdict.verdict, only(verdict).outcome) == ("UNJUDGED", "error")
     (finding,) = only(verdict).findings
     assert finding.text == f"gpu1 was also used by python3 (process 4242) {when}: end it, and run again"
@@ -137,7 +137,7 @@ def test_a_fault_found_by_then_is_not_lost() -> None:
 
 
 @pytest.mark.parametrize(
-    ("company", "last"),
+    ("others", "last"),
     [
         ((), GIVEN_UP),
         ((TRAIN,), (GIVEN_UP[0], RunEnded(True, "every session of the plan was run"))),
@@ -145,6 +145,6 @@ def test_a_fault_found_by_then_is_not_lost() -> None:
         ((TRAIN,), (GIVEN_UP[0], *GIVEN_UP)),
     ],
 )
-def test_what_was_not_given_up_in_that_way_is_judged(company: tuple[Body, ...], last: tuple[Body, ...]) -> None:
-    verdict = fold(run(BURN, *company, last=last))
+def test_what_was_not_given_up_in_that_way_is_judged(others: tuple[Body, ...], last: tuple[Body, ...]) -> None:
+    verdict = fold(run(BURN, *others, last=last))
     assert (verdict.verdict, verdict.postponed) == ("UNJUDGED", None)

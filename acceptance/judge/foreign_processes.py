@@ -1,4 +1,4 @@
-"""Company: who else used the GPUs while this run tested them, and which checks that leaves without an answer. Pure."""
+"""Foreign processes: who else used the GPUs while this run tested them, and which checks prove nothing because of it. Pure."""
 
 from __future__ import annotations
 
