@@ -210,7 +210,9 @@ def start(
     wrapped = [sys.executable, "-I", "-S", reaper.__file__, str(os.getpid()), str(GRACE_S), "--", *argv]
     began = time.monotonic()
     try:
-        with regular_file.opened(stdin, regular_file.SMALL_RECORD) if stdin else Path(os.devnull).open("rb") as given:
+        with (
+            regular_file.open_read(stdin, regular_file.SMALL_RECORD) if stdin else Path(os.devnull).open("rb") as given
+        ):
             process = subprocess.Popen(
                 wrapped,
                 stdin=given,

@@ -89,7 +89,7 @@ class InContainer:
         with contextlib.ExitStack() as stack:
             file: IO[bytes] | None = None
             try:
-                file = stack.enter_context(regular_file.created(self.log))
+                file = stack.enter_context(regular_file.create(self.log))
             except OSError as error:
                 self._log_error = f"{self.log}: {error.strerror}"
             with contextlib.suppress(*self.trouble):  # an engine that goes away; `poll` says so

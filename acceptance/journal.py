@@ -109,7 +109,7 @@ def beginning(run_dir: Path) -> tuple[Head, Entry | None]:
     if not path.exists():
         raise NoRun(f"{run_dir}: holds no run (no {SUPERVISOR}): give the folder of one run, such as reports/latest")
     try:
-        with regular_file.opened(path, most_bytes(path)) as file:
+        with regular_file.open_read(path, most_bytes(path)) as file:
             lines = regular_file.lines(file, path)
             first, second = next(lines, b""), next(lines, b"")
     except OSError as error:
@@ -123,7 +123,7 @@ def newest(path: Path, size: int = 1 << 18) -> tuple[Entry, ...]:
     Raises JournalError when it cannot be read or a whole line there is no record.
     """
     try:
-        with regular_file.opened(path, most_bytes(path)) as file:
+        with regular_file.open_read(path, most_bytes(path)) as file:
             begin = max(0, file.seek(0, 2) - size)
             file.seek(begin)
             lines = file.read(size).split(b"\n")
@@ -161,7 +161,7 @@ class Tail:
         Raises JournalError when it cannot be read, a whole line is no record, or a record is not the next by its number.
         """
         try:
-            with regular_file.opened(self._path, most_bytes(self._path)) as file:
+            with regular_file.open_read(self._path, most_bytes(self._path)) as file:
                 file.seek(self._offset)
                 for line in regular_file.lines(file, self._path):
                     if not line.endswith(b"\n"):  # its writer is in the middle of it

@@ -75,7 +75,7 @@ def _descriptor(path: Path, most: int) -> int:
     return file
 
 
-def opened(path: Path, most: int) -> IO[bytes]:
+def open_read(path: Path, most: int) -> IO[bytes]:
     """A regular file of at most `most` bytes, open for reading. Raises NotRegular, and OSError as `open` does."""
     return os.fdopen(_descriptor(path, most), "rb")
 
@@ -109,7 +109,7 @@ def require(path: Path) -> None:
         _check(path, found, found.st_size)
 
 
-def created(path: Path) -> IO[bytes]:
+def create(path: Path) -> IO[bytes]:
     """A regular file open for writing, without a buffer and empty.
 
     Raises NotRegular where something else stands there: a named pipe would keep its writer waiting for a reader.
@@ -121,7 +121,7 @@ def created(path: Path) -> IO[bytes]:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file that only our own programs read. Raises OSError as `created` does, and where the disk does not take all of it."""
-    with created(path) as file:
+    """Write a file that only our own programs read. Raises OSError as `create` does, and where the disk does not take all of it."""
+    with create(path) as file:
         if file.write(content) != len(content):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))

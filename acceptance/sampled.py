@@ -54,7 +54,7 @@ def each(path: Path) -> Iterator[Look]:
     decode = msgspec.json.Decoder(Look).decode
     due = -1  # the first line is the head
     try:
-        with regular_file.opened(path, regular_file.TELEMETRY) as file:
+        with regular_file.open_read(path, regular_file.TELEMETRY) as file:
             for text in regular_file.lines(file, path):
                 if due >= 0 and text.endswith(b"\n"):
                     look = decode(text)

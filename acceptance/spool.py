@@ -73,7 +73,7 @@ class Spool:
     def drain(self) -> None:
         """Read the stream to its end; the body of a thread."""
         try:
-            log = regular_file.created(self.log) if self.log else None
+            log = regular_file.create(self.log) if self.log else None
         except OSError as error:
             self.failure, log = error, None
         with log or contextlib.nullcontext():

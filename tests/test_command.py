@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from runs import until
 
-from acceptance import command, strays
+from acceptance import command, regular_file, strays
 from acceptance.command import Completed
 from acceptance.deadline import Deadline
 
@@ -171,12 +171,25 @@ def test_a_log_that_cannot_be_written_costs_the_log_only(tmp_path: Path) -> None
     assert done.log_error == f"{missing}: No such file or directory; {missing}.err: No such file or directory"
 
 
-def test_a_log_on_a_full_disk(tmp_path: Path) -> None:
-    (tmp_path / "x.log").symlink_to("/dev/full")
+def test_a_log_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = regular_file.create
+    full = Path("/dev/full")
+    monkeypatch.setattr(
+        regular_file, "create", lambda path: full.open("wb", buffering=0) if path.name == "x.log" else real(path)
+    )
     done = run("sh", "-c", "for i in 1 2 3; do echo $i; sleep 0.01; done; echo err >&2", log=tmp_path / "x.log")
     assert (done.returncode, done.stdout) == (0, "1\n2\n3\n")
-    assert done.log_error == f"{tmp_path / 'x.log'}: it is a device, not a file"
+    assert done.log_error == f"{tmp_path / 'x.log'}: No space left on device"
     assert (tmp_path / "x.log.err").read_text() == "err\n"
+
+
+def test_a_log_where_something_else_stands_is_not_written(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "x.log")
+    (tmp_path / "x.log.err").symlink_to("/dev/null")
+    done = run("sh", "-c", "echo out", log=tmp_path / "x.log")
+    assert (done.returncode, done.stdout) == (0, "out\n")
+    told = "it is a named pipe, not a file", "it is a device, not a file"
+    assert done.log_error == f"{tmp_path / 'x.log'}: {told[0]}; {tmp_path / 'x.log.err'}: {told[1]}"
 
 
 def test_last_lines() -> None:

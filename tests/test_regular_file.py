@@ -34,7 +34,7 @@ def test_what_is_no_file_or_too_large_is_named(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     make(tmp_path / "x")
-    for reads in (regular_file.read, regular_file.opened):
+    for reads in (regular_file.read, regular_file.open_read):
         with pytest.raises(NotRegular) as caught:
             reads(tmp_path / "x", 4)
         assert caught.value.strerror == told
@@ -44,7 +44,7 @@ def test_a_file_is_read_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "real").write_bytes(b"1234")
     (tmp_path / "x").symlink_to("real")
     assert regular_file.read(tmp_path / "x", 4) == b"1234"
-    with regular_file.opened(tmp_path / "x", 4) as file:
+    with regular_file.open_read(tmp_path / "x", 4) as file:
         assert file.read() == b"1234"
 
 
@@ -58,7 +58,7 @@ def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(regular_file, "LINE", 4)
     path = tmp_path / "x"
     path.write_bytes(b"123\n12345")
-    with regular_file.opened(path, 100) as file, pytest.raises(NotRegular, match="a line of more than 4 bytes"):
+    with regular_file.open_read(path, 100) as file, pytest.raises(NotRegular, match="a line of more than 4 bytes"):
         assert [*regular_file.lines(file, path)] == []
 
 

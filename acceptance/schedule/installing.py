@@ -135,7 +135,7 @@ def _ours(path: Path) -> bool:
     try:
         if not path.is_symlink() and not path.exists():
             return False
-        with regular_file.opened(path, regular_file.SMALL_RECORD) as file:
+        with regular_file.open_read(path, regular_file.SMALL_RECORD) as file:
             ours = not path.is_symlink() and file.read(len(units.OURS)) == units.OURS.encode()
     except OSError as error:
         raise ScheduleError(f"{path}: cannot be read ({error.strerror}): mend that, then start again") from error

@@ -136,7 +136,7 @@ def _webhook(text: str, secret_file: Path | None) -> Webhook:
 def _content(path: Path, option: str) -> bytes:
     """What a file holds that nobody else may read, without the line end that editors add."""
     try:
-        with regular_file.opened(path, regular_file.MACHINE_FILE) as file:
+        with regular_file.open_read(path, regular_file.MACHINE_FILE) as file:
             mode = os.fstat(file.fileno()).st_mode
             content = file.read(MOST_BYTES + 1).strip()
     except OSError as error:
