@@ -52,7 +52,7 @@ accept: .venv/.run ## test this machine and say whether it is fit (PROFILE=accep
 smoke soak: .venv/.run ## the same with that profile: minutes, hours
 	@$(MAKE) --no-print-directory accept PROFILE=$@
 
-# 4: the machine is in use, and nothing was run, which is said and no failure until it happens too often.
+# 4: the machine is in use, and nothing was run or the night was given up, which is said and no failure until it happens too often.
 nightly: .venv/.run ## ten minutes, held against the nights before, if nobody uses the machine (NIGHTLY='--on-fail COMMAND ...')
 	@$(RIGPROOF) nightly $(subst --profile "accept",,$(ARGS)) $(NIGHTLY) || [ $$? -eq 4 ]
 
