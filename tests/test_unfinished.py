@@ -227,6 +227,18 @@ def test_a_journal_that_is_damaged_is_told_and_left(out: Path, before: Path, roo
     assert [one.name for one in run_dir.iterdir()] == ["journal.jsonl"]
 
 
+@pytest.mark.parametrize("name", ["journal.jsonl", "journal-x.jsonl", "telemetry-gpu.jsonl"])
+def test_a_run_with_a_named_pipe_holds_up_no_later_one(out: Path, before: Path, root: Path, name: str) -> None:
+    run_dir = begin(out, before, WHOLE)
+    (run_dir / name).unlink(missing_ok=True)
+    os.mkfifo(run_dir / name)
+    begin(out, before, WHOLE[:3], "run-2")
+    told = unfinished.close_all(out, None, root)
+    assert "run-2" in told[-1]
+    if name.startswith("journal"):
+        assert f"cannot be closed: {run_dir / name}: cannot be read (it is a named pipe, not a file)" in told[0]
+
+
 def test_a_journal_with_two_beginnings_is_told_and_left(out: Path, before: Path, root: Path) -> None:
     run_dir = begin(out, before, [WHOLE[0], WHOLE[0], WHOLE[-1]])
     assert "cannot be closed: the journal holds 2 beginnings" in unfinished.close_all(out, None, root)[0]
