@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from journals import DIGEST, NONE_ALLOWED, check, due, entries, plan
 
+from acceptance.judge.foreign_processes import disturbed
 from acceptance.judge.plan import PlannedCheck
 from acceptance.judge.record import (
     Body,
@@ -102,6 +103,17 @@ def test_before_and_after_a_check_it_is_for_the_reader(since_s: float, until_s: 
 )
 def test_a_rate_that_was_taken_of_that_gpu_meanwhile(owed: object, outcome: str) -> None:
     assert only(fold(run(check("link.copy", owed), TRAIN))).outcome == outcome  # type: ignore[arg-type]
+
+
+def test_a_check_before_or_after_the_loads_is_disturbed_by_nobody() -> None:
+    assert not disturbed(msgspec.structs.replace(BURN, session="host-after"), "gpu0")
+    assert disturbed(BURN, "gpu0")
+
+
+def test_who_it_is_in_words() -> None:
+    assert ForeignProcess("gpu0", 1.0, 7, "python3", 3 << 29).who == "python3 (process 7, 1.5 GiB)"
+    assert ForeignProcess("gpu0", 1.0, None, None, None).who == "a part of its memory that no listed process holds"
+    assert ForeignProcess("gpu0", 1.0, None, "one of 7, 8", None).who == "one of 7, 8"
 
 
 def test_of_another_boot_is_another_time() -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from acceptance import journal
-from acceptance.judge.gpu_history import GpuHistory, Point, histories
+from acceptance.judge import sensor_range
+from acceptance.judge.gpu_history import GpuHistory, Outside, Point, histories
 from acceptance.judge.gpu_settings import changes
 from acceptance.judge.gpu_work import WORK_SHARE, idle, power_trouble, work
 from acceptance.judge.reasons import IDLE
@@ -132,3 +133,29 @@ def test_recorded_runs_with_telemetry_are_there() -> None:
     listed = tomllib.loads((RUNS / "INDEX.toml").read_text())["run"]
     assert len(RECORDED) >= 6
     assert {path.name for path in RECORDED} <= {one["name"] for one in listed}
+
+
+def test_what_a_card_tells_of_itself_narrows_its_ranges() -> None:
+    assert sensor_range.of_card() == sensor_range.RANGES
+    own = sensor_range.of_card((450.0, None), 3105.0, 10501.0)
+    assert own["power_w"] == (0.1, 900.0)
+    assert own["sm_clock_mhz"] == (1.0, pytest.approx(3260.25))
+    assert sensor_range.outside(own, "memory_clock_mhz", 12000.0)
+    assert not sensor_range.outside(own, "memory_clock_mhz", 10501.0)
+    assert sensor_range.outside(own, "temperature_c", float("nan"))
+    assert not sensor_range.outside(own, "something new", -1.0)
+
+
+def test_a_reading_of_which_no_sample_was_plausible_was_not_measured() -> None:
+    told = {"power_w": Outside(3, 0.0, 0.0, 0.1, 900.0)}
+    found = GpuHistory("gpu0", (Point(1.0, {"utilisation": 1.0}),), told)
+    with pytest.raises(ValueError, match=r"power_w of gpu0 was not measured \(3 samples of 0, outside 0.1 to 900"):
+        found.maximum("power_w")
+
+
+def test_the_last_sample_of_all_may_be_a_lone_one() -> None:
+    points = [
+        Point(100.0 + step / 5, {"utilisation": float(step < 10), "held": float(step == 11)}) for step in range(12)
+    ]
+    found = GpuHistory("gpu0", tuple(points)).held_back("held")
+    assert (found.seconds, found.lone) == (0.0, (points[-1].boot_s,))

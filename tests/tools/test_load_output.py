@@ -46,6 +46,15 @@ def test_a_cuda_error_beside_a_whole_output_is_a_failed_load() -> None:
         read(said, "cpu_gemm", ASKED)
 
 
+def test_the_model_of_the_gpu_is_compared_where_the_load_says_it() -> None:
+    asked = {**ASKED, "gpu": "NVIDIA H200"}
+    assert read(completed(HELLO + END), "cpu_gemm", asked).load == "cpu_gemm"
+    named = HELLO.replace("1.0", '1.0, "gpu": "{}"')
+    assert read(completed(named.replace("{}", "NVIDIA H200") + END), "cpu_gemm", asked).load == "cpu_gemm"
+    with pytest.raises(LoadFailed, match="ran with gpu = 'Tesla T4', and 'NVIDIA H200' was asked for"):
+        read(completed(named.replace("{}", "Tesla T4") + END), "cpu_gemm", asked)
+
+
 @pytest.mark.parametrize(
     ("what", "said"),
     [
