@@ -77,7 +77,15 @@ ECC_UNCORRECTABLE = (
 )
 
 
-def p2p(count: int, on: float = 25.0, off: float = 24.8, pairs: Mapping[tuple[int, int], float] | None = None) -> str:
+def p2p(
+    count: int,
+    on: float = 25.0,
+    off: float = 24.8,
+    pairs: Mapping[tuple[int, int], float] | None = None,
+    *,
+    name: str = "NVIDIA GeForce RTX 4090",
+    first_bus: int = 1,
+) -> str:
     """p2pBandwidthLatencyTest, with the same figure for all pairs, but for those (row, column) that have one of their own with P2P."""
 
     def matrix(title: str, label: str, local: float, way: float, own: Mapping[tuple[int, int], float]) -> str:
@@ -101,7 +109,7 @@ def p2p(count: int, on: float = 25.0, off: float = 24.8, pairs: Mapping[tuple[in
         )
     )
     devices = "".join(
-        f"Device: {index}, NVIDIA GeForce RTX 4090, pciBusID: {index + 1}, pciDeviceID: 0, pciDomainID:0\n"
+        f"Device: {index}, {name}, pciBusID: {index + first_bus:x}, pciDeviceID: 0, pciDomainID:0\n"
         for index in range(count)
     )
     return (

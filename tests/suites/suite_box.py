@@ -65,16 +65,21 @@ class Box:
         self.product.inventory = self.inventory
 
     def tool(self, name: str, *texts: str, code: int = 0, seconds: str = "0") -> None:
-        """A program that prints these texts, the first time the first of them, and so on; `seconds` is the shell's word for how long."""
+        """A program that prints these texts, the first time the first of them, and so on; `seconds` is the shell's word for how long.
+
+        gpu-burn says what it was asked: its seconds, and the memory (`-m`).
+        """
+        asked = "s/Burning for [0-9]* s/Burning for $last s/; s/using [0-9]* MB of it/using $memory MB of it/"
+        edit = asked if name == "gpu-burn" else ""
         for number, text in enumerate(texts):
             (self.bin / f"{name}.{number}").write_text(text, newline="")
         program = self.bin / name
         program.write_text(f"""#!/bin/sh
-for last; do :; done
+for last; do [ "$before" = -m ] && memory=$last; before=$last; done
 echo "$CUDA_VISIBLE_DEVICES" >> {self.bin}/{name}.saw
 sleep {seconds}
 run=$(($(wc -l < {self.bin}/{name}.saw) - 1))
-cat {self.bin}/{name}.$run
+sed "{edit}" {self.bin}/{name}.$run
 exit {code}
 """)
         program.chmod(0o755)
