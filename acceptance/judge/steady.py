@@ -69,7 +69,7 @@ class Burn:
             raise ValueError(f"{history.gpu} was never in full use while it was to burn: {LOAD}")
         first_s, last_s = busy[0].began_s, busy[-1].boot_s
         points = tuple(point for point in history.points if first_s <= point.began_s and point.boot_s <= last_s)
-        return cls(GpuHistory(history.gpu, points), first_s, last_s)
+        return cls(GpuHistory(history.gpu, points, history.outside), first_s, last_s)
 
     @property
     def seconds(self) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from acceptance.judge.gpu_history import GpuHistory, Point
+from acceptance.judge.gpu_history import GpuHistory, Outside, Point
 from acceptance.judge.siblings import spreads
 from acceptance.judge.steady import COLUMNS, Burn, growth_around
 from acceptance.observe.gpu_sample import REASONS as SAMPLED
@@ -358,3 +358,11 @@ def test_growth_that_cannot_be_told() -> None:
         growth_around(counted((99, 5), (104, 1), (111, 2)), "n", 100.0, 110.0)
     with pytest.raises(ValueError, match="growth needs two"):
         growth_around(counted((99, 5)), "n", 100.0, 110.0)
+
+
+def test_a_burn_knows_what_no_sensor_could_mean() -> None:
+    told = {"sm_clock_mhz": Outside(50, 0.0, 0.0, 1.0, 2079.0)}
+    points = tuple(Point(5.0 + step / 5, {"utilisation": 1.0, "temperature_c": 60.0}) for step in range(50))
+    burn = Burn.within(GpuHistory("gpu0", points, told), 0.0, 30.0)
+    with pytest.raises(ValueError, match=r"sm_clock_mhz of gpu0 was not measured \(50 samples of 0, outside 1 to 2079"):
+        burn.clock_kept()
