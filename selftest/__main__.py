@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import compileall
+import json
 import os
 import shutil
 import sys
@@ -147,12 +148,16 @@ def _run(given: argparse.Namespace, faults: Sequence[Named]) -> int:
         client = docker.from_env()
         stack.callback(client.close)
         images = stack.enter_context(open_images(client, built.tag, Path(kept), RECORDINGS))
-        theatre = Theatre(folder, library, (str(Path(sys.executable).with_name("rigproof")),), images)
+        theatre = Theatre(
+            folder, library, (str(Path(sys.executable).with_name("rigproof")),), images, compared=given.faults == FAULTS
+        )
         try:
             rows, alarms = _prove(given, theatre, faults)
         except KeyboardInterrupt:
             theatre.over = True
             raise
+        finally:
+            (folder / "said.json").write_text(json.dumps(theatre.said), encoding="utf-8")
     folded, told = drawn.result() if drawn is not None else ((), ())
     alarms = (*alarms, *folded)
     part = given.only or (

@@ -7,14 +7,16 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from subprocess import SubprocessError
 
 from docker.errors import DockerException
+from run_left import Run
+from statement import Statement
 
 from acceptance.command import CommandError
-from selftest import trial
+from selftest import frozen, trial
 from selftest.fault import Named
 from selftest.images import Images, ImageTrouble
 from selftest.row import Row
@@ -37,14 +39,16 @@ TROUBLE: tuple[type[Exception], ...] = (
 class Theatre:
     """What every fault is played with. `library` is the folder of the fake NVML; `rigproof` how its command line begins.
 
-    Once it is `over` nothing more is begun.
+    Once it is `over` nothing more is begun. What each run `said` is kept, and `compared` with what it said before.
     """
 
     home: Path
     library: Path
     rigproof: Sequence[str]
     images: Images | None
+    compared: bool = True
     over: bool = False
+    said: dict[str, Statement] = field(default_factory=dict)
 
     def play(self, named: Named) -> tuple[Row, ...]:
         """The rows of one fault. Whatever goes wrong with playing it is a fault that was not caught."""
@@ -52,11 +56,21 @@ class Theatre:
         try:
             with corner(self, named) as stage:
                 run, boot_s = stage.play()
-                return tuple(trial.rows(named, run, boot_s, self.home))
+                rows = tuple(trial.rows(named, run, boot_s, self.home))
+                changed = self.heard(named, run)
+                return tuple(
+                    replace(row, caught=False, wrong=changed) if row.caught and changed else row for row in rows
+                )
         except TROUBLE as error:
             told = f"it could not be played: {type(error).__name__}: {' '.join(str(error).split())[:400]}"
             seconds = round(time.monotonic() - began, 1)
             return (Row(named.family, named.name, named.fault.seam, False, seconds=seconds, wrong=told),)
+
+    def heard(self, named: Named, run: Run) -> str:
+        """Keep what a run said; returns what of it is not as it was, where the shipped catalogue is played."""
+        name = f"{named.family}/{named.name}"
+        self.said[name] = frozen.said(named.fault, run)
+        return frozen.difference(name, named.fault, self.said[name]) if self.compared else ""
 
     def play_all(self, faults: Sequence[Named], jobs: int, say: Say) -> Iterator[Row]:
         """Every fault, so many side by side; rows come as they are known."""

@@ -53,6 +53,6 @@ def _play(theatre: Theatre, named: Named, say: Say) -> str:
     """What a clean run said against its machine; empty where it said nothing."""
     with corner(theatre, named) as stage:
         run, _ = stage.play()
-        wrong = trial.whole(named.fault, run)
+        wrong = trial.whole(named.fault, run) or theatre.heard(named, run)
     say(f"clean run {named.name}: {wrong or 'no alarm'}")
     return f"{named.name}: {wrong}" if wrong else ""

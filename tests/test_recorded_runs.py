@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import shutil
 import tomllib
 from pathlib import Path
@@ -12,8 +13,10 @@ from typing import Any
 import jsonschema
 import junitparser
 import pytest
+import statement
 
 from acceptance import journal, outputs
+from acceptance.__main__ import main
 from acceptance.judge.gpu_history import histories
 from acceptance.judge.record import Measured
 
@@ -52,6 +55,21 @@ def test_a_recorded_run_is_judged_as_it_was(recorded: tuple[dict[str, Any], Path
     assert {case.name for case in cases} >= {check.id for check in verdict.checks}
     assert "H200" in (folder / "report.html").read_text()
     jsonschema.Draft202012Validator(SCHEMA).validate(json.loads((folder / "verdict.json").read_bytes()))
+
+
+def test_a_recorded_run_says_what_it_said(
+    recorded: tuple[dict[str, Any], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    entry, folder = recorded
+    outputs.write(folder)
+    code = main(["judge", str(folder)])
+    said = statement.of(folder, capsys.readouterr().out)
+    assert code == said["exit_code"]
+    if os.environ.get("RIGPROOF_FREEZE"):
+        frozen = json.loads(statement.RECORDED.read_bytes()) if statement.RECORDED.is_file() else {}
+        text = json.dumps(frozen | {entry["name"]: said}, indent=1, sort_keys=True, ensure_ascii=False)
+        statement.RECORDED.write_text(f"{text}\n", encoding="utf-8")
+    assert said == json.loads(statement.RECORDED.read_bytes())[entry["name"]]
 
 
 def test_the_figures_are_those_of_the_index(recorded: tuple[dict[str, Any], Path]) -> None:

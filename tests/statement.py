@@ -1,0 +1,51 @@
+"""Statement: what a run says, as far as a change of layout or of names must leave it alone.
+
+Verdict, exit code, closing lines, findings with their checks, measurements, components and texts, and the value of every measurement.
+`fixtures/verdicts/` holds the statements of the recorded runs and of the runs of the self-test; its README says how they are made.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+VERDICTS = Path(__file__).resolve().parent.parent / "fixtures/verdicts"
+RECORDED = VERDICTS / "recorded.json"
+KINDS = {"fail": "violations", "error": "unjudged", "warn": "warnings", "waived": "waivers"}
+_PATH = re.compile(r"(?<![\w.])/[\w./%:+-]+")
+_HEX = re.compile(r"\b(?=[0-9a-f-]*[0-9])[0-9a-f-]{12,}\b")
+_NUMBER = re.compile(r"(?<![A-Za-z_\d])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
+
+Statement = dict[str, Any]
+
+
+def of(folder: Path, screen: str) -> Statement:
+    """The statement of the run in a folder that holds its verdict.json; `screen` is what its command printed."""
+    verdict = json.loads((folder / "verdict.json").read_bytes())
+    findings = [
+        " | ".join((kind, row["check"], row.get("measurement", ""), row.get("component", ""), row["text"]))
+        for kind, key in KINDS.items()
+        for row in verdict[key]
+    ]
+    return {
+        "verdict": verdict["verdict"],
+        "exit_code": verdict["exit_code"],
+        "scope": verdict.get("scope"),
+        "closing": [line for line in screen.splitlines() if line.startswith(verdict["verdict"])],
+        "outcomes": {check["id"]: check["outcome"] for check in verdict["checks"]},
+        "findings": findings,
+        "notes": verdict["notes"],
+        "values": {
+            f"{check['id']} {one['measurement']} {one['component']}": one["value"]
+            for check in verdict["checks"]
+            for one in check["measurements"]
+            if "value" in one
+        },
+    }
+
+
+def masked(text: str) -> str:
+    """A text without what is of one run only: paths, ids and numbers (those that end a component's name stay)."""
+    return _NUMBER.sub("#", _HEX.sub("#", _PATH.sub("/#", text)))
