@@ -19,6 +19,7 @@ from run_left import Run
 from selftest.fault import Fault
 
 FROZEN = statement.VERDICTS / "selftest.json"
+_FOUND = re.compile(r" \((?:disks|links) found: [^)]*\)")
 # These stand in every recording; findings and closing lines are lists, each of which was said at least once.
 SAME = ("verdict", "exit_code", "scope")
 
@@ -29,13 +30,14 @@ def said(fault: Fault, run: Run) -> statement.Statement:
         return {"verdict": "refused", "exit_code": run.code, "scope": None, "closing": [], "findings": [], "values": {}}
     whole = statement.of(run.folder, run.out)
     ours = fault.machine is not None
+    # What is quoted of this machine's own parts and of the loads on them is of this machine.
+    texts = [statement.masked(_FOUND.sub("", one)) for one in whole["findings"]]
+    texts = texts if ours else [" | ".join(one.split(" | ")[:4]) for one in texts]
     return {
         **{key: whole[key] for key in SAME},
         "closing": [statement.masked(one) for one in whole["closing"][-1:]],
         # A warning of this machine's own processors or memory says nothing of the fault.
-        "findings": sorted(
-            {statement.masked(one) for one in whole["findings"] if not one.startswith("warn ") or "| gpu" in one}
-        ),
+        "findings": sorted({one for one in texts if not one.startswith("warn ") or "| gpu" in one}),
         "values": {key: one for key, one in whole["values"].items() if ours and " gpu" in key},
     }
 
@@ -81,7 +83,9 @@ def difference(name: str, fault: Fault, now: statement.Statement) -> str:
     if lacking := next((one for one in before["always"] if one not in found), None):
         return f"it no longer says {lacking!r}"
     known = {*before["always"], *before["sometimes"]}
-    if new := next((one for one in sorted(found - known) if not _may_speak(fault, one)), None):
+    moved = {_check(one) for one in before["sometimes"]}
+    new = next((one for one in sorted(found - known) if _check(one) not in moved and not _may_speak(fault, one)), None)
+    if new:
         return f"it says {new!r}, and did not before"
     if not set(now["closing"]) <= set(before["closing"]) and found == set(before["always"]):
         return f"it closes {now['closing']}, and closed {before['closing']}"
@@ -93,8 +97,12 @@ def difference(name: str, fault: Fault, now: statement.Statement) -> str:
     return ""
 
 
+def _check(finding: str) -> str:
+    return finding.split(" | ")[1]
+
+
 def _may_speak(fault: Fault, finding: str) -> bool:
-    check = finding.split(" | ")[1]
+    check = _check(finding)
     return any(re.fullmatch(pattern, "the whole run" if check == "run" else check) for pattern in fault.also)
 
 
