@@ -85,7 +85,7 @@ history: .venv/.run ## what this machine measured from night to night
 	@$(RIGPROOF) history --out "$(OUT)" $(SPOKEN)
 
 image: .venv/.run ## build the container's image, or find it (BASE=REF builds on another base)
-	@.venv/bin/python -m acceptance.image $(if $(BASE),--base "$(BASE)")
+	@.venv/bin/python -m acceptance.station.image $(if $(BASE),--base "$(BASE)")
 
 engine: ## install and start the distribution's container engine (as root)
 	@scripts/engine

@@ -11,9 +11,8 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from acceptance.arguments import USAGE, parser
+from acceptance.cli.parser import USAGE, parser, verb
 from acceptance.reports.text import one_line
-from acceptance.verbs import VERBS
 
 UNJUDGED = 3
 
@@ -21,7 +20,7 @@ UNJUDGED = 3
 def _import_own() -> None:
     """Look for modules where rigproof is installed, not where the user happens to stand: no stray pytest.py may run in pytest's place.
 
-    Sessions are started so from the beginning (see `acceptance.session`).
+    Sessions are started so from the beginning (see `acceptance.session.context`).
     """
     stray = {Path(entry).absolute() for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry}
     stray |= set() if sys.flags.safe_path else {Path.cwd()}
@@ -61,13 +60,10 @@ def _flush(code: int) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    _import_own()
     try:
-        return VERBS[options.verb](options)
+        return verb(options.verb).run(options)
     except BaseException as error:
-        from acceptance.verbs import (
-            errors,  # imported here: a verb that goes well needs few of the modules that define them
-        )
+        from acceptance.cli import errors
 
         for kinds, code in ((errors.USER_ERRORS, USAGE), (errors.TROUBLE, UNJUDGED)):
             if isinstance(error, kinds):
@@ -82,8 +78,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Python's own exit code for an exception is 1, which here means FAIL: no trouble of rigproof's may look like a bad machine.
     """
     _streams()
-    options = parser().parse_args(arguments)
+    _import_own()
+    given = sys.argv[1:] if arguments is None else list(arguments)
     try:
+        options = parser(given).parse_args(given)
         return _flush(_run(options))
     except KeyboardInterrupt:
         _say("stopped")

@@ -23,12 +23,15 @@ from pathlib import Path
 
 import msgspec
 
-from acceptance import gpu_child, gpu_watch, journal
-from acceptance.judge.gpu_history import GpuHistory, histories
+from acceptance.diagnosis.gpu_history import GpuHistory, histories
+from acceptance.journal import reader, segment
 from acceptance.loads.protocol import parse
-from acceptance.observe.inventory import Gpu, Inventory, gpus, observe
-from acceptance.tools import gpu_burn, gpu_burn_command
+from acceptance.machine.gpu import Gpu, gpus
+from acceptance.machine.inventory import Inventory
+from acceptance.observe.inventory import observe
+from acceptance.tools import gpu_burn
 from acceptance.tools.gpu_burn import Mode
+from acceptance.watch import gpu_sampler, gpu_supervisor
 
 FORMATS = "f64,f32,tf32,f16,bf16,f8,i8"
 SETTLE_S = 1.0
@@ -59,8 +62,8 @@ def boot_s() -> float:
 
 def burn_of_others(mode: Mode, seconds: int, free_mb: int) -> Course:
     """gpu-burn in one mode."""
-    memory = gpu_burn_command.memory_mb(mode, rate_tflops=RATE[mode], compare_s=COMPARE_S, free_mb=free_mb)
-    argv = gpu_burn_command.argv("gpu-burn", mode=mode, seconds=seconds, memory_mb=memory)
+    memory = gpu_burn.memory_mb(mode, rate_tflops=RATE[mode], compare_s=COMPARE_S, free_mb=free_mb)
+    argv = gpu_burn.argv("gpu-burn", mode=mode, seconds=seconds, memory_mb=memory)
     begin = boot_s()
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     output = gpu_burn.parse(f"{done.stdout}\n{done.stderr}")
@@ -72,7 +75,16 @@ def burn_of_others(mode: Mode, seconds: int, free_mb: int) -> Course:
 
 def burn_of_ours(seconds: float) -> list[Course]:
     """`burn --plain`."""
-    argv = [sys.executable, "-m", "acceptance.loads.burn", "--dtypes", FORMATS, "--seconds", f"{seconds}", "--plain"]
+    argv = [
+        sys.executable,
+        "-m",
+        "acceptance.loads.burn.load",
+        "--dtypes",
+        FORMATS,
+        "--seconds",
+        f"{seconds}",
+        "--plain",
+    ]
     done = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=True)
     output = parse(done.stdout)
     wrong = [one for one in output.readings if one.name.endswith("_miscompares") and one.value]
@@ -108,10 +120,10 @@ def measured(
 ) -> tuple[list[Course], GpuHistory]:
     """Everything, with the watch beside it."""
     context = folder / "context.json"
-    watched = gpu_child.due(inventory, [gpu.name])
+    watched = gpu_supervisor.due(inventory, [gpu.name])
     assert watched, "NVML does not answer for the GPU, so it cannot be watched"
-    context.write_bytes(msgspec.json.encode(gpu_watch.Context(str(folder), "/", watched, kernel_log=True)))
-    with subprocess.Popen(gpu_child.argv(context)) as watch:
+    context.write_bytes(msgspec.json.encode(gpu_sampler.Context(str(folder), "/", watched, kernel_log=True)))
+    with subprocess.Popen(gpu_supervisor.argv(context)) as watch:
         courses: list[Course] = []
         if shutil.which("gpu-burn"):
             for mode in ("float", "tensor", "double"):
@@ -121,7 +133,7 @@ def measured(
         courses += burn_of_ours(options.seconds)
         time.sleep(0.5)
         watch.terminate()
-    return courses, histories(journal.read_segment(folder / journal.GPU_TELEMETRY).entries)[gpu.name]
+    return courses, histories(segment.read_segment(folder / reader.GPU_TELEMETRY).entries)[gpu.name]
 
 
 def main() -> int:

@@ -16,18 +16,19 @@ import tempfile
 import time
 from pathlib import Path
 
-from acceptance import fixtures, journal
-from acceptance.judge.record import CheckEnded, CheckStarted
+from acceptance import resources
+from acceptance.core.record import CheckEnded, CheckStarted
+from acceptance.journal import reader
 
 
 def first_check_s(station: str) -> float:
     """Seconds between the last check on the host and the first one at the station."""
-    machine = fixtures.locate("machines") / "cpu-only.toml"
+    machine = resources.locate("machines") / "cpu-only.toml"
     with tempfile.TemporaryDirectory(prefix="rigproof-bench-") as folder:
         argv = [sys.executable, "-m", "acceptance", "accept", "--machine", str(machine), "--profile", "smoke"]
         argv += ["--only", "kernel_log,gpu,memory.bandwidth", "--station", station, "--out", folder]
         subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
-        entries = journal.read(Path(folder) / "latest").entries
+        entries = reader.read(Path(folder) / "latest").entries
     ends = [
         one.boot_s for one in entries if isinstance(one.body, CheckEnded) and one.segment == "journal-host-before.jsonl"
     ]
@@ -49,13 +50,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="What the container costs.")
     parser.add_argument("--cold", action="store_true", help="build the image from nothing, too")
     options = parser.parse_args()
-    from acceptance import preflight
+    from acceptance.station import preflight
 
     found = preflight.engine()
     if found.engine is None:
         print(f"container: not measured, because {found.why}")
         return 0
-    image = [sys.executable, "-m", "acceptance.image"]
+    image = [sys.executable, "-m", "acceptance.station.image"]
     had = timed(image)
     print(f"image                 {timed(image):.2f} s when it is here (this call's first: {had:.0f} s)")
     if options.cold:

@@ -14,8 +14,8 @@ import statistics
 import sys
 import time
 
-from acceptance.loads.cpu_gemm import arguments
-from acceptance.loads.workers import ONE_THREAD
+from acceptance.loads.cpu.gemm import arguments
+from acceptance.loads.cpu.workers import ONE_THREAD
 
 
 def main() -> int:
@@ -35,8 +35,12 @@ def main() -> int:
 
 def measure(dtype: str, size: int, seconds: float, pairs: int) -> str:
     """The line for one dtype."""
-    from acceptance.loads.gemm_worker import Comparison, plain, spoiled  # here, so that numpy finds the environment set
-    from acceptance.loads.lap import repeat
+    from acceptance.loads.cpu.gemm_worker import (  # here, so that numpy finds the environment set
+        Comparison,
+        plain,
+        spoiled,
+    )
+    from acceptance.loads.cpu.lap import repeat
 
     _a, _b, multiply = plain(size, dtype)
     first, result = spoiled(size, dtype), spoiled(size, dtype)

@@ -20,9 +20,13 @@ from pathlib import Path
 
 import msgspec
 
-from acceptance import gpu_child, gpu_watch, journal
-from acceptance.judge.record import Sample
-from acceptance.observe.inventory import Inventory, gpus, observe
+from acceptance.core.record import Sample
+from acceptance.journal import reader
+from acceptance.journal import segment as journal_segment
+from acceptance.machine.gpu import gpus
+from acceptance.machine.inventory import Inventory
+from acceptance.observe.inventory import observe
+from acceptance.watch import gpu_sampler, gpu_supervisor
 
 LOAD = """
 import sys, time
@@ -45,11 +49,11 @@ SETTLE_S = 15.0  # until power and heat stand still
 def watched(inventory: Inventory, folder: Path, seconds: float) -> tuple[float, float, float]:
     """Watch for some seconds: when the watch was ready, when it was ended, and the usual time between two samples."""
     folder.mkdir()
-    due = gpu_child.due(inventory, [gpu.name for gpu in gpus(inventory)])
+    due = gpu_supervisor.due(inventory, [gpu.name for gpu in gpus(inventory)])
     context = folder / "context.json"
-    context.write_bytes(msgspec.json.encode(gpu_watch.Context(str(folder), "/", due, kernel_log=True)))
-    segment = folder / journal.GPU_TELEMETRY
-    with subprocess.Popen(gpu_child.argv(context)) as process:
+    context.write_bytes(msgspec.json.encode(gpu_sampler.Context(str(folder), "/", due, kernel_log=True)))
+    segment = folder / reader.GPU_TELEMETRY
+    with subprocess.Popen(gpu_supervisor.argv(context)) as process:
         while not segment.exists():
             time.sleep(0.05)
         began = time.monotonic() + 0.5
@@ -58,7 +62,7 @@ def watched(inventory: Inventory, folder: Path, seconds: float) -> tuple[float, 
         process.terminate()
     stamps = [
         entry.boot_s
-        for entry in journal.read_segment(segment).entries
+        for entry in journal_segment.read_segment(segment).entries
         if isinstance(entry.body, Sample) and entry.body.component == due[0].name
     ]
     return began, ended, statistics.median(after - before for before, after in pairwise(stamps))

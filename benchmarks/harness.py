@@ -19,8 +19,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from acceptance import fixtures, journal
-from acceptance.judge.record import CheckStarted, SessionEnded, ToolRan
+from acceptance import resources
+from acceptance.core.record import CheckStarted, SessionEnded, ToolRan
+from acceptance.journal import reader
 
 RUNS = 5
 TOGETHER = "together.burn"
@@ -51,14 +52,14 @@ def sessions(root: int) -> list[int]:
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
                 words = (entry / "cmdline").read_bytes().split(b"\0")
-                if b"pytest" in words and b"acceptance.plugin" in words and int(entry.name) != root:
+                if b"pytest" in words and b"acceptance.session.plugin" in words and int(entry.name) != root:
                     found.append(int(entry.name))
     return found
 
 
 def accept(profile: str, out: Path) -> tuple[float, int, int, int]:
     """Run accept: wall seconds, exit code, and peak KiB of supervisor and session."""
-    machine = fixtures.locate("machines") / "cpu-only.toml"
+    machine = resources.locate("machines") / "cpu-only.toml"
     argv = [sys.executable, "-m", "acceptance", "accept", "--machine", str(machine)]
     argv += ["--profile", profile, "--station", "host", "--out", str(out)]
     began = time.monotonic()
@@ -77,11 +78,11 @@ def main() -> int:
     parser.add_argument("--profile", default="smoke")
     options = parser.parse_args()
     version = timed([sys.executable, "-m", "acceptance", "--version"])
-    imports = timed([sys.executable, "-c", "import acceptance.__main__, acceptance.verbs.accept"])
+    imports = timed([sys.executable, "-c", "import acceptance.__main__, acceptance.cli.accept"])
     bare = timed([sys.executable, "-c", "pass"])
     with tempfile.TemporaryDirectory(prefix="rigproof-bench-") as folder:
         wall, code, supervisor_kib, session_kib = accept(options.profile, Path(folder))
-        entries = journal.read(Path(folder) / "latest").entries
+        entries = reader.read(Path(folder) / "latest").entries
     loads = [
         entry.body for entry in entries if isinstance(entry.body, ToolRan) and entry.segment == "journal-load.jsonl"
     ]

@@ -20,13 +20,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from acceptance import fixtures  # noqa: E402 - found in the checkout
-from acceptance.history import reading, retention, telling  # noqa: E402
-from acceptance.history.era import Era  # noqa: E402
-from acceptance.history.night import Figure, Line, Night  # noqa: E402
-from acceptance.history.store import Store  # noqa: E402
-from acceptance.judge import drift_rules, noise  # noqa: E402
-from acceptance.judge.remember import remember  # noqa: E402
+from acceptance import resources
+from acceptance.history import drift_rules, export, noise, queries, retention
+from acceptance.history.era import Era
+from acceptance.history.night import Figure, Line, Night
+from acceptance.history.reference_builder import remember
+from acceptance.history.store import Store
 
 QUESTION_S, JUDGEMENT_S = 0.1, 2.0
 FIRST_DAY = 20_000.0
@@ -87,9 +86,9 @@ def timed(what: str, aim_s: float, ask: Callable[[], object]) -> None:
 
 def judgement(store: Store) -> None:
     """Everything that tonight's values are held against, from the store to a `Past` each."""
-    book = drift_rules.read(fixtures.locate("drift.toml"), noise.read(fixtures.locate("noise.toml")))
+    book = drift_rules.read(resources.locate("drift.toml"), noise.read(resources.locate("noise.toml")))
     nights = book.sheet.nights
-    found = reading.looks(store, ERA.key, first=nights.recent, last=nights.known)
+    found = queries.looks(store, ERA.key, first=nights.recent, last=nights.known)
     today = FIRST_DAY + 20_000
     for part, looks in found.items():
         rule = book.rule(part.measurement, part.unit, None, virtual=False)
@@ -119,22 +118,22 @@ def main() -> int:
             timed(
                 "one measurement's series, every night",
                 QUESTION_S,
-                lambda: reading.courses(store, one.measurement, one.component),
+                lambda: queries.courses(store, one.measurement, one.component),
             )
             timed(
                 "the overview: every measurement, the last 120 nights",
                 QUESTION_S,
-                lambda: reading.courses(store, last=telling.NIGHTS),
+                lambda: queries.courses(store, last=export.NIGHTS),
             )
             timed(
                 "looks: every measurement, the first 28 and last 200 nights",
                 QUESTION_S,
-                lambda: reading.looks(store, ERA.key, first=28, last=200),
+                lambda: queries.looks(store, ERA.key, first=28, last=200),
             )
             timed(
                 "looks: every measurement, the last 120 nights",
                 QUESTION_S,
-                lambda: reading.looks(store, ERA.key, first=0, last=120),
+                lambda: queries.looks(store, ERA.key, first=0, last=120),
             )
             timed("all that one night is held against, remembered", JUDGEMENT_S, lambda: judgement(store))
             timed("the structure of the whole file checked", 2.0, store.check)

@@ -24,12 +24,13 @@ MEMORY_MB, PAGE_MB = 200.0, 1.0
 RENDER = """
 import resource, sys
 from pathlib import Path
-from acceptance import gpu_limits, journal, sampled
-from acceptance.judge.verdict import fold
-from acceptance.reports import page
+from acceptance.expect import gpu_limits
+from acceptance.journal import reader, samples
+from acceptance.core.verdict import fold
+from acceptance.reports.page import render as page
 folder = Path(sys.argv[1])
-found = journal.read(folder)
-text = page.render(fold(found.entries), found, sampled.each(folder / journal.GPU_TELEMETRY), gpu_limits.sheets())
+found = reader.read(folder)
+text = page.render(fold(found.entries), found, samples.each(folder / reader.GPU_TELEMETRY), gpu_limits.sheets())
 (folder / "report.html").write_bytes(text.encode("utf-8"))
 used = resource.getrusage(resource.RUSAGE_SELF)
 print(used.ru_maxrss, used.ru_utime + used.ru_stime)
@@ -40,7 +41,7 @@ def made(hours: int, folder: Path) -> None:
     """A run of eight H200s that burns for so long."""
     sys.path[:0] = [
         str(ROOT),
-        *(str(ROOT / "tests" / name) for name in ("", "judge", "observe", "reports", "e2e", "nvml")),
+        *(str(ROOT / "tests" / name) for name in ("", "core", "machine", "observe", "reports", "e2e", "nvml")),
     ]
     import sample_runs
 

@@ -17,8 +17,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from acceptance import command
-from acceptance.deadline import Deadline
+from acceptance.process import command
+from acceptance.process.deadline import Deadline
 
 DRIVER = frozenset({"libcuda.so.1", "libnvidia-ml.so.1"})
 RECORDS = Path("/opt/rigproof/pins")

@@ -8,6 +8,18 @@ import sys
 from pathlib import Path
 
 _TESTS = Path(__file__).resolve().parents[1] / "tests"
-for _folder in ("", "judge", "observe", "reports", "e2e", "nvml", "station"):
+for _folder in (
+    "",
+    "core",
+    "expect",
+    "history",
+    "machine",
+    "diagnosis",
+    "observe",
+    "reports",
+    "e2e",
+    "nvml",
+    "station",
+):
     if (_place := str(_TESTS / _folder)) not in sys.path:
         sys.path.append(_place)

@@ -27,9 +27,11 @@ import fake_driver
 from rich.console import Console
 from rig import Rig
 
-from acceptance import clock, image, lock, provenance
-from acceptance.deadline import Deadline
-from acceptance.image.errors import ImageError
+from acceptance.journal import clock, provenance
+from acceptance.process.deadline import Deadline
+from acceptance.run import lock
+from acceptance.station.image import build
+from acceptance.station.image.engine import ImageError
 from selftest import clean, disk, interruption, paper, sensitivity, year
 from selftest.alarms import false_alarms
 from selftest.beside import Beside, BesideError
@@ -144,7 +146,7 @@ def _run(given: argparse.Namespace, faults: Sequence[Named]) -> int:
     digest = provenance.package_digest()
     with tempfile.TemporaryDirectory(prefix="rigproof-selftest-") as kept, ExitStack() as stack:
         library = fake_driver.build(Path(kept) / "library")
-        built = image.build(log_dir=folder, say=say, deadline=Deadline.after(3000.0))
+        built = build.build(log_dir=folder, say=say, deadline=Deadline.after(3000.0))
         client = docker.from_env()
         stack.callback(client.close)
         images = stack.enter_context(open_images(client, built.tag, Path(kept), RECORDINGS))

@@ -10,10 +10,11 @@ from pathlib import Path
 import msgspec
 from run_left import Run
 
-from acceptance import journal, outputs, unfinished
-from acceptance.judge.record import RunClosed, RunEnded, Sample
-from acceptance.judge.verdict import UnreadableRun
-from acceptance.segment import Head
+from acceptance.core.record import RunClosed, RunEnded, Sample
+from acceptance.core.verdict import UnreadableRun
+from acceptance.journal import reader, run_folder, segment
+from acceptance.journal.segment import Head
+from acceptance.run import outputs, unfinished
 
 EXIT = {"PASS": 0, "FAIL": 1, "UNJUDGED": 3}
 Bytes = Mapping[str, bytes]
@@ -26,7 +27,7 @@ def segments(folder: Path | None) -> dict[str, bytes]:
 
 def is_whole(folder: Path) -> bool:
     """Whether everything had been measured, and the run had said so. Raises JournalError."""
-    return any(isinstance(entry.body, RunEnded) and entry.body.complete for entry in journal.read(folder).entries)
+    return any(isinstance(entry.body, RunEnded) and entry.body.complete for entry in reader.read(folder).entries)
 
 
 def trouble_in(text: str) -> Iterator[str]:
@@ -54,7 +55,7 @@ class Cut:
     @property
     def begun(self) -> bool:
         """Whether there was a journal; before that there is nothing to close."""
-        return journal.SUPERVISOR in self.kept
+        return reader.SUPERVISOR in self.kept
 
     def before_the_next_start(self) -> Iterator[str]:
         """It reads back, and is no pass unless everything had been measured."""
@@ -62,9 +63,9 @@ class Cut:
             return
         try:
             whole = is_whole(self.folder)
-            journal.read(self.folder, telemetry=True)
+            reader.read(self.folder, telemetry=True)
             judged = outputs.judge(self.folder).verdict
-        except journal.JournalError as error:
+        except segment.JournalError as error:
             yield f"the journal does not read back: {error}"
             return
         except UnreadableRun:  # cut off before its plan
@@ -75,14 +76,14 @@ class Cut:
             yield "it passes, and had not come to its end"
 
     def _verdict(self) -> dict[str, object]:
-        found = json.loads((self.folder / outputs.VERDICT).read_bytes())
+        found = json.loads((self.folder / run_folder.VERDICT).read_bytes())
         assert isinstance(found, dict)
         return found
 
     @property
     def closed(self) -> bool:
         """Whether there is nothing left for a later start to do."""
-        return not self.begun or (self.folder / outputs.VERDICT).is_file()
+        return not self.begun or (self.folder / run_folder.VERDICT).is_file()
 
     def after_the_next_start(self, told: str, *, ended: bool = False, rebooted: bool | None = None) -> Iterator[str]:
         """A later start has closed it, and has said in `told` what happened; `ended` says that it had closed itself.
@@ -97,14 +98,14 @@ class Cut:
         if not self.closed:
             yield "no later start has closed it"
             return
-        verdict, found = self._verdict(), journal.read(self.folder, telemetry=True)
+        verdict, found = self._verdict(), reader.read(self.folder, telemetry=True)
         whole = is_whole(self.folder)
         unplanned = "before its plan was written" in json.dumps(verdict["unjudged"])
         due = outputs.judge(self.folder).verdict if whole else "UNJUDGED"
         if verdict["verdict"] != due:
             yield f"verdict.json says {verdict['verdict']}, and {due} is due"
-        if not unplanned and not all((self.folder / name).is_file() for name in (outputs.PAGE, outputs.JUNIT)):
-            yield f"{outputs.PAGE} or {outputs.JUNIT} is missing"
+        if not unplanned and not all((self.folder / name).is_file() for name in (run_folder.PAGE, run_folder.JUNIT)):
+            yield f"{run_folder.PAGE} or {run_folder.JUNIT} is missing"
         torn = [line for line in found.torn if not line.startswith("telemetry")]
         if not ended and not unplanned and any(line not in verdict["notes"] for line in torn):  # type: ignore[operator]
             yield f"verdict.json does not say what was torn: {torn}"
@@ -124,7 +125,7 @@ class Cut:
         lines = [line for line in told.splitlines() if self.folder.name in line and "an earlier run" in line]
         return lines[-1].strip() if lines else ""
 
-    def _closing(self, found: journal.Journal, line: str, rebooted: bool | None) -> Iterator[str]:
+    def _closing(self, found: reader.Journal, line: str, rebooted: bool | None) -> Iterator[str]:
         entries = [entry for entry in found.entries if isinstance(entry.body, RunClosed)]
         if len(entries) != 1:
             yield f"{len(entries)} records close it"
@@ -136,7 +137,7 @@ class Cut:
         said = f"{running} was running" if running else "no check was running"
         if closed.running != running or said not in line:
             yield f"{said}, and it is told as {line!r}"
-        other = self._boot(entry.segment) != self._boot(journal.SUPERVISOR)
+        other = self._boot(entry.segment) != self._boot(reader.SUPERVISOR)
         if closed.rebooted != (other if rebooted is None else rebooted) or other != closed.rebooted:
             yield f"the record that closes it says rebooted={closed.rebooted}, the boot ids say {other}"
         if ("the machine was restarted" in line) != closed.rebooted:
@@ -147,7 +148,7 @@ class Cut:
         return msgspec.json.decode((self.folder / name).read_bytes().splitlines()[0], type=Head).boot_id
 
     @staticmethod
-    def _telemetry(found: journal.Journal, closed: RunClosed, line: str) -> Iterator[str]:
+    def _telemetry(found: reader.Journal, closed: RunClosed, line: str) -> Iterator[str]:
         last: dict[str | None, dict[str, float]] = {}
         for entry in found.entries:
             if isinstance(entry.body, Sample):

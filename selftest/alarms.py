@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from acceptance.judge.verdict import Verdict
+from acceptance.core.verdict import Verdict
 from selftest.journals_made import draw, judged, machines
 from selftest.row import FalseAlarms
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from acceptance.judge.dtype import DTYPES
+from acceptance.core.dtype import DTYPES
 
 # "any": the fault shows in all of these measurements, and the first that finds it is enough. "each": these are separate faults, and the
 # row tells the largest of what is needed.

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Generic, TypeVar
 
-from acceptance import reaper
+from acceptance.process import reaper
 
 T = TypeVar("T")
 

@@ -8,11 +8,12 @@ from typing import Any
 
 import journals
 
-from acceptance import __version__, clock
-from acceptance.history import certificate as files
-from acceptance.judge import certificate, machine_seen
-from acceptance.judge.certificate import Certificate
-from acceptance.judge.record import Observed, RunStarted
+from acceptance import __version__
+from acceptance.core.record import Observed, RunStarted
+from acceptance.history import baseline, facts
+from acceptance.history import baseline_file as files
+from acceptance.history.baseline import Certificate
+from acceptance.journal import clock
 
 RUN = "accepted"
 
@@ -24,7 +25,7 @@ def lay(out: Path, inventory: Mapping[str, Any]) -> Path:
     """
     machine_id = clock.machine_id()
     start = RunStarted(RUN, journals.plan(), {}, machine_id)
-    birth = machine_seen.of(journals.entries([start, Observed(dict(inventory))]))
+    birth = facts.facts_of(journals.entries([start, Observed(dict(inventory))]))
     if birth is None:
         raise ValueError("rigproof showed no inventory to make a baseline of")
     made = Certificate(
@@ -44,5 +45,5 @@ def lay(out: Path, inventory: Mapping[str, Any]) -> Path:
     )
     path = files.path(out, machine_id)
     path.parent.mkdir(parents=True)
-    path.write_bytes(certificate.sealed(made))
+    path.write_bytes(baseline.sealed(made))
     return path

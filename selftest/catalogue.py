@@ -15,7 +15,7 @@ from docker.errors import DockerException
 from run_left import Run
 from statement import Statement
 
-from acceptance.command import CommandError
+from acceptance.process.command import CommandError
 from selftest import frozen, trial
 from selftest.fault import Named
 from selftest.images import Images, ImageTrouble

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from acceptance.judge.plan import Due
+from acceptance.core.plan import Due
 from selftest.journals_made import DISK, Key
 from selftest.nights_made import Decay
 

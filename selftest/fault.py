@@ -15,6 +15,17 @@ from selftest.row import FAMILIES
 FAULTS = Path(__file__).resolve().parents[1] / "fixtures" / "faults"
 
 
+# The loads that a fault may change, each with the program that it is.
+PROGRAMS = {
+    "burn": "acceptance.loads.burn.load",
+    "cpu_gemm": "acceptance.loads.cpu.gemm",
+    "gpu_copy": "acceptance.loads.copy.load",
+    "gpu_gemm": "acceptance.loads.gemm.load",
+    "memory_bandwidth": "acceptance.loads.cpu.memory_bandwidth",
+    "vram": "acceptance.loads.vram.load",
+}
+
+
 class CatalogueError(Exception):
     """A file of the catalogue is wrong; the message is one sentence that names it."""
 
@@ -191,6 +202,8 @@ def _read(path: Path) -> Named:
 def _troubles(fault: Fault) -> Iterator[str]:
     if not fault.expect:
         yield "says nothing of what must be said: give an [[expect]]"
+    if unknown := sorted(set(fault.loads) - set(PROGRAMS)):
+        yield f"changes the load {unknown[0]!r}, which is none: choose one of {', '.join(PROGRAMS)}"
     names = [one.name for one in fault.expect]
     if len(set(names)) != len(names):
         yield "has two [[expect]] of one name: name them apart"

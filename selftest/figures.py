@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from boxes import Box
 from journals import good_value
 
-from acceptance.judge.plan import Due
+from acceptance.core.plan import Due
 
 # Medians of the recorded runs on H200s (fixtures/recordings/h200/runs), where they say more than the figures of the published box.
 RECORDED: Mapping[str, float] = {

@@ -7,19 +7,17 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import docker
 import docker.errors
 import gpu_box
 
-from acceptance.container import LABEL
-
-if TYPE_CHECKING:
-    from selftest.stage import Stage
+from acceptance.station.container_args import LABEL
+from selftest.edits import Document
+from selftest.fault import PROGRAMS, Fault
 
 TOOLS = Path("/opt/rigproof/tools/bin")
 MACHINE = Path("/opt/described/machine.json")
@@ -30,9 +28,8 @@ NODES = (*(f"nvidia{number}" for number in range(8)), "nvidiactl", "nvidia-uvm",
 # Our loads are programs too: the interpreter that starts one is the place where another comes in its stead.
 WRAPPER = f"""\
 #!/bin/bash
-load=${{2##*.}}
-if [ "$1" = -m ] && [ -f "{TOOLS}/replay/loads.json" ] && grep -q "\\"$load\\"" "{TOOLS}/replay/loads.json"; then
-    exec -a "$0" "$0.real" "{TOOLS}/replay/load.py" "$load" "${{@:3}}"
+if [ "$1" = -m ] && [ -f "{TOOLS}/replay/loads.json" ] && grep -q "\\"$2\\"" "{TOOLS}/replay/loads.json"; then
+    exec -a "$0" "$0.real" "{TOOLS}/replay/load.py" "$2" "${{@:3}}"
 fi
 exec -a "$0" "$0.real" "$@"
 """
@@ -49,24 +46,24 @@ class Images:
     client: docker.DockerClient
     base: str
 
-    def of(self, stage: Stage) -> str:
-        """The image of one fault."""
-        tag = f"rigproof-selftest:{os.getpid()}-{stage.home.name}"
-        context = stage.home / "image"
+    def of(self, home: Path, fault: Fault, described: Document | None, programs: Callable[[Path], None]) -> str:
+        """The image of one fault that is played in `home`: the described machine, and what `programs` puts on PATH."""
+        tag = f"rigproof-selftest:{os.getpid()}-{home.name}"
+        context = home / "image"
         tools = context / f"fault{TOOLS}"
         (tools / "replay").mkdir(parents=True)
-        stage.programs(tools)
-        if stage.fault.machine is not None:
-            described = context / f"fault{MACHINE}"
-            described.parent.mkdir(parents=True)
-            described.write_text(json.dumps(stage.described(inside=True)), encoding="utf-8")
-        (tools / "replay/faults.json").write_text(json.dumps(dict(stage.fault.tools)), encoding="utf-8")
+        programs(tools)
+        if described is not None:
+            machine = context / f"fault{MACHINE}"
+            machine.parent.mkdir(parents=True)
+            machine.write_text(json.dumps(described), encoding="utf-8")
+        (tools / "replay/faults.json").write_text(json.dumps(dict(fault.tools)), encoding="utf-8")
         loads = {
-            name: {"fault": one.fault, "gpu": one.gpu, "share": one.share, "dtype": one.dtype}
-            for name, one in stage.fault.loads.items()
+            PROGRAMS[name]: {"fault": one.fault, "gpu": one.gpu, "share": one.share, "dtype": one.dtype}
+            for name, one in fault.loads.items()
         }
         (tools / "replay/loads.json").write_text(json.dumps(loads), encoding="utf-8")
-        build(self.client, context, tag, f"FROM {self.base}", "COPY fault/ /", *stage.fault.image_steps)
+        build(self.client, context, tag, f"FROM {self.base}", "COPY fault/ /", *fault.image_steps)
         return tag
 
     def remove(self, tag: str) -> None:

@@ -15,8 +15,8 @@ from typing import Any
 from rig import Rig, processes, wait_for
 from run_left import Run
 
-from acceptance import strays
-from acceptance.judge.record import CheckEnded, SessionEnded
+from acceptance.core.record import CheckEnded, SessionEnded
+from acceptance.process import orphans
 from selftest import power
 from selftest.aftermath import Cut, agrees, segments, trouble_in
 from selftest.points import Point, moment, spread
@@ -28,7 +28,7 @@ Say = Callable[[str], None]
 KINDS = {"host": ("harness", "load", "reboot"), "docker": ("harness", "container", "load", "reboot")}
 # Words of the command lines of a load's processes, by check; of a shell script that stands in for a tool only the first is the load.
 LOADS = {
-    "host": {"cpu.stress_ng": "fakes/stress-ng", "cpu.gemm[f64]": "acceptance.loads.cpu_gemm"},
+    "host": {"cpu.stress_ng": "fakes/stress-ng", "cpu.gemm[f64]": "acceptance.loads.cpu.gemm"},
     "docker": {"cpu.stress_ng": "stress-ng"},
 }
 GONE_S = 30.0  # a busy engine takes its time; that all of it ends is what counts
@@ -115,7 +115,7 @@ class _Kills:
 
     def _left(self, started: Started, folder: Path | None) -> bool:
         """Whether anything of it runs: the kernel tells every program that its harness has died, the engine a container."""
-        return bool(started.left() or (folder and (strays.find(folder.name) or self.scene.running(folder.name))))
+        return bool(started.left() or (folder and (orphans.find(folder.name) or self.scene.running(folder.name))))
 
     def finish(self) -> Run:
         """A last start, which nobody disturbs."""

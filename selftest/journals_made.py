@@ -18,9 +18,11 @@ from journals import entries
 from synthetic_machines import inventory, planned
 from test_every_limit import planned as planned_whole
 
-from acceptance.judge.judgement import covers
-from acceptance.judge.plan import SESSIONS, Due, Plan, PlannedCheck
-from acceptance.judge.record import (
+from acceptance.core.collection import SESSIONS
+from acceptance.core.fold import fold
+from acceptance.core.judgement import covers
+from acceptance.core.plan import Due, Plan, PlannedCheck
+from acceptance.core.record import (
     Body,
     CheckEnded,
     CheckStarted,
@@ -30,13 +32,10 @@ from acceptance.judge.record import (
     SessionEnded,
     SessionStarted,
     Skipped,
-)  # fmt: skip
-from acceptance.judge.siblings import ratios, spreads
-from acceptance.judge.verdict import Verdict, fold
-from acceptance.observe.cpu import CoreGroup
-from acceptance.observe.inventory import Inventory
-from acceptance.observe.storage import Disk
-from acceptance.tools.dmidecode import Dimm
+)
+from acceptance.core.siblings import ratios, spreads
+from acceptance.core.verdict import Verdict
+from acceptance.machine.inventory import CoreGroup, Dimm, Disk, Inventory
 from selftest import noise
 from selftest.figures import centre
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from acceptance.judge.gpu_history import GpuHistory, Point
-from acceptance.judge.laps import Laps, Turn
+from acceptance.diagnosis.gpu_history import GpuHistory, Point
+from acceptance.diagnosis.laps import Laps, Turn
 from selftest import journals_made
 from selftest.journals_made import Machine, named
 from selftest.probe import CERTAIN, cut, first

@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import TypeVar
 
-from acceptance import fixtures
-from acceptance.judge import drift, drift_rules, noise
-from acceptance.judge.drift import Drifted, Found
-from acceptance.judge.drift_rules import DriftBook, Rule
-from acceptance.judge.nights import Look
-from acceptance.judge.plan import Due
-from acceptance.judge.remember import remember
+from acceptance import resources
+from acceptance.core.plan import Due
+from acceptance.history import drift, drift_rules, noise
+from acceptance.history.drift import Drifted, Found
+from acceptance.history.drift_rules import DriftBook, Rule
+from acceptance.history.reference_builder import Look, remember
 from selftest.decay import FAULTS, Fault
 from selftest.journals_made import Key, Machine, nightly
 from selftest.nights_made import YEAR, Moved, Night, moves, year
@@ -34,7 +33,7 @@ _T = TypeVar("_T")
 @cache
 def book() -> DriftBook:
     """The shipped rules."""
-    return drift_rules.read(fixtures.locate("drift.toml"), noise.read(fixtures.locate("noise.toml")))
+    return drift_rules.read(resources.locate("drift.toml"), noise.read(resources.locate("noise.toml")))
 
 
 class Line:

@@ -12,10 +12,10 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from acceptance import fixtures
-from acceptance.judge import noise
-from acceptance.judge.noise import NoiseBook
-from acceptance.judge.plan import Due
+from acceptance import resources
+from acceptance.core.plan import Due
+from acceptance.history import noise
+from acceptance.history.noise import NoiseBook
 from selftest.journals_made import Key, Machine, Values, derived, figures
 
 YEAR = 365
@@ -80,7 +80,7 @@ class Moved:
 
 def moves(machine: Machine, dice: random.Random, *, as_cards: bool = False) -> dict[Key, Moved]:
     """The figures of one machine of this kind; each part has a noise of its own. `as_cards`: nights differ as much as cards do."""
-    book = noise.read(fixtures.locate("noise.toml"))
+    book = noise.read(resources.locate("noise.toml"))
     found = {}
     for key, due, middle, between in figures(machine):
         drawn = ONE_CARD * middle if _sustained(due) and machine.board and not as_cards else between

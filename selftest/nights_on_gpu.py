@@ -17,13 +17,12 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from acceptance import clock, outputs
-from acceptance.history import certificate, reading, where
-from acceptance.history.baseline_errors import BaselineUnsound
+from acceptance.core.limit import number
+from acceptance.history import baseline_file, location, queries
+from acceptance.history.errors import BaselineUnsound, HistoryError
 from acceptance.history.store import Kept, Store
-from acceptance.history.trouble import HistoryError
-from acceptance.judge.course import Course
-from acceptance.judge.measurement import number
+from acceptance.history.trend import Course
+from acceptance.journal import clock, run_folder
 
 LIMIT_S = 900.0  # of one run; a night has ten minutes
 NIGHTS = "nights.md"
@@ -40,9 +39,9 @@ def alarms(folder: Path | None) -> tuple[str, ...]:
     """What a run's verdict says against the machine: its word where that is no PASS, and every remark; None where no run came about."""
     if folder is None:
         return ("no run came about",)
-    if not (folder / outputs.VERDICT).is_file():
+    if not (folder / run_folder.VERDICT).is_file():
         return (f"{folder.name} has no verdict",)
-    verdict = json.loads((folder / outputs.VERDICT).read_bytes())
+    verdict = json.loads((folder / run_folder.VERDICT).read_bytes())
     word = () if verdict["verdict"] == "PASS" else (f"the verdict is {verdict['verdict']}",)
     return (*word, *(f"remarked: {json.dumps(one, ensure_ascii=True)}" for one in verdict["warnings"]))
 
@@ -72,12 +71,12 @@ def moved(courses: Iterable[Course]) -> list[str]:
 
 def since_baseline(out: Path, machine_id: str) -> list[Kept]:
     """The run that is the baseline, and the nights after it that measured something. Raises HistoryError or BaselineUnsound."""
-    baseline = certificate.read(out, machine_id)
+    baseline = baseline_file.read(out, machine_id)
     assert baseline is not None
-    path = where.database(out, machine_id)
+    path = location.database(out, machine_id)
     with Store.view(path) as store:
         run_id = baseline.certificate.birth.run_id
-        born = reading.number(store, run_id)
+        born = queries.number(store, run_id)
         if born is None:
             raise HistoryError(
                 f"{path}: does not hold {run_id}, the run of the baseline: give another folder with --out"
@@ -125,7 +124,7 @@ def _nights(argv: Sequence[str] | None) -> int:
         passed = night("accept", given.profile)
         return passed and rigproof("baseline", "accept", made.read_text().rstrip("\n"), "--out", str(out))[0] == 0
 
-    if certificate.read(out, machine_id) is None and not accepted():
+    if baseline_file.read(out, machine_id) is None and not accepted():
         return 1
     before = since_baseline(out, machine_id)
     wrong.clear()  # the accepted run is one of these
@@ -134,8 +133,8 @@ def _nights(argv: Sequence[str] | None) -> int:
     for _ in range(len(before), given.nights + 1):
         if not night("nightly", "nightly"):
             break
-    with Store.view(where.database(out, machine_id)) as store:
-        table = moved(reading.courses(store))
+    with Store.view(location.database(out, machine_id)) as store:
+        table = moved(queries.courses(store))
     nights = len(since_baseline(out, machine_id)) - 1
     print(f"{nights} of {given.nights} nights after the baseline, {len(wrong)} alarms")
     told = [f"# {nights} nights after a baseline", "", *table, "", "## Alarms", "", *(wrong or ["None."])]

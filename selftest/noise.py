@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from acceptance.judge.dtype import DTYPES
+from acceptance.core.dtype import DTYPES
 
 
 @dataclass(frozen=True, slots=True)

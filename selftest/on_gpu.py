@@ -21,7 +21,7 @@ from rich.console import Console
 from rig import Rig
 from run_left import Run
 
-from acceptance import clock, provenance
+from acceptance.journal import clock, provenance
 from selftest import paper, trial
 from selftest.fault import Named, read
 from selftest.row import FalseAlarms, Row
@@ -32,7 +32,7 @@ SECONDS = 7.0  # of burn: every format has its two turns
 LIMIT_S = 400.0
 WRAPPER = """\
 #!/bin/bash
-if [ "$1" = -m ] && [ "$2" = acceptance.loads.{load} ]; then set -- "$@" --inject {fault}; fi
+if [ "$1" = -m ] && [ "$2" = acceptance.loads.{load}.load ]; then set -- "$@" --inject {fault}; fi
 exec -a "$0" "$0.real" "$@"
 """
 

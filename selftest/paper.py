@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from acceptance.proven import Record
 from acceptance.reports.text import one_line
+from acceptance.run.selftest_record import Record
 from selftest.row import FAMILIES, FalseAlarms, Row, Sensitivity
 
 

@@ -12,9 +12,10 @@ from typing import Any
 
 import msgspec
 
-from acceptance import journal, reaper
+from acceptance.journal import reader
+from acceptance.process import reaper
 
-# Records that are brought to the disk with the next one that is not of these: see acceptance.segment.
+# Records that are brought to the disk with the next one that is not of these: see acceptance.journal.segment.
 LAZY = ("measured", "table", "skipped", "tool-ran", "observed")
 SYNCED_S = 1.0  # telemetry reaches the disk once a second
 
@@ -45,7 +46,7 @@ def lose(folder: Path, chance: random.Random) -> None:
     """Cut each segment anywhere behind what is known to have reached the disk, in the middle of a line as well."""
     for path in sorted(folder.glob("*.jsonl")):
         data = path.read_bytes()
-        kept = on_disk(data, telemetry=path.name in (journal.TELEMETRY, journal.GPU_TELEMETRY))
+        kept = on_disk(data, telemetry=path.name in (reader.TELEMETRY, reader.GPU_TELEMETRY))
         with path.open("r+b") as file:
             file.truncate(chance.randint(kept, len(data)))
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import msgspec
 from faults import Change
 
-from acceptance.judge.measurement import Limit
-from acceptance.judge.plan import Due, PlannedCheck
+from acceptance.core.limit import Limit
+from acceptance.core.plan import Due, PlannedCheck
 from selftest import journals_made
 from selftest.journals_made import Machine, draw
 

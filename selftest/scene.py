@@ -22,9 +22,10 @@ from gpu_box import GpuBox
 from rig import Rig
 from run_left import Run
 
-from acceptance import clock, preflight
-from acceptance.container import LABEL
-from acceptance.station import TROUBLE
+from acceptance.journal import clock
+from acceptance.station import preflight
+from acceptance.station.container_args import LABEL
+from acceptance.station.docker import TROUBLE
 
 StationName = Literal["host", "docker"]
 MACHINE = "2x4090"

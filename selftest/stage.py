@@ -25,7 +25,7 @@ from machine_root import sysfs_tree
 from rig import Rig, processes, wait_for
 from run_left import Run
 
-from acceptance import clock
+from acceptance.journal import clock
 from selftest import born
 from selftest.edits import Document, edited
 from selftest.fault import Born, Fault, KernelLog
@@ -202,7 +202,8 @@ class Stage:
                 raise StageError("it is played in a container, and no engine was found: run `make engine` as root")
             if self.fault.machine is not None:
                 self._on_the_host()
-            self.image = self.images.of(self)
+            described = None if self.fault.machine is None else self.described(inside=True)
+            self.image = self.images.of(self.home, self.fault, described, self.programs)
             found += ["--image", self.image]
         return [*found, *self.fault.arguments]
 

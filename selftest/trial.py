@@ -10,7 +10,7 @@ from pathlib import Path
 import junitparser
 from run_left import Run
 
-from acceptance.judge.record import CheckEnded, SessionEnded
+from acceptance.core.record import CheckEnded, SessionEnded
 from selftest.fault import Expect, Fault, Named
 from selftest.row import Row
 

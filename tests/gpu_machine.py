@@ -12,13 +12,18 @@ from pathlib import Path
 import msgspec
 from machine_tree import NO_DMI, Programs, Tree, completed
 
-from acceptance.deadline import Deadline
-from acceptance.observe.gpu_counters import GpuCounters
-from acceptance.observe.gpu_traits import GpuProcess, GpuTraits
-from acceptance.observe.inventory import Inventory, observe
-from acceptance.observe.nvlink import NvLink
-from acceptance.observe.nvml import NvmlAnswer, NvmlDevice
-from acceptance.observe.nvml_pair import NvmlPair
+from acceptance.machine.inventory import (
+    GpuCounters,
+    GpuProcess,
+    GpuTraits,
+    Inventory,
+    NvLink,
+    NvmlAnswer,
+    NvmlDevice,
+    NvmlPair,
+)
+from acceptance.observe.inventory import observe
+from acceptance.process.deadline import Deadline
 
 TRAITS = GpuTraits(
     compute_capability="8.9",

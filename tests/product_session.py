@@ -12,12 +12,16 @@ import msgspec
 import pytest
 from runs import machine_root
 
-from acceptance import command, journal, provenance, session
-from acceptance.deadline import Deadline
-from acceptance.judge.machine import Machine, Waiver
-from acceptance.judge.plan import Collected, Plan, PlannedCheck, Session
-from acceptance.judge.record import Body, CheckEnded
-from acceptance.observe.inventory import Inventory
+from acceptance.core.collection import Collected, Session
+from acceptance.core.plan import Plan, PlannedCheck
+from acceptance.core.record import Body, CheckEnded
+from acceptance.core.waiver import Waiver
+from acceptance.journal import provenance, segment
+from acceptance.machine.inventory import Inventory
+from acceptance.machine.machine_file import Machine
+from acceptance.process import command
+from acceptance.process.deadline import Deadline
+from acceptance.session import context
 
 MARKS = """
 import pytest
@@ -32,8 +36,8 @@ class Product:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.suites = folder / "suites"
         self.suites.mkdir()
-        shutil.copy(session.SUITES / "pytest.ini", self.suites)
-        monkeypatch.setattr(session, "SUITES", self.suites)
+        shutil.copy(context.SUITES / "pytest.ini", self.suites)
+        monkeypatch.setattr(context, "SUITES", self.suites)
         self.root = machine_root(folder / "root")
         self.run_dir = folder / "run"
         (self.run_dir / "logs").mkdir(parents=True)
@@ -51,12 +55,12 @@ class Product:
 
     def start(self, run_id: str | None = None) -> command.Completed:
         """Run pytest on the context that was written, as a station does."""
-        argv, environment = session.argv(self.context), session.environment(run_id)
+        argv, environment = context.argv(self.context), context.environment(run_id)
         return command.run(argv, deadline=Deadline.after(600.0), env=environment, cwd=self.context.parent)
 
     def run(self, plan: Plan, run_id: str | None = None, name: Session = "load") -> command.Completed:
         """Run a session of a plan, under a name of its own: tests beside it sweep away what is left of runs that they close."""
-        told = session.Context(
+        told = context.Context(
             mode="run",
             root=str(self.root),
             session=name,
@@ -66,21 +70,21 @@ class Product:
             machine=self.machine,
             inventory=self.inventory,
         )
-        session.write(told, self.context)
+        context.write(told, self.context)
         return self.start(run_id or f"session-{secrets.token_hex(8)}")
 
     def collect(self) -> command.Completed:
         """Collect only; see `answer`."""
         answer = str(self.run_dir / "answer.json")
-        session.write(session.Context(mode="collect", root=str(self.root), answer=answer), self.context)
+        context.write(context.Context(mode="collect", root=str(self.root), answer=answer), self.context)
         return self.start()
 
     def answer(self) -> tuple[Collected, ...]:
-        return msgspec.json.decode((self.run_dir / "answer.json").read_bytes(), type=session.Answer).checks
+        return msgspec.json.decode((self.run_dir / "answer.json").read_bytes(), type=context.Answer).checks
 
     def journalled(self, name: Session = "load") -> list[Body]:
         """What the session wrote."""
-        return [entry.body for entry in journal.read_segment(self.run_dir / f"journal-{name}.jsonl").entries]
+        return [entry.body for entry in segment.read_segment(self.run_dir / f"journal-{name}.jsonl").entries]
 
     def outcomes(self) -> dict[str, str]:
         return {body.check: body.outcome for body in self.journalled() if isinstance(body, CheckEnded)}

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from acceptance import journal
-from acceptance.judge.record import Body
+from acceptance.core.record import Body
+from acceptance.journal import segment
 
 BOOT, MACHINE = "boot-1", "machine-1"
 
@@ -26,7 +26,7 @@ def machine_root(folder: Path, *, boot: str = BOOT, machine: str = MACHINE) -> P
 def write_segment(path: Path, records: Iterable[Body], root: Path) -> Path:
     """Write one segment, its folder included."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with journal.Writer(path, root) as writer:
+    with segment.Writer(path, root) as writer:
         for record in records:
             writer.write(record)
     return path

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
-from acceptance import arguments, nightly
-from acceptance.schedule import units
+from acceptance.cli import parser
+from acceptance.notify.schedule import units
+from acceptance.run import idle_gate
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs/ci"
 NAMES = ("github-actions.yml", "gitlab-ci.yml", "Jenkinsfile")
@@ -41,7 +42,7 @@ def test_what_is_called_can_be_called(name: str) -> None:
     found = calls(name)
     assert "nightly" in [call[0] for call in found]
     for call in found:
-        given = arguments.parser().parse_args(call)
+        given = parser.parser(call).parse_args(call)
         if given.verb == "nightly":
             assert given.machine is not None
             assert given.out == Path("$OUT"), "the history must outlive the workspace"
@@ -55,7 +56,7 @@ def test_history_stays_on_the_machine(name: str) -> None:
 
 
 def test_a_skipped_night_has_one_exit_code_everywhere() -> None:
-    assert nightly.SKIPPED == units.SKIPPED == 4
+    assert idle_gate.SKIPPED == units.SKIPPED == 4
     assert gitlab()["allow_failure"] == {"exit_codes": 4}
     assert '"$code" -eq 4' in TEXTS["github-actions.yml"]
     assert "code == 4" in TEXTS["Jenkinsfile"]

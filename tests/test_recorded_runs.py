@@ -15,10 +15,11 @@ import junitparser
 import pytest
 import statement
 
-from acceptance import journal, outputs
 from acceptance.__main__ import main
-from acceptance.judge.gpu_history import histories
-from acceptance.judge.record import Measured
+from acceptance.core.record import Measured
+from acceptance.diagnosis.gpu_history import histories
+from acceptance.journal import reader, segment
+from acceptance.run import outputs
 
 ROOT = Path(__file__).resolve().parent.parent
 RUNS = ROOT / "fixtures/recordings/h200/runs"
@@ -32,9 +33,9 @@ def recorded(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[dict[str, 
     entry: dict[str, Any] = request.param
     folder = tmp_path / "run"
     shutil.copytree(RUNS / entry["name"], folder)
-    packed = folder / f"{journal.GPU_TELEMETRY}.gz"
+    packed = folder / f"{reader.GPU_TELEMETRY}.gz"
     if packed.is_file():
-        (folder / journal.GPU_TELEMETRY).write_bytes(gzip.decompress(packed.read_bytes()))
+        (folder / reader.GPU_TELEMETRY).write_bytes(gzip.decompress(packed.read_bytes()))
         packed.unlink()
     return entry, folder
 
@@ -74,7 +75,7 @@ def test_a_recorded_run_says_what_it_said(
 
 def test_the_figures_are_those_of_the_index(recorded: tuple[dict[str, Any], Path]) -> None:
     entry, folder = recorded
-    bodies = [one.body for one in journal.read(folder).entries if isinstance(one.body, Measured)]
+    bodies = [one.body for one in reader.read(folder).entries if isinstance(one.body, Measured)]
     for name, value in entry["figures"].items():
         assert [body.value for body in bodies if (body.measurement, body.component) == (name, "gpu0")][-1] == (
             pytest.approx(value, rel=1e-3)
@@ -83,9 +84,9 @@ def test_the_figures_are_those_of_the_index(recorded: tuple[dict[str, Any], Path
 
 def test_the_telemetry_is_whole(recorded: tuple[dict[str, Any], Path]) -> None:
     _, folder = recorded
-    if not (folder / journal.GPU_TELEMETRY).is_file():
+    if not (folder / reader.GPU_TELEMETRY).is_file():
         return  # a run that was stopped before its GPUs were loaded is kept without it
-    found = histories(journal.read_segment(folder / journal.GPU_TELEMETRY).entries)
+    found = histories(segment.read_segment(folder / reader.GPU_TELEMETRY).entries)
     for history in found.values():
         assert history.period() == pytest.approx(0.2, rel=0.1)
         assert history.maximum("power_w") > 600

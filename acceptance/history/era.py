@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from acceptance.judge import shown
-from acceptance.judge.measurement import number
-from acceptance.judge.plan import Plan
+from acceptance.core.limit import number
+from acceptance.core.plan import Plan
+from acceptance.machine import recorded_inventory
 
 _LOAD = "load "  # before the name of a load whose seconds are a fact
 
@@ -44,7 +44,7 @@ def of(plan: Plan, provenance: Mapping[str, str], inventory: Mapping[str, Any]) 
 
     An image of ours is known by what went into it, so that one built anew from the same is the same; any other by its id.
     """
-    driver = shown.table(inventory, "board").get("nvidia_driver")
+    driver = recorded_inventory.table(inventory, "board").get("nvidia_driver")
     facts: dict[str, str | None] = {
         "driver": driver if isinstance(driver, str) else None,
         "image": provenance.get("image_inputs") or provenance.get("image_id"),

@@ -10,15 +10,16 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from acceptance.history import era
+from acceptance.core import foreign_process
+from acceptance.core.judgement import Judged
+from acceptance.core.plan import Due, Scope
+from acceptance.core.record import Entry, RunClosed, RunEnded, RunStarted
+from acceptance.core.verdict import UnreadableRun, Word
+from acceptance.history import changes, comparison, era
+from acceptance.history.baseline_facts import Known
 from acceptance.history.era import Era
-from acceptance.judge import foreign_processes, inventory_drift, run_facts, shown
-from acceptance.judge.birth import Known
-from acceptance.judge.judgement import Judged
-from acceptance.judge.matching import own
-from acceptance.judge.plan import Due, Scope
-from acceptance.judge.record import Entry, RunClosed, RunEnded, RunStarted
-from acceptance.judge.verdict import UnreadableRun, Word
+from acceptance.history.matching import own
+from acceptance.machine import recorded_inventory
 
 # Why a night is no measure for others: it tested a part of the machine, it did not come to its end, somebody
 # else used its GPUs, or its loads ran in an image that the user named, which may hold
@@ -103,13 +104,13 @@ class Night:
 
 def of(entries: Sequence[Entry]) -> Night:
     """A run's journal as a night. Raises UnreadableRun where nothing can be judged, or nobody can tell when it was."""
-    run = run_facts.of(entries, "")
+    run = comparison.run_of(entries, "")
     first = next(entry for entry in entries if isinstance(entry.body, RunStarted))
     start = first.body
     assert isinstance(start, RunStarted)
     verdict = run.verdict
-    inventory = shown.observed(entries).inventory
-    identities = shown.identities(inventory)
+    inventory = recorded_inventory.observed(entries).inventory
+    identities = recorded_inventory.identities(inventory)
     figures = [_figure(check.id, one, identities, start.plan.gpus) for check in verdict.checks for one in check.judged]
     return Night(
         run_id=start.run_id,
@@ -132,7 +133,7 @@ def of(entries: Sequence[Entry]) -> Night:
 
 def _told(entries: Sequence[Entry], start: RunStarted) -> Told | None:
     birth = start.plan.birth
-    known = inventory_drift.held(birth, entries).known if birth else None
+    known = changes.held(birth, entries).known if birth else None
     return Told(birth.run_id, known) if birth and known is not None else None
 
 
@@ -152,7 +153,7 @@ def _apart(entries: Sequence[Entry], start: RunStarted) -> Apart | None:
         return "interrupted"
     if start.plan.scope == "partial":
         return "partial"
-    if foreign_processes.uses(entries):
+    if foreign_process.uses(entries):
         return "in-use"
     # An image that was built here tells what went into it; one that was named with --image has an id and no more.
     named = "image_id" in start.provenance and "image_inputs" not in start.provenance

@@ -8,15 +8,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from acceptance import clock, journal, outputs
-from acceptance.history import night, trouble, where
-from acceptance.history.alone import alone
+from acceptance.core.record import RunStarted
+from acceptance.core.verdict import UnreadableRun
+from acceptance.history import errors, location, night
+from acceptance.history.errors import Damaged, HistoryError
+from acceptance.history.lock import alone
 from acceptance.history.night import Night
-from acceptance.history.old import Old
+from acceptance.history.salvage import Old
 from acceptance.history.store import Store
-from acceptance.history.trouble import Damaged, HistoryError
-from acceptance.judge.record import RunStarted
-from acceptance.judge.verdict import UnreadableRun
+from acceptance.journal import clock, reader, run_folder, segment
 
 _TOLD = 3  # names of a list; who wants them all looks into the folder
 
@@ -37,7 +37,7 @@ def opened(out: Path, machine_id: str) -> tuple[Store, tuple[str, ...]]:
 
     One that is damaged is set aside and made anew. Raises HistoryError where there can be none.
     """
-    path = where.database(out, machine_id)
+    path = location.database(out, machine_id)
     try:
         store = Store.open(path)
         try:
@@ -46,7 +46,7 @@ def opened(out: Path, machine_id: str) -> tuple[Store, tuple[str, ...]]:
             store.close()
             raise
     except Damaged as error:
-        return anew(out, machine_id, str(error).partition(f": {trouble.REBUILD}")[0])
+        return anew(out, machine_id, str(error).partition(f": {errors.REBUILD}")[0])
     try:
         return store, catch_up(store, out, machine_id)[1]
     except BaseException:
@@ -60,8 +60,8 @@ def anew(out: Path, machine_id: str, why: str | None = None) -> tuple[Store, tup
     `why` says what is wrong with it; None where it is only to be made anew. Whoever dies in it leaves the old file or the whole new one.
     Raises HistoryError.
     """
-    path = where.database(out, machine_id)
-    with alone(path.parent), trouble.told(path):
+    path = location.database(out, machine_id)
+    with alone(path.parent), errors.told(path):
         told = [] if why is not None and _sound(path) else _made(out, machine_id, path, why)
     store = Store.open(path)
     try:
@@ -140,7 +140,7 @@ def catch_up(store: Store, out: Path, machine_id: str, old: Old | None = None) -
     for run_id in _order(found.values(), ranks):
         try:
             made = _night(out, found[run_id]) if run_id in found else old.night(run_id) if old else None
-        except (journal.JournalError, UnreadableRun) as error:
+        except (segment.JournalError, UnreadableRun) as error:
             unread.append(f"{found[run_id].folder} ({error})")
             continue
         if made is not None:
@@ -152,22 +152,22 @@ def catch_up(store: Store, out: Path, machine_id: str, old: Old | None = None) -
 
 
 def _night(out: Path, run: _Found) -> Night:
-    return night.of(journal.read(out / run.folder).entries)
+    return night.of(reader.read(out / run.folder).entries)
 
 
 def _runs(out: Path, machine_id: str, known: Iterable[str | None], unread: list[str]) -> Iterator[_Found]:
     """The closed runs of this machine in folders that are not known yet. One whose plan was never written proves nothing of any night."""
-    with trouble.told(out):
-        names = sorted(path.parent.name for path in out.glob(f"*/{journal.SUPERVISOR}") if not path.parent.is_symlink())
+    with errors.told(out):
+        names = sorted(path.parent.name for path in out.glob(f"*/{reader.SUPERVISOR}") if not path.parent.is_symlink())
     for name in sorted(set(names) - set(known)):
-        if not (out / name / outputs.VERDICT).is_file():
+        if not (out / name / run_folder.VERDICT).is_file():
             continue  # it is being written, or will be closed by the next start
         try:
-            head, first = journal.beginning(out / name)
+            head, first = reader.beginning(out / name)
             if first is None or not isinstance(first.body, RunStarted) or first.body.machine_id != machine_id:
                 continue
             yield _Found(name, first.body.run_id, head.boot_id, first.boot_s, night.day_of(first.utc))
-        except (journal.JournalError, UnreadableRun) as error:
+        except (segment.JournalError, UnreadableRun) as error:
             unread.append(f"{name} ({error})")
 
 

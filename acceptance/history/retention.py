@@ -14,10 +14,10 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from acceptance import journal, outputs
-from acceptance.history import trouble
+from acceptance.core.record import RunStarted
+from acceptance.history import errors
 from acceptance.history.store import Kept, Store
-from acceptance.judge.record import RunStarted
+from acceptance.journal import reader, run_folder, segment
 
 _WITNESSES = 3  # the last nights, of which two must agree that it is so late: one may have had a wrong clock
 REMOVED = "removed"  # beside the database: what is on its way out is no run any more, whoever dies while it goes
@@ -47,7 +47,7 @@ def prune(
     `today` is in days since 1970-01-01; it is never taken to be later than two of the last three nights say, nor a night to be older than
     those recorded before it. `never` names runs that stay. Raises HistoryError.
     """
-    with trouble.told(out):
+    with errors.told(out):
         _finish(store)
         nights = store.nights()
         if not nights:
@@ -89,10 +89,10 @@ def _is_run(out: Path, one: Kept, machine_id: str) -> bool:
     if one.folder is None or Path(one.folder).name != one.folder or (out / one.folder).is_symlink():
         return False
     try:
-        _, first = journal.beginning(out / one.folder)
-    except journal.JournalError:
+        _, first = reader.beginning(out / one.folder)
+    except segment.JournalError:
         return False
-    if first is None or not isinstance(first.body, RunStarted) or not (out / one.folder / outputs.VERDICT).is_file():
+    if first is None or not isinstance(first.body, RunStarted) or not (out / one.folder / run_folder.VERDICT).is_file():
         return False
     return (first.body.run_id, first.body.machine_id) == (one.run_id, machine_id)
 

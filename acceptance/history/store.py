@@ -1,7 +1,4 @@
-"""A machine's nights in one SQLite file: each is added whole or not at all, once, by whoever comes first.
-
-The file is a view of the journals like every other: what it lost can be added again from them (`rebuild`).
-"""
+"""The history store: one SQLite file. Each night is added whole or not at all, once, by whoever comes first."""
 
 from __future__ import annotations
 
@@ -17,11 +14,74 @@ from typing import Any, Self
 
 import msgspec
 
-from acceptance.history import schema, trouble, where
-from acceptance.history.alone import alone
+from acceptance.history import errors, location
 from acceptance.history.era import Era
+from acceptance.history.errors import Damaged, HistoryError
+from acceptance.history.lock import alone
 from acceptance.history.night import Figure, Night
-from acceptance.history.trouble import HistoryError
+
+APPLICATION = 0x52675072  # "RgPr", in the header of the file: whose it is
+
+# Each step takes a file from the version before to the next; what was published is never changed, another step is added.
+# `seq` is the order in which nights were recorded, and never goes back: clocks do. Names stand once, in `line`; a value is one row of
+# some 20 bytes, next to the other values of its line, because that is how they are read.
+STEPS: tuple[tuple[str, ...], ...] = (
+    (
+        "CREATE TABLE era (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, facts TEXT NOT NULL)",
+        "CREATE TABLE parts (id INTEGER PRIMARY KEY, identities TEXT NOT NULL UNIQUE)",
+        """CREATE TABLE night (
+            seq INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT NOT NULL UNIQUE, folder TEXT, utc TEXT NOT NULL, day REAL NOT NULL,
+            seconds REAL, profile TEXT NOT NULL, scope TEXT NOT NULL, verdict TEXT NOT NULL, virtual INTEGER NOT NULL,
+            postponed INTEGER NOT NULL, apart TEXT, era INTEGER NOT NULL REFERENCES era, parts INTEGER NOT NULL REFERENCES parts,
+            pruned INTEGER NOT NULL DEFAULT 0)""",
+        "CREATE INDEX night_by_era ON night (era, seq)",
+        """CREATE TABLE line (
+            id INTEGER PRIMARY KEY, check_id TEXT NOT NULL, measurement TEXT NOT NULL, component TEXT NOT NULL, unit TEXT NOT NULL,
+            serial TEXT NOT NULL, UNIQUE (measurement, component, check_id, unit, serial))""",
+        """CREATE TABLE figure (
+            line INTEGER NOT NULL REFERENCES line, night INTEGER NOT NULL REFERENCES night, value REAL, again REAL,
+            flags INTEGER NOT NULL, PRIMARY KEY (line, night)) WITHOUT ROWID""",
+    ),
+    # What the night told of changes since the baseline, as JSON: the next one is to know it.
+    ("ALTER TABLE night ADD COLUMN told TEXT",),
+)
+
+
+def schema_version(connection: sqlite3.Connection, path: Path, steps: Sequence[Sequence[str]]) -> int:
+    """The version of a file; 0 of one in which there is nothing yet.
+
+    Raises Damaged for another program's database, HistoryError for one of a later version.
+    """
+    owner, found, tables = (
+        connection.execute(query).fetchone()[0]
+        for query in ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
+    )
+    if not tables and not owner:
+        return 0
+    if owner != APPLICATION or not isinstance(found, int) or found < 1:
+        raise Damaged(f"{path}: is another program's database: move it away, then start again")
+    if found > len(steps):
+        newer = f"is of version {found}, newer than this rigproof knows ({len(steps)})"
+        raise HistoryError(f"{path}: {newer}: install that newer rigproof; this one leaves the file as it is")
+    return found
+
+
+def migrate(connection: sqlite3.Connection, path: Path, steps: Sequence[Sequence[str]]) -> None:
+    """Bring a file to the newest version: all of it or nothing, whoever dies in it. Raises what `version` does."""
+    if schema_version(connection, path, steps) == len(steps):
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for step in steps[schema_version(connection, path, steps) :]:
+            for statement in step:
+                connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {len(steps)}")
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
 
 BUSY_S = 20.0  # how long another writer is waited for; a night is written in a hundredth of a second
 OUTSIDE, UNSTEADY, FAILED = 1, 2, 4  # bits of a figure's flags
@@ -57,17 +117,17 @@ class Store:
         self.connection = connection
 
     @classmethod
-    def open(cls, path: Path, steps: Sequence[Sequence[str]] = schema.STEPS, *, held: bool = False) -> Self:
+    def open(cls, path: Path, steps: Sequence[Sequence[str]] = STEPS, *, held: bool = False) -> Self:
         """Open a machine's history to write; it is made where there is none, and brought to this version.
 
         `held` says that the caller is `alone` in its folder.
         Raises HistoryError, also where the file system does not let two processes share memory, which the write-ahead log needs.
         """
-        with trouble.told(path), contextlib.nullcontext() if held else alone(path.parent):
-            where.require_files(path)
+        with errors.told(path), contextlib.nullcontext() if held else alone(path.parent):
+            location.require_files(path)
             connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
             try:
-                if schema.version(connection, path, steps) == 0:
+                if schema_version(connection, path, steps) == 0:
                     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # what is pruned is given back to the disk
                 mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
                 if mode != "wal":
@@ -75,26 +135,26 @@ class Store:
                     raise HistoryError(f"{path}: {told}: give a folder on a local disk with --out")
                 # A night is on the disk before its folder may be pruned, or the next one is held against it; it is one fsync a night.
                 connection.execute("PRAGMA synchronous = FULL")
-                schema.migrate(connection, path, steps)
+                migrate(connection, path, steps)
             except BaseException:
                 connection.close()
                 raise
         return cls(path, connection)
 
     @classmethod
-    def view(cls, path: Path, steps: Sequence[Sequence[str]] = schema.STEPS) -> Self:
+    def view(cls, path: Path, steps: Sequence[Sequence[str]] = STEPS) -> Self:
         """Open a history to read alone, in a folder that may be read-only. Raises HistoryError, also where there is none."""
         if not path.exists():
             raise HistoryError(f"{path}: there is no history yet: `rigproof history --rebuild` makes one from the runs")
         # What nobody can write may be read without the shared memory of the log, if nothing is left in that.
         log = path.with_name(f"{path.name}-wal")
         still = not os.access(path.parent, os.W_OK) and not (log.is_file() and log.stat().st_size)
-        with trouble.told(path):
-            where.require_files(path)
+        with errors.told(path):
+            location.require_files(path)
             name = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if still else ''}"
             connection = sqlite3.connect(name, uri=True, timeout=BUSY_S, isolation_level=None)
             try:
-                found = schema.version(connection, path, steps)
+                found = schema_version(connection, path, steps)
                 if found != len(steps):
                     older = f"is of version {found}, older than this rigproof reads ({len(steps)})"
                     raise HistoryError(f"{path}: {older}: run this once as a user who may write there")
@@ -113,21 +173,21 @@ class Store:
 
     def close(self) -> None:
         """Close the file; what was added is on the disk since it was added."""
-        with trouble.told(self.path):
+        with errors.told(self.path):
             self.connection.close()
 
     def check(self) -> None:
         """Look at the whole file. Raises Damaged where SQLite finds anything wrong in its structure, and for eras without facts."""
-        with trouble.told(self.path):
+        with errors.told(self.path):
             found = self.connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if found != "ok":
-            raise trouble.Damaged(f"{self.path}: is damaged ({found}): {trouble.REBUILD}")
+            raise errors.Damaged(f"{self.path}: is damaged ({found}): {errors.REBUILD}")
         self.eras()
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """All that is done within, or nothing of it."""
-        with trouble.told(self.path):
+        with errors.told(self.path):
             self.connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self.connection
@@ -139,7 +199,7 @@ class Store:
     @contextlib.contextmanager
     def still(self) -> Iterator[None]:
         """All that is read within is of one moment, whoever adds a night meanwhile. Nothing may be written within."""
-        with trouble.told(self.path):
+        with errors.told(self.path):
             self.connection.execute("BEGIN")
         try:
             yield
@@ -181,18 +241,18 @@ class Store:
             "SELECT seq, run_id, folder, utc, day, seconds, profile, verdict, apart, era.key, virtual, postponed, pruned"
             " FROM night JOIN era ON era.id = night.era ORDER BY seq DESC LIMIT ?"
         )
-        with trouble.told(self.path):
+        with errors.told(self.path):
             rows = self.connection.execute(query, (-1 if last is None else last,)).fetchall()
         return tuple(map(_kept, reversed(rows)))
 
     def count(self) -> int:
         """How many nights are recorded."""
-        with trouble.told(self.path):
+        with errors.told(self.path):
             return int(self.connection.execute("SELECT count(*) FROM night").fetchone()[0])
 
     def eras(self) -> dict[str, Era]:
         """Every era by its key. Raises Damaged for what are no facts."""
-        with trouble.told(self.path):
+        with errors.told(self.path):
             rows = self.connection.execute("SELECT key, facts FROM era ORDER BY id").fetchall()
         return {key: era_of(facts, self.path) for key, facts in rows}
 
@@ -202,7 +262,7 @@ def era_of(facts: Any, path: Path) -> Era:
     try:
         return Era(msgspec.json.decode(facts, type=tuple[tuple[str, str], ...]))
     except (msgspec.DecodeError, TypeError, UnicodeError) as error:
-        raise trouble.Damaged(f"{path}: is damaged (an era has no facts: {error}): {trouble.REBUILD}") from error
+        raise errors.Damaged(f"{path}: is damaged (an era has no facts: {error}): {errors.REBUILD}") from error
 
 
 def _id(connection: sqlite3.Connection, table: str, column: str, value: str, **more: str) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from acceptance.loads.gpu_card import CardError
+from acceptance.loads.card import CardError
 
 FOLDER = Path(__file__).with_name("kernels")
 # What an image's NVRTC must compile for: every architecture that rigproof tests, from V100 to Blackwell.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from acceptance.machine.inventory import Board, DeviceNode
 from acceptance.observe import sysfs
 from acceptance.observe.sysfs import ODD, SysfsError
 
@@ -20,42 +20,6 @@ _NODE = re.compile(r"nvidia(?:\d+|ctl|-uvm)")
 _NVRM = re.compile(r"^NVRM version:.*?\s(\d+\.\d+(?:\.\d+)*)\s", re.MULTILINE)
 # UEFI specification, global variables: four bytes of attributes, then 1 when Secure Boot is on.
 _SECURE_BOOT = "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceNode:
-    """A device node, and whether this user may open it for reading and writing."""
-
-    path: str
-    openable: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Board:
-    """The board and the system. What is not given is None.
-
-    `serial` is for root only. `nvidia_driver` is the version of the loaded kernel module, None when it is not loaded. `secure_boot` is
-    None on a machine that was not started through UEFI. `gpu_nodes` is each GPU's device node by its PCI address, as the driver numbers
-    them; empty where it does not show that.
-    """
-
-    vendor: str | None
-    name: str | None
-    product: str | None
-    serial: str | None
-    bios_vendor: str | None
-    bios_version: str | None
-    bios_date: str | None
-    secure_boot: bool | None
-    kernel: str | None
-    os: str | None
-    hostname: str | None
-    machine_id: str | None
-    boot_id: str | None
-    nouveau_loaded: bool
-    nvidia_driver: str | None
-    device_nodes: tuple[DeviceNode, ...]
-    gpu_nodes: dict[str, str] = field(default_factory=dict)
 
 
 def read(root: Path = Path("/")) -> Board:

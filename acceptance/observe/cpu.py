@@ -4,58 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 
+from acceptance.machine.inventory import Cache, CoreGroup, Cpu
 from acceptance.observe import sysfs
 from acceptance.observe.sysfs import ODD, SysfsError
 
 _KIB = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 # Where a hybrid Intel processor lists its kinds of cores.
 _HYBRID = (("performance", "cpu_core"), ("efficiency", "cpu_atom"))
-
-
-@dataclass(frozen=True, slots=True)
-class CoreGroup:
-    """Cores of one kind, so that a slow one can be held against its equals.
-
-    `name` is "all" on a machine of one kind, else "performance", "efficiency", or "other" for what the kernel puts in neither. Each
-    element of `cores` is one physical core: the numbers of its logical CPUs.
-    """
-
-    name: str
-    cores: tuple[tuple[int, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Cache:
-    """Caches of one level, kind ("data", "instruction", "unified") and size; `instances` counts them over the machine."""
-
-    level: int
-    kind: str
-    size_bytes: int | None
-    instances: int
-
-
-@dataclass(frozen=True, slots=True)
-class Cpu:
-    """The processors of the machine, online CPUs only.
-
-    `cores` are physical, `threads` logical; both, and `sockets`, count the whole machine. `sockets`, `cores` and `core_groups` are None
-    or empty where the kernel shows no topology. `governor` is "mixed: a, b" where CPUs differ, None where there is no cpufreq.
-    `virtualised` is the hypervisor flag of /proc/cpuinfo, None on architectures that have no flags line.
-    """
-
-    model: str | None
-    vendor: str | None
-    sockets: int | None
-    cores: int | None
-    threads: int
-    core_groups: tuple[CoreGroup, ...]
-    caches: tuple[Cache, ...]
-    governor: str | None
-    max_mhz: float | None
-    virtualised: bool | None
 
 
 def read(root: Path = Path("/")) -> Cpu:

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from acceptance.judge.measurement import GIB
-from acceptance.judge.pcie import generation
-from acceptance.observe.inventory import Inventory, gpus
-from acceptance.observe.memory import Memory
+from acceptance.core.limit import GIB
+from acceptance.machine.gpu import gpus
+from acceptance.machine.inventory import Inventory, Memory
+from acceptance.machine.pcie import generation
 
 
 class DraftError(Exception):

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any, Literal
 
-from acceptance import fixtures
+from acceptance import resources
 
 Severity = Literal["fatal", "error", "warning", "info"]
 RANK: dict[str, int] = {"info": 0, "warning": 1, "error": 2, "fatal": 3}
@@ -72,5 +72,5 @@ def worse(first: Severity, second: Severity) -> Severity:
 @cache
 def table(name: str) -> dict[str, Any]:
     """One of the tables of fixtures/events. Raises FixtureMissing."""
-    with fixtures.locate(f"events/{name}.toml").open("rb") as file:
+    with resources.locate(f"events/{name}.toml").open("rb") as file:
         return tomllib.load(file)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from acceptance.machine.inventory import GpuCounters
 from acceptance.observe import nvlink
 from acceptance.observe.nvml_call import Field, field, told, told_fields
 
@@ -30,31 +30,6 @@ _FIELDS = {
 _FLAGS = frozenset({"remap_pending", "remap_failed", "retired_pending"})
 # The function to ask where the field is not offered.
 _Function = Callable[[Any, Any], int | None]
-
-
-@dataclass(frozen=True, slots=True)
-class GpuCounters:
-    """Counters and states of health. None: NVML does not offer it, or refuses it.
-
-    `ecc_*` count memory errors of the whole device since the driver was loaded, `ecc_*_total` over its life. `remapped_*` are rows,
-    `retired_*` pages. `nvlink_*` are sums over the active links; None where one of them does not tell, or none is active.
-    """
-
-    ecc_corrected: int | None
-    ecc_uncorrected: int | None
-    ecc_corrected_total: int | None
-    ecc_uncorrected_total: int | None
-    remapped_corrected: int | None
-    remapped_uncorrected: int | None
-    remap_pending: bool | None
-    remap_failed: bool | None
-    retired_single: int | None
-    retired_double: int | None
-    retired_pending: bool | None
-    pcie_replays: int | None
-    nvlink_replays: int | None
-    nvlink_recoveries: int | None
-    nvlink_crc_errors: int | None
 
 
 def wanted(nvml: Any, links: Sequence[int]) -> list[Field]:

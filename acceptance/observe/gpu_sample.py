@@ -10,21 +10,22 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from acceptance.judge import reasons
+from acceptance.core import clock_reasons
+from acceptance.machine import inventory
 from acceptance.observe import gpu_counters, gpu_traits, nvlink, nvml_call
 from acceptance.observe.nvml_call import LOST, Field, ask
 
 # Bits of nvmlDeviceGetCurrentClocksEventReasons (nvml.h), each a reading of its own: 0 or 1.
 REASONS = {
-    reasons.IDLE: 0x1,
-    reasons.CLOCKS_SET: 0x2,
-    reasons.POWER_CAP: 0x4,
-    reasons.HW_SLOWDOWN: 0x8,
-    reasons.SYNC_BOOST: 0x10,
-    reasons.SW_THERMAL: 0x20,
-    reasons.HW_THERMAL: 0x40,
-    reasons.POWER_BRAKE: 0x80,
-    reasons.DISPLAY_CLOCKS: 0x100,
+    clock_reasons.IDLE: 0x1,
+    clock_reasons.CLOCKS_SET: 0x2,
+    clock_reasons.POWER_CAP: 0x4,
+    clock_reasons.HW_SLOWDOWN: 0x8,
+    clock_reasons.SYNC_BOOST: 0x10,
+    clock_reasons.SW_THERMAL: 0x20,
+    clock_reasons.HW_THERMAL: 0x40,
+    clock_reasons.POWER_BRAKE: 0x80,
+    clock_reasons.DISPLAY_CLOCKS: 0x100,
 }
 # How long each reason has held since the driver was loaded, in nanoseconds: numbers of fields (nvml.h, NVML_FI_DEV_CLOCKS_EVENT_REASON_*),
 # with an older field of the same meaning. Not by their names: bindings of 2025 have other numbers for three of them than the drivers.
@@ -52,9 +53,9 @@ UNITS = {
     "fan": "ratio",
     "link_gen": "count",
     "link_width": "count",
-    **dict.fromkeys((*REASONS, reasons.UNKNOWN), "count"),
+    **dict.fromkeys((*REASONS, clock_reasons.UNKNOWN), "count"),
     **dict.fromkeys(TIMES, "s"),
-    **dict.fromkeys(gpu_counters.GpuCounters.__slots__, "count"),
+    **dict.fromkeys(inventory.GpuCounters.__slots__, "count"),
 }
 _SENSOR = 0  # nvmlTemperatureSensors_t: the GPU's own
 
@@ -141,7 +142,7 @@ class Sampler:
         if bits is not None:
             for name, bit in REASONS.items():
                 yield name, float(bits & bit != 0)
-            yield reasons.UNKNOWN, float(bits & ~sum(REASONS.values()) != 0)
+            yield clock_reasons.UNKNOWN, float(bits & ~sum(REASONS.values()) != 0)
 
     def _settings(self) -> Iterator[tuple[str, float]]:
         """What is set at the GPU, by a person or a program; modes are 0 or 1, as they hold now."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from acceptance.machine.inventory import GpuProcess, GpuTraits, Users
 from acceptance.observe import sysfs
 from acceptance.observe.nvml_call import field, fields, spared, text, told
 
@@ -23,70 +23,6 @@ _FABRIC = (
     ("nvmlDeviceGetGpuFabricInfoV", "c_nvmlGpuFabricInfo_v2_t"),
     ("nvmlDeviceGetGpuFabricInfo", "c_nvmlGpuFabricInfo_t"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class GpuProcess:
-    """A process that uses a GPU. `name` and `memory_bytes` (of the GPU's memory) are None where nobody tells them."""
-
-    pid: int
-    name: str | None
-    memory_bytes: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Users:
-    """Who uses a GPU at one moment. None: NVML does not tell it."""
-
-    compute_processes: tuple[GpuProcess, ...] | None
-    graphics_processes: tuple[GpuProcess, ...] | None
-    display_active: bool | None
-
-    def listed(self) -> tuple[GpuProcess, ...]:
-        """Every process that is listed; one that computes and draws is in it twice."""
-        return (*(self.compute_processes or ()), *(self.graphics_processes or ()))
-
-
-@dataclass(frozen=True, slots=True)
-class GpuTraits:
-    """What a GPU is and how it is set up. None: NVML does not offer it, or refuses it.
-
-    `compute_capability` is "9.0". Clocks are MHz, power limits W, temperatures degC (absolute; from Ada on often not offered).
-    `max_link_gen` is what the GPU alone can do, `max_link_*_here` what GPU and slot can do together. `power_limit_w` is the limit that
-    is enforced. `compute_mode` is "default", "exclusive-thread", "prohibited" or "exclusive-process". `cpu_affinity` lists logical CPUs.
-    `fabric_state` is "not-supported", "not-started", "in-progress" or "completed", and `fabric_status` NVML's return code in that
-    record. `virtualised`: a hypervisor is between, passthrough counted. `memory_thermometer`: whether its memory's temperature is told.
-    `utilisation` is the share of the last moment (a sixth of a second to one second, nvml.h) in which a kernel ran on it.
-    """
-
-    compute_capability: str | None
-    cuda_cores: int | None
-    max_sm_clock_mhz: float | None
-    max_memory_clock_mhz: float | None
-    memory_bus_bits: int | None
-    max_link_gen: int | None
-    max_link_gen_here: int | None
-    max_link_width_here: int | None
-    power_limit_w: float | None
-    power_limit_default_w: float | None
-    max_temperature_c: float | None
-    slowdown_temperature_c: float | None
-    shutdown_temperature_c: float | None
-    memory_max_temperature_c: float | None
-    mig_enabled: bool | None
-    compute_mode: str | None
-    display_active: bool | None
-    persistence: bool | None
-    ecc_enabled: bool | None
-    numa_node: int | None
-    cpu_affinity: tuple[int, ...] | None
-    fabric_state: str | None
-    fabric_status: int | None
-    virtualised: bool | None
-    compute_processes: tuple[GpuProcess, ...] | None
-    graphics_processes: tuple[GpuProcess, ...] | None
-    memory_thermometer: bool | None = None
-    utilisation: float | None = None
 
 
 def read(nvml: Any, handle: Any, proc: Path = Path("/proc")) -> GpuTraits:

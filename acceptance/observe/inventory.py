@@ -1,50 +1,17 @@
-"""What is there: the machine as it shows itself, and the GPUs that are therefore due."""
+"""The machine, observed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from acceptance import command
-from acceptance.command import Completed
-from acceptance.deadline import Deadline
+from acceptance.machine.inventory import Inventory
 from acceptance.observe import board, cpu, memory, network, nvml, pci, pci_place, storage
-from acceptance.observe.pci_place import PciPlace
+from acceptance.process import command
+from acceptance.process.command import Completed
+from acceptance.process.deadline import Deadline
 
 OBSERVE_S = 90.0  # most of it for NVML, see nvml.PROBE_S
-
-
-@dataclass(frozen=True, slots=True)
-class Inventory:
-    """The observed machine. `pci` holds NVIDIA's functions only; `places` where GPUs and network cards hang in the PCI tree, by address."""
-
-    cpu: cpu.Cpu
-    memory: memory.Memory
-    disks: tuple[storage.Disk, ...]
-    links: tuple[network.Link, ...]
-    pci: tuple[pci.PciFunction, ...]
-    board: board.Board
-    nvml: nvml.NvmlAnswer
-    places: dict[str, PciPlace] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Gpu:
-    """A GPU that is due: it is on the PCI bus. `uuid`, `model`, `serial` and `nvml_index` are None where NVML does not know it.
-
-    `error` is what NVML says when the GPU has stopped answering it: such a GPU is known, and of no use.
-    """
-
-    name: str
-    pci_address: str
-    device_id: str
-    answers: bool | None
-    uuid: str | None
-    model: str | None
-    serial: str | None
-    nvml_index: int | None
-    error: str | None = None
 
 
 def observe(
@@ -74,28 +41,4 @@ def observe(
         board=board.read(root),
         nvml=answer,
         places=pci_place.read(root, tuple(dict.fromkeys(placed))),
-    )
-
-
-def gpus(inventory: Inventory) -> tuple[Gpu, ...]:
-    """The GPUs that are due: NVIDIA's display functions on the PCI bus in address order, never NVML's own list.
-
-    Named gpu0, gpu1, ... Parts cut out of a GPU by SR-IOV are not counted beside it.
-    """
-    known = {device.pci_address: device for device in inventory.nvml.devices if device.pci_address is not None}
-    due = [function for function in inventory.pci if function.is_display and not function.is_virtual_function]
-    return tuple(_gpu(number, function, known.get(function.address)) for number, function in enumerate(due))
-
-
-def _gpu(number: int, function: pci.PciFunction, device: nvml.NvmlDevice | None) -> Gpu:
-    return Gpu(
-        name=f"gpu{number}",
-        pci_address=function.address,
-        device_id=function.device_id,
-        answers=function.answers,
-        uuid=device.uuid if device else None,
-        model=device.name if device else None,
-        serial=device.serial if device else None,
-        nvml_index=device.index if device else None,
-        error=device.error if device else None,
     )

@@ -4,36 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
-from acceptance import command
-from acceptance.command import CommandError, Completed
-from acceptance.deadline import Deadline
-from acceptance.observe import sysfs
+from acceptance.core.plain_text import UnreadableOutput
+from acceptance.machine.inventory import Memory
+from acceptance.observe import dmi, sysfs
 from acceptance.observe.sysfs import SysfsError
-from acceptance.tools import dmidecode
-from acceptance.tools.dmidecode import Dimm
-from acceptance.tools.reading import UnreadableOutput
+from acceptance.process import command
+from acceptance.process.command import CommandError, Completed
+from acceptance.process.deadline import Deadline
 
 DMIDECODE_S = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """The machine's memory.
-
-    `total_bytes` is what the kernel manages, a little less than what is plugged in; `available_bytes` what a program could take now.
-    `dimms` is None when they could not be read (root only), and `dimms_unread` then says why and the cure; `slots_total` counts empty
-    slots too; `ecc` is the firmware's own word.
-    """
-
-    total_bytes: int
-    available_bytes: int | None
-    dimms: tuple[Dimm, ...] | None
-    dimms_unread: str | None
-    slots_total: int | None
-    ecc: str | None
 
 
 def read(
@@ -50,18 +31,18 @@ def read(
     total, available = _meminfo(root / "proc/meminfo")
     try:
         tables = _tables(deadline, run, program)
-    except (CommandError, dmidecode.NotReadable, UnreadableOutput) as error:
+    except (CommandError, dmi.NotReadable, UnreadableOutput) as error:
         return Memory(total, available, None, str(error), None, None)
     return Memory(total, available, tables.dimms, None, tables.slots_total, tables.ecc)
 
 
-def _tables(deadline: Deadline, run: Callable[..., Completed], program: str | None) -> dmidecode.MemoryTables:
-    argv = dmidecode.argv(program or command.find(dmidecode.PROGRAM, dmidecode.PACKAGE))
+def _tables(deadline: Deadline, run: Callable[..., Completed], program: str | None) -> dmi.MemoryTables:
+    argv = dmi.argv(program or command.find(dmi.PROGRAM, dmi.PACKAGE))
     done = run(argv, deadline=deadline.sooner(DMIDECODE_S))
     if done.timed_out or done.truncated:
         why = done.describe() if done.timed_out else "printed more than could be kept"
-        raise dmidecode.NotReadable(f"the DIMMs could not be read because dmidecode {why}: run it by hand to see why")
-    return dmidecode.parse(f"{done.stdout}\n\n{done.stderr}", done.returncode)
+        raise dmi.NotReadable(f"the DIMMs could not be read because dmidecode {why}: run it by hand to see why")
+    return dmi.parse(f"{done.stdout}\n\n{done.stderr}", done.returncode)
 
 
 def _meminfo(path: Path) -> tuple[int, int | None]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from acceptance.machine.inventory import NetworkLink
 from acceptance.observe import pci, sysfs
 from acceptance.observe.sysfs import ODD, SysfsError
 
@@ -16,31 +17,7 @@ _NO_SPEED = frozenset({-1, 0, 0xFFFF, 0xFFFFFFFF})  # the ways in which kernels 
 _INFINIBAND_TYPE = 32  # ARPHRD_INFINIBAND, linux/if_arp.h
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
-    """One link. What the kernel does not give is None.
-
-    `kind` is "ethernet", "wireless" or "infiniband"; an InfiniBand port is named "mlx5_0/1". `speed_mbps` is given while the link is
-    up. `virtual` means that a hypervisor, not a card, is behind it. `bus` is that of the device itself ("pci", "usb", "virtio", ...);
-    `is_virtual_function` marks one that SR-IOV cut out of a card. `pcie_speed_gts` (of one lane) and `pcie_width` (lanes) are those of a
-    card's own link.
-    """
-
-    name: str
-    kind: str
-    driver: str | None
-    speed_mbps: int | None
-    mac: str | None
-    up: bool
-    virtual: bool
-    pci_address: str | None
-    bus: str | None = None
-    is_virtual_function: bool = False
-    pcie_speed_gts: float | None = None
-    pcie_width: int | None = None
-
-
-def read(root: Path = Path("/")) -> tuple[Link, ...]:
+def read(root: Path = Path("/")) -> tuple[NetworkLink, ...]:
     """Every link with a device behind it, by name; loopback, bridges, bonds and tunnels are left out."""
     interfaces = sysfs.entries(root / "sys/class/net")
     ports = [
@@ -52,12 +29,12 @@ def read(root: Path = Path("/")) -> tuple[Link, ...]:
     return (*(_interface(entry) for entry in interfaces if (entry / "device").exists()), *map(_port, ports))
 
 
-def _interface(entry: Path) -> Link:
+def _interface(entry: Path) -> NetworkLink:
     driver = sysfs.target(entry / "device/driver")
     state = sysfs.text(entry / "operstate")
     up = state == "up" or (state in (None, "unknown") and sysfs.text(entry / "carrier") == "1")
     speed = sysfs.number(entry / "speed")
-    link = Link(
+    link = NetworkLink(
         name=entry.name,
         kind=_kind(entry),
         driver=driver,
@@ -70,7 +47,7 @@ def _interface(entry: Path) -> Link:
     return _connected(link, entry / "device")
 
 
-def _connected(link: Link, device: Path) -> Link:
+def _connected(link: NetworkLink, device: Path) -> NetworkLink:
     """The link with how its device is connected. Only one on the PCI bus itself has a PCIe link: above the others is a controller's."""
     bus = sysfs.target(device / "subsystem")
     own = bus == "pci"
@@ -89,14 +66,14 @@ def _kind(entry: Path) -> str:
     return "infiniband" if sysfs.number(entry / "type") == _INFINIBAND_TYPE else "ethernet"
 
 
-def _port(port: Path) -> Link:
+def _port(port: Path) -> NetworkLink:
     device = port.parent.parent
     up = (sysfs.text(port / "state") or "").endswith("ACTIVE")
     rate = sysfs.text(port / "rate")
     match = _RATE.fullmatch(rate or "")
     if rate is not None and match is None:
         raise SysfsError(f"{port / 'rate'} holds {rate[:80]!r}, which is not a rate: {ODD}")
-    link = Link(
+    link = NetworkLink(
         name=f"{device.name}/{port.name}",
         kind="infiniband",
         driver=sysfs.target(device / "device/driver"),

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from acceptance.machine.inventory import NvLink
 from acceptance.observe.nvml_call import Field, address, field, first, text, told, told_fields
 
 _MAX_LINKS = 18  # NVML_NVLINK_MAX_LINKS up to Hopper; the binding knows of more
@@ -18,25 +19,6 @@ _REPLAYS = ("NVLINK_ERROR_DL_REPLAY", "NVLINK_REPLAY_ERROR_COUNT_L{}")
 _RECOVERIES = ("NVLINK_ERROR_DL_RECOVERY", "NVLINK_RECOVERY_ERROR_COUNT_L{}", "NVLINK_COUNT_LINK_RECOVERY_EVENTS")
 _CRC_ERRORS = ("NVLINK_ERROR_DL_CRC", "NVLINK_CRC_FLIT_ERROR_COUNT_L{}")
 _SPEED = ("NVLINK_GET_SPEED", "NVLINK_SPEED_MBPS_L{}")  # MB/s
-
-
-@dataclass(frozen=True, slots=True)
-class NvLink:
-    """One link of a GPU. None: NVML does not offer or refuses it, or the link is not active.
-
-    `version` is "4.0", `speed_gbs` GB/s in one direction. `remote_address` is the PCI address of the other end, `remote_kind` "gpu",
-    "switch" or "unknown". The counters are of this link.
-    """
-
-    link: int
-    active: bool
-    version: str | None
-    speed_gbs: float | None
-    remote_address: str | None
-    remote_kind: str | None
-    replays: int | None
-    recoveries: int | None
-    crc_errors: int | None
 
 
 @dataclass(frozen=True, slots=True)

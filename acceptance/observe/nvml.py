@@ -9,59 +9,23 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from acceptance import command
-from acceptance.command import CommandError, Completed
-from acceptance.deadline import Deadline
+from acceptance.machine.inventory import NvmlAnswer, NvmlDevice
 from acceptance.observe import gpu_counters, gpu_traits, nvlink, nvml_pair
-from acceptance.observe.gpu_counters import GpuCounters
-from acceptance.observe.gpu_traits import GpuTraits
-from acceptance.observe.nvlink import NvLink
-from acceptance.observe.nvml_call import (
-    DRIVER_NOT_LOADED,
-    FUNCTION_NOT_FOUND,
-    GPU_IS_LOST,
-    LIBRARY_NOT_FOUND,
-    NO_PERMISSION,
-    NOT_SUPPORTED,
-    VERSION_MISMATCH,
-    address,
-    ask,
-    normalised,
-    text,
-    told,
-)
-from acceptance.observe.nvml_pair import NvmlPair
+from acceptance.observe.nvml_call import LIBRARY_NOT_FOUND, address, ask, text, told
+from acceptance.process import command
+from acceptance.process.command import CommandError, Completed
+from acceptance.process.deadline import Deadline
 
 # Without persistence mode the driver brings every GPU up first, one after the other: some seconds each.
 PROBE_S = 60.0
 HANGS = "the driver hangs"
 LIBRARY_MISSING = "the NVIDIA driver library libnvidia-ml.so.1 is not installed"
-
-# What others know by this module's name.
-__all__ = [
-    "DRIVER_NOT_LOADED",
-    "FUNCTION_NOT_FOUND",
-    "GPU_IS_LOST",
-    "HANGS",
-    "LIBRARY_MISSING",
-    "LIBRARY_NOT_FOUND",
-    "NOT_SUPPORTED",
-    "NO_PERMISSION",
-    "VERSION_MISMATCH",
-    "NvmlAnswer",
-    "NvmlDevice",
-    "binding",
-    "failed",
-    "normalised",
-    "probe",
-    "read",
-]
 
 _Asked = tuple[tuple[str, str, Callable[[Any], Any]], ...]
 # What tells a GPU from others: the field, the function, and what to make of its answer. A GPU that refuses one of these is sick.
@@ -75,43 +39,6 @@ _OPTIONAL: _Asked = (
     ("serial", "nvmlDeviceGetSerial", lambda serial: text(serial) or None),
     ("vbios", "nvmlDeviceGetVbiosVersion", lambda version: text(version) or None),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class NvmlDevice:
-    """One GPU as the driver knows it. `error` is set when it stopped answering; what was read before that is kept.
-
-    It has stopped when it refuses its identity (address, UUID, name, memory), or is lost. Whatever else is refused is None, by itself.
-    `traits`, `counters` and `links` are None and empty when it stopped answering before they were read.
-    """
-
-    index: int
-    uuid: str | None
-    name: str | None
-    pci_address: str | None
-    serial: str | None
-    vbios: str | None
-    memory_bytes: int | None
-    error: str | None
-    error_code: int | None
-    traits: GpuTraits | None = None
-    counters: GpuCounters | None = None
-    links: tuple[NvLink, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class NvmlAnswer:
-    """What the library said. `error` is set when it could not be asked; `error_code` is NVML's own number where it gave one.
-
-    `pairs` holds every ordered pair of the GPUs that answered.
-    """
-
-    driver_version: str | None
-    cuda_driver_version: str | None
-    devices: tuple[NvmlDevice, ...]
-    error: str | None
-    error_code: int | None
-    pairs: tuple[NvmlPair, ...] = ()
 
 
 def probe(run: Callable[..., Completed] = command.run, *, deadline: Deadline) -> NvmlAnswer:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from acceptance.machine.inventory import NvmlPair
 from acceptance.observe.nvml_call import ask
 
 # nvml.h: nvmlGpuTopologyLevel_t, nvmlGpuP2PStatus_t, nvmlGpuP2PCapsIndex_t.
@@ -20,23 +20,6 @@ _STATES = (
     "unknown",
 )
 _READ, _WRITE, _NVLINK = 0, 1, 2
-
-
-@dataclass(frozen=True, slots=True)
-class NvmlPair:
-    """From GPU `a` to GPU `b` (NVML's indices). None: NVML does not offer it.
-
-    `path` is what they have in common on the PCI bus: "INTERNAL" (one board), "PIX" (one switch), "PXB" (several), "PHB" (a host
-    bridge), "NODE" (a NUMA node), "SYS" (nothing but the system). `p2p_*` are "ok", "chipset-not-supported", "gpu-not-supported",
-    "topology-not-supported", "disabled-by-regkey", "not-supported" or "unknown".
-    """
-
-    a: int
-    b: int
-    path: str | None
-    p2p_read: str | None
-    p2p_write: str | None
-    p2p_nvlink: str | None
 
 
 def read(nvml: Any, handles: Sequence[Any], answers: Sequence[bool]) -> tuple[NvmlPair, ...]:

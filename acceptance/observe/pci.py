@@ -3,11 +3,49 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
-from acceptance.observe import slot_name, sysfs
+from acceptance.machine.inventory import PciFunction
+from acceptance.observe import sysfs
 from acceptance.observe.sysfs import ODD, SysfsError
+
+# SMBIOS reference specification (DSP0134), structure 9, System Slots, since version 2.6.
+_DESIGNATION, _SEGMENT, _BUS, _FUNCTION, _LEAST = 0x04, 0x0D, 0x0F, 0x10, 0x11
+_NONE = 0xFF
+
+
+def read_slots(root: Path) -> dict[str, str]:
+    """Names of slots by address: of the card in it, or of the port above, as the firmware has it; without its function where it is so told.
+
+    The firmware's tables (/sys/firmware/dmi, root only) go before what the kernel calls slots, which is often a bare number.
+    """
+    slots = root / "sys/bus/pci/slots"
+    named = {address: slot.name for slot in sysfs.entries(slots) if (address := sysfs.text(slot / "address"))}
+    for entry in sysfs.entries(root / "sys/firmware/dmi/entries"):
+        if entry.name.startswith("9-") and (raw := sysfs.content(entry / "raw")) and (found := parse_slots(raw)):
+            named[found[0]] = found[1]
+    return named
+
+
+def parse_slots(raw: bytes) -> tuple[str, str] | None:
+    """Address and name of one slot from its structure; None where it has neither, or is cut short."""
+    if len(raw) < _LEAST or raw[0] != 9 or not _LEAST <= raw[1] <= len(raw):
+        return None
+    strings = raw[raw[1] :].split(b"\0")
+    number = raw[_DESIGNATION]
+    name = strings[number - 1].decode("ascii", errors="replace").strip() if 0 < number <= len(strings) else ""
+    bus, function = raw[_BUS], raw[_FUNCTION]
+    if not name or (bus, function) == (_NONE, _NONE):
+        return None
+    segment = int.from_bytes(raw[_SEGMENT : _SEGMENT + 2], "little")
+    return f"{segment:04x}:{bus:02x}:{function >> 3:02x}.{function & 7}", name
+
+
+def slot_of(address: str, port: str, named: dict[str, str]) -> str | None:
+    """The name of the slot of a card at this address, below this port; None where nobody knows it."""
+    device, bus = address.rpartition(".")[0], address.rpartition(":")[0]
+    return next((named[key] for key in (f"{device}.0", address, port, device, bus) if key in named), None)
+
 
 NVIDIA = 0x10DE
 # Class codes of the PCI Code and ID Assignment Specification: VGA controller, 3D controller.
@@ -18,37 +56,9 @@ _WIDTHS = frozenset({1, 2, 4, 8, 12, 16, 32})
 _NO_WIDTH = frozenset({0, 63, 255})
 
 
-@dataclass(frozen=True, slots=True)
-class PciFunction:
-    """One function of a card. What the kernel does not give is None.
-
-    `address` is "0000:01:00.0", `device_id` "10de:2684", `class_code` "030000". `answers` is False when the configuration space reads
-    as all ones (lspci's `rev ff`): the card has fallen off the bus; None when it could not be read. Speeds are gigatransfers a second
-    of one lane, widths lanes; `slot_max_*` is what the port above the card can do. `is_virtual_function` marks a part that SR-IOV cut
-    out of another function. `slot` is the slot's name, as root reads it in the firmware's tables, else the kernel's.
-    """
-
-    address: str
-    device_id: str
-    class_code: str
-    is_display: bool
-    is_virtual_function: bool
-    driver: str | None
-    answers: bool | None
-    revision: str | None
-    link_speed_gts: float | None
-    link_width: int | None
-    max_link_speed_gts: float | None
-    max_link_width: int | None
-    slot_max_link_speed_gts: float | None
-    slot_max_link_width: int | None
-    numa_node: int | None
-    slot: str | None = None
-
-
 def read(root: Path = Path("/")) -> tuple[PciFunction, ...]:
     """Every NVIDIA function, in address order. Raises SysfsError for a file that holds something unknown."""
-    slots = slot_name.read(root)
+    slots = read_slots(root)
     found = [
         _function(device, slots)
         for device in sysfs.entries(root / "sys/bus/pci/devices")
@@ -83,7 +93,7 @@ def _function(device: Path, slots: dict[str, str]) -> PciFunction:
         slot_max_link_speed_gts=speed(slot / "max_link_speed"),
         slot_max_link_width=width(slot / "max_link_width"),
         numa_node=None if node == -1 else node,
-        slot=slot_name.of(device.name, slot.name, slots),
+        slot=slot_of(device.name, slot.name, slots),
     )
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from acceptance.judge.measurement import GIB
-from acceptance.observe.gpu_traits import GpuProcess, GpuTraits, Users
-from acceptance.observe.inventory import Gpu, Inventory
-from acceptance.observe.nvml import NvmlAnswer, NvmlDevice
+from acceptance.core.limit import GIB
+from acceptance.machine.gpu import Gpu
+from acceptance.machine.inventory import GpuProcess, GpuTraits, Inventory, NvmlAnswer, NvmlDevice, Users
 
 # NVIDIA, "CUDA Compatibility": programs made with any CUDA 12 run on drivers from 525.60.13 on (minor version compatibility).
 OLDEST_DRIVER = (525, 60, 13)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
-from acceptance import command
-from acceptance.command import Completed
-from acceptance.deadline import Deadline
-from acceptance.observe import sysfs
-from acceptance.tools import smartctl
+from acceptance.machine.inventory import Disk
+from acceptance.observe import smart, sysfs
+from acceptance.process import command
+from acceptance.process.command import Completed
+from acceptance.process.deadline import Deadline
 
 SMARTCTL_S = 30.0
 SECTOR_BYTES = 512  # the unit of /sys/block/*/size, whatever the disk's own sector is
@@ -34,28 +33,6 @@ _TRANSPORTS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Disk:
-    """One disk. What the kernel does not give is None.
-
-    `kind` is "nvme", "ssd", "hdd" or "virtual"; `transport` "nvme" over PCIe, else as the kernel's tree shows it ("sata", "sas", "usb",
-    "virtio", ...).
-    """
-
-    name: str
-    model: str | None
-    serial: str | None
-    size_bytes: int
-    kind: str | None
-    transport: str | None
-    firmware: str | None
-
-    @property
-    def component(self) -> str:
-        """What its measurements belong to."""
-        return f"disk:{self.name}"
-
-
 def read(root: Path = Path("/")) -> tuple[Disk, ...]:
     """The disks of the machine, by name; no partitions, no RAM disks, no loop, mapper or RAID devices built on others."""
     return tuple(_disk(block) for block in sysfs.entries(root / "sys/block") if _is_disk(block))
@@ -63,19 +40,19 @@ def read(root: Path = Path("/")) -> tuple[Disk, ...]:
 
 def health(
     disk: Disk, *, deadline: Deadline, run: Callable[..., Completed] = command.run, program: str | None = None
-) -> smartctl.Health:
+) -> smart.Health:
     """Ask one disk for its health; needs root.
 
     Raises smartctl.NotReadable, smartctl.Interrupted, UnreadableOutput, or CommandError where smartctl is missing; each message says
     why and the cure.
     """
-    argv = smartctl.argv(f"/dev/{disk.name}", program or command.find(smartctl.PROGRAM, smartctl.PACKAGE))
+    argv = smart.argv(f"/dev/{disk.name}", program or command.find(smart.PROGRAM, smart.PACKAGE))
     done = run(argv, deadline=deadline.sooner(SMARTCTL_S))
     if done.timed_out:
-        raise smartctl.Interrupted(
+        raise smart.Interrupted(
             f"{disk.component} did not answer: smartctl {done.describe()}; look at the kernel log for the disk"
         )
-    return smartctl.parse(done.stdout, done.returncode)
+    return smart.parse(done.stdout, done.returncode)
 
 
 def _is_disk(block: Path) -> bool:

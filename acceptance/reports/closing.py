@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from acceptance.judge.judgement import Finding
-from acceptance.judge.language import Language
+from acceptance.core.finding import Finding
+from acceptance.core.language import Language
 from acceptance.reports import teaching
 from acceptance.reports.headline import headline
-from acceptance.reports.places import NOWHERE, Places
+from acceptance.reports.locations import NOWHERE, Places
 
 _MOST_NAMES = 16
 # Characters of a component's name; one that is longer is no machine's, and is not looked for in a text.

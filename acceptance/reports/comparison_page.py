@@ -6,8 +6,8 @@ import functools
 
 import jinja2
 
-from acceptance.judge.comparison import BAD, TOLD, Comparison
-from acceptance.judge.language import ENGLISH, Language
+from acceptance.core.language import ENGLISH, Language
+from acceptance.history.comparison import BAD, TOLD, Comparison
 from acceptance.reports import comparison_words as words
 from acceptance.reports import templating
 

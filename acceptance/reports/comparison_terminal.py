@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from acceptance.judge.comparison import TOLD, Comparison, Kind, Outcomes, Row
-from acceptance.judge.language import ENGLISH, Language
+from acceptance.core.language import ENGLISH, Language
+from acceptance.history.comparison import TOLD, Comparison, Kind, Outcomes, Row
 from acceptance.reports import comparison_words as words
 from acceptance.reports import grid
 from acceptance.reports.terminal import Terminal

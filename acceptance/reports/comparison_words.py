@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from acceptance.judge.comparison import BAD, TOLD, Change, Comparison, Kind, Row
-from acceptance.judge.language import ENGLISH, Language
-from acceptance.judge.measurement import number, quantity
-from acceptance.judge.noise import Spread
+from acceptance.core.language import ENGLISH, Language
+from acceptance.core.limit import number, quantity
+from acceptance.history.comparison import BAD, TOLD, Change, Comparison, Kind, Row
+from acceptance.history.noise import Spread
 from acceptance.reports.text import duration
 
 NONE = "-"  # a cell in which there is nothing

@@ -11,13 +11,13 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from acceptance.judge.language import Language
-from acceptance.judge.plan import Session
-from acceptance.judge.record import Outcome
+from acceptance.core.collection import Session
+from acceptance.core.language import Language
+from acceptance.core.record import Outcome
 from acceptance.reports import panel
 from acceptance.reports.gauges import Gauges
+from acceptance.reports.glyphs import Signs
 from acceptance.reports.progress import Remaining
-from acceptance.reports.signs import Signs
 from acceptance.reports.text import duration, one_line
 
 _A_SECOND = 1  # a picture of eight GPUs takes a core ten milliseconds: the machine is there to be measured

@@ -1,4 +1,4 @@
-"""What changed since the baseline and the nights before, in a language: the sentences of `judge.drift`, `past` and `inventory_drift`.
+"""What changed since the baseline and the nights before, in a language: the sentences of `history.drift`, `reference` and `changes`.
 
 Those are formed in English when a run is judged, and are kept so. Here each clause is known by its form and said again; its numbers, names
 and the basis of a rule stay as they are, and so does a clause of a form that is not known.
@@ -9,9 +9,9 @@ from __future__ import annotations
 import functools
 import re
 
-from acceptance.judge.inventory_drift import CHANGES
-from acceptance.judge.judgement import DRIFT
-from acceptance.judge.language import ENGLISH, Language
+from acceptance.core.finding import DRIFT
+from acceptance.core.language import ENGLISH, Language
+from acceptance.history.changes import CHANGES
 
 _LONGEST = 2_000  # characters: one that is longer quotes a text from outside, and is not taken apart
 _DEEPEST = 4  # a phrase in a clause in a sentence

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from acceptance.judge import reasons
-from acceptance.judge.incidents import told_once
-from acceptance.judge.measurement import quantity
-from acceptance.judge.record import HARMFUL, CheckStarted, Entry, Event, Measured, Note, Sample
+from acceptance.core import clock_reasons
+from acceptance.core.incident import told_once
+from acceptance.core.limit import quantity
+from acceptance.core.record import HARMFUL, CheckStarted, Entry, Event, Measured, Note, Sample
 from acceptance.reports.text import one_line
 
 # A reading that is older than the newest of all by so much is of a GPU that does not answer. After the first hour one comes in 10 s.
@@ -17,15 +17,15 @@ STALE_S = 30.0
 LOST = "gpu-lost"
 # Every one of them holds the clocks down; an idle GPU, and one in clocks that somebody set, are held by nothing.
 REASONS = (
-    *reasons.HEAT_OR_HARDWARE,
-    reasons.POWER_CAP,
-    reasons.SYNC_BOOST,
-    reasons.DISPLAY_CLOCKS,
-    reasons.CLOCKS_SET,
-    reasons.UNKNOWN,
+    *clock_reasons.HEAT_OR_HARDWARE,
+    clock_reasons.POWER_CAP,
+    clock_reasons.SYNC_BOOST,
+    clock_reasons.DISPLAY_CLOCKS,
+    clock_reasons.CLOCKS_SET,
+    clock_reasons.UNKNOWN,
 )
 # Of a GPU that works at its power limit as it should, the power cap is told too; these are told in colour.
-ALARMING = frozenset(reasons.HEAT_OR_HARDWARE)
+ALARMING = frozenset(clock_reasons.HEAT_OR_HARDWARE)
 _MOST_TEXT = 20_000  # of a note: more than thirty GPUs tell
 _KEPT = 200  # events of a GPU that are compared with each other; later ones are counted as they come
 _LAP = re.compile(r"(gpu\d+): lap (\d+) of (\d+)\b((?:(?!; gpu\d+: ).)*)", re.DOTALL)
@@ -70,7 +70,7 @@ class _Gpu:
             known.get("temperature_c"),
             known.get("sm_clock_mhz"),
             tuple(one for one in REASONS if known.get(one)),
-            bool(known.get(reasons.IDLE)),
+            bool(known.get(clock_reasons.IDLE)),
             self.errors,
             self.figure,
             self.lap,

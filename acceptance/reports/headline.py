@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from acceptance.judge.judgement import Finding
-from acceptance.judge.language import ENGLISH, Language
+from acceptance.core.finding import Finding
+from acceptance.core.language import ENGLISH, Language
 from acceptance.reports import drift_words
 
-# As `judge.judgement` writes it. The note in it may hold anything, so the limit is looked for from its end.
+# As `core.judgement` writes it. The note in it may hold anything, so the limit is looked for from its end.
 _MEASURED = re.compile(
     r"(?P<what>\S+) on (?P<where>\S+): measured (?P<value>.+), limit (?P<limit>[^;]+); basis: (?P<basis>.*)", re.DOTALL
 )

@@ -20,13 +20,14 @@ from pathlib import Path
 from junitparser import Error, Failure, JUnitXml, Skipped, TestSuite
 from junitparser.xunit2 import TestCase
 
-from acceptance.journal import Journal
-from acceptance.judge.judgement import Finding, Judged
-from acceptance.judge.measurement import number
-from acceptance.judge.record import RunStarted, ToolRan
-from acceptance.judge.verdict import CheckResult, Verdict
+from acceptance.core.finding import Finding
+from acceptance.core.judgement import Judged
+from acceptance.core.limit import number
+from acceptance.core.record import RunStarted, ToolRan
+from acceptance.core.verdict import CheckResult, Verdict
+from acceptance.journal.reader import Journal
 from acceptance.reports import summary, teaching
-from acceptance.reports.places import Places, places
+from acceptance.reports.locations import Places, places
 from acceptance.reports.text import counted, one_line
 
 RUN = "the whole run"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 
-from acceptance import fixtures
-from acceptance.judge import advice
-from acceptance.judge.advice import Catalogue
-from acceptance.judge.language import ENGLISH, Language
+from acceptance import resources
+from acceptance.core.language import ENGLISH, Language
+from acceptance.reports import advice
+from acceptance.reports.advice import Catalogue
 
 _CODES = {"en": "en", "zh-cn": "zh-CN", "zh": "zh-CN", "zh-sg": "zh-CN", "zh-hans": "zh-CN"}
 CODES = ("en", "zh-CN")
@@ -21,7 +21,7 @@ class UnknownLanguage(Exception):
 @functools.cache
 def catalogue(code: str) -> Catalogue:
     """The file of one language. Raises AdviceFileError and FixtureMissing."""
-    return advice.read(fixtures.locate("causes") / f"{code}.toml")
+    return advice.read(resources.locate("causes") / f"{code}.toml")
 
 
 def language(code: str) -> Language:

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from rich.console import Console
 from rich.text import Text
 
+from acceptance.reports.glyphs import signs
 from acceptance.reports.panel import cut
 from acceptance.reports.screen import Screen
-from acceptance.reports.signs import signs
 from acceptance.reports.text import clean, counted, one_line
 
 HANG = 4  # columns by which the second line of a sentence is set in

@@ -9,11 +9,11 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from acceptance.judge import reasons
-from acceptance.judge.language import Language
-from acceptance.judge.measurement import number
+from acceptance.core import clock_reasons
+from acceptance.core.language import Language
+from acceptance.core.limit import number
 from acceptance.reports.gauges import ALARMING, Gauge
-from acceptance.reports.signs import Signs
+from acceptance.reports.glyphs import Signs
 from acceptance.reports.text import one_line
 
 _GAP = 2  # columns between two columns
@@ -42,15 +42,15 @@ class Column:
 def held(gauge: Gauge, language: Language) -> Text:
     """What holds a GPU's clocks down, in words; nothing where nothing does."""
     words = {
-        reasons.HW_THERMAL: language("too hot (hardware)"),
-        reasons.SW_THERMAL: language("too hot"),
-        reasons.POWER_BRAKE: language("power brake"),
-        reasons.HW_SLOWDOWN: language("slowed by hardware"),
-        reasons.POWER_CAP: language("power limit"),
-        reasons.SYNC_BOOST: language("sync boost"),
-        reasons.DISPLAY_CLOCKS: language("display clocks"),
-        reasons.CLOCKS_SET: language("clocks set by hand"),
-        reasons.UNKNOWN: language("unknown reason"),
+        clock_reasons.HW_THERMAL: language("too hot (hardware)"),
+        clock_reasons.SW_THERMAL: language("too hot"),
+        clock_reasons.POWER_BRAKE: language("power brake"),
+        clock_reasons.HW_SLOWDOWN: language("slowed by hardware"),
+        clock_reasons.POWER_CAP: language("power limit"),
+        clock_reasons.SYNC_BOOST: language("sync boost"),
+        clock_reasons.DISPLAY_CLOCKS: language("display clocks"),
+        clock_reasons.CLOCKS_SET: language("clocks set by hand"),
+        clock_reasons.UNKNOWN: language("unknown reason"),
     }
     if gauge.lost:
         return Text(language("LOST"), "bold red")

@@ -7,7 +7,7 @@ import re
 
 import msgspec
 
-from acceptance.segment import encoded
+from acceptance.journal.segment import encoded
 
 # JSON itself escapes the first 32 control characters alone: DEL, the 8-bit ones and marks of direction go through as they are.
 _NOT_ASCII = re.compile(r"[^\n\x20-\x7e]+")

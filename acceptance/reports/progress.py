@@ -6,9 +6,9 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
-from acceptance.judge.language import ENGLISH, Language
-from acceptance.judge.plan import Plan, PlannedCheck
-from acceptance.judge.record import Outcome
+from acceptance.core.language import ENGLISH, Language
+from acceptance.core.plan import Plan, PlannedCheck
+from acceptance.core.record import Outcome
 from acceptance.reports.text import duration
 
 

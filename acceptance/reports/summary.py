@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from acceptance.judge.judgement import Finding, Judged
-from acceptance.judge.language import ENGLISH, Language
-from acceptance.judge.limits import NO_ARCHITECTURE, NO_SHEET
-from acceptance.judge.measurement import quantity
-from acceptance.judge.record import Outcome
-from acceptance.judge.verdict import Verdict
+from acceptance.core.finding import Finding
+from acceptance.core.judgement import Judged
+from acceptance.core.language import ENGLISH, Language
+from acceptance.core.limit import quantity
+from acceptance.core.record import Outcome
+from acceptance.core.verdict import Verdict
+from acceptance.expect.limit_book import NO_ARCHITECTURE, NO_SHEET
 from acceptance.reports import teaching
-from acceptance.reports.places import Places
+from acceptance.reports.locations import Places
 from acceptance.reports.text import one_line
 
 MOST_NAMES = 3

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from acceptance.judge.advice import Advice
-from acceptance.judge.judgement import Finding
-from acceptance.judge.language import ENGLISH, Language
+from acceptance.core.finding import Finding
+from acceptance.core.language import ENGLISH, Language
 from acceptance.reports import languages
-from acceptance.reports.places import NOWHERE, Place, Places
+from acceptance.reports.advice import Advice
+from acceptance.reports.locations import NOWHERE, Place, Places
 from acceptance.reports.text import one_line
 
 MOST_NOTES = 50  # lines of a finding's note: more than any machine needs, and no flood

@@ -10,33 +10,26 @@ from typing import IO, TYPE_CHECKING, cast
 from rich.console import Console
 from rich.text import Text
 
-from acceptance.judge.judgement import Kind
-from acceptance.judge.language import ENGLISH, Language
-from acceptance.judge.measurement import number, quantity
-from acceptance.judge.plan import SESSIONS, Due, Plan
-from acceptance.judge.record import (
-    CheckEnded,
-    CheckStarted,
-    Entry,
-    Event,
-    ForeignProcess,
-    Measured,
-    Outcome,
-    Skipped,
-)
-from acceptance.judge.verdict import Verdict
+from acceptance.core.collection import SESSIONS
+from acceptance.core.finding import Kind
+from acceptance.core.language import ENGLISH, Language
+from acceptance.core.limit import number, quantity
+from acceptance.core.plan import Due, Plan
+from acceptance.core.record import CheckEnded, CheckStarted, Entry, Event, ForeignProcess, Measured, Outcome, Skipped
+from acceptance.core.verdict import Verdict
 from acceptance.reports import closing, summary
-from acceptance.reports.calm import Calm
 from acceptance.reports.gauges import Gauges
+from acceptance.reports.glyphs import plain_locale
+from acceptance.reports.heartbeat import Calm
 from acceptance.reports.lines import HANG, Lines
-from acceptance.reports.places import NOWHERE, Places
+from acceptance.reports.locations import NOWHERE, Places
 from acceptance.reports.progress import Remaining
 from acceptance.reports.screen import Screen
-from acceptance.reports.signs import plain_locale
 from acceptance.reports.text import duration, one_line
 
 if TYPE_CHECKING:
     from rich.live import Live
+
 
 _STYLE: dict[str, str] = {"pass": "green", "fail": "bold red", "error": "yellow", "skip": "yellow"}
 _VERDICT = {"PASS": "bold green", "FAIL": "bold red", "UNJUDGED": "bold yellow"}

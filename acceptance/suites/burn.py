@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from acceptance.check import Check
-from acceptance.judge.siblings import ratios
-from acceptance.observe.inventory import Gpu
+from acceptance.core.siblings import ratios
+from acceptance.machine.gpu import Gpu
+from acceptance.session.check import Check
 from acceptance.tools.gpu_burn import Mode
 from acceptance.tools.reading import ToolOutput
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
-from acceptance.check import Check
-from acceptance.gpu_loads import GpuLoads
-from acceptance.judge.dtype import DTYPES
-from acceptance.judge.siblings import ratios
-from acceptance.marks import of_each_format
-from acceptance.tools.load_output import LoadTable
+from acceptance.core.dtype import DTYPES
+from acceptance.core.siblings import ratios
+from acceptance.loads.protocol import LoadTable
+from acceptance.session.check import Check
+from acceptance.suites.fixtures.gpu_loads import GpuLoads
+from acceptance.suites.fixtures.marks import of_each_format
 
 WriteTable = Callable[[str, str, Sequence[str], Sequence[Sequence[float | str]]], None]
 

@@ -7,18 +7,23 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from acceptance import host_tools
-from acceptance.check import Check
-from acceptance.deadline import Deadline
-from acceptance.judge.machine import Machine
-from acceptance.observe.inventory import Inventory
-from acceptance.program import Programs
-from acceptance.tools import cpuburn, load_output, stress_ng_command, stressapptest
-from acceptance.tools.load_output import Groups, LoadFailed, LoadOutput
+from acceptance.loads.protocol import LoadOutput
+from acceptance.machine.inventory import Inventory
+from acceptance.machine.machine_file import Machine
+from acceptance.process.deadline import Deadline
+from acceptance.session.check import Check
+from acceptance.session.programs import Programs
+from acceptance.suites.fixtures import host_tools
+from acceptance.tools import cpuburn, load_output, stress_ng, stressapptest
+from acceptance.tools.load_output import Groups, LoadFailed
 from acceptance.tools.proof import ToolTrouble
 from acceptance.tools.reading import ToolOutput
 
-pytest_plugins = ["acceptance.gpu_tools", "acceptance.gpu_loads", "acceptance.burn_loads"]
+pytest_plugins = [
+    "acceptance.suites.fixtures.gpu_tools",
+    "acceptance.suites.fixtures.gpu_loads",
+    "acceptance.suites.fixtures.burn",
+]
 
 
 @pytest.fixture
@@ -32,7 +37,7 @@ def stress_ng_run(programs: Programs, load_s: Mapping[str, float], inventory: In
     """Every logical CPU under stress-ng's verified CPU methods, for the profile's time."""
     binary = programs.find("stress-ng", "stress-ng")
     seconds, threads = round(load_s["stress_ng"]), inventory.cpu.threads
-    argv = stress_ng_command.argv(binary, seconds=seconds, workers=threads, temp_path=str(programs.folder))
+    argv = stress_ng.argv(binary, seconds=seconds, workers=threads, temp_path=str(programs.folder))
     return host_tools.of_stress_ng(programs.run(argv), seconds=seconds, threads=threads)
 
 

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from acceptance.check import Check
-from acceptance.judge.measurement import Series
-from acceptance.tools.load_output import LoadFailed, LoadOutput
+from acceptance.diagnosis.series import Series
+from acceptance.loads.protocol import LoadOutput
+from acceptance.session.check import Check
+from acceptance.tools.load_output import LoadFailed
 from acceptance.tools.reading import ToolOutput
 
 DTYPES = {"f64": "float64", "f32": "float32"}

@@ -6,20 +6,17 @@ from collections.abc import Callable
 
 import pytest
 
-from acceptance.check import Check, same
-from acceptance.gpu_limits import device_of, gaps, slot_link
-from acceptance.gpu_tools import Shown
-from acceptance.judge.machine import Machine
-from acceptance.judge.pcie import generation
+from acceptance.expect.gpu_limits import device_of, gaps, slot_link
+from acceptance.machine.gpu import Gpu, gpus
+from acceptance.machine.inventory import GpuCounters, Inventory, NvmlDevice, PciFunction
+from acceptance.machine.machine_file import Machine
+from acceptance.machine.pcie import generation
 from acceptance.observe import nvml
-from acceptance.observe.absence import kind, paravirtualised
-from acceptance.observe.gpu_counters import GpuCounters
-from acceptance.observe.inventory import Gpu, Inventory, gpus
-from acceptance.observe.nvml import NvmlDevice
-from acceptance.observe.pci import PciFunction
-from acceptance.observe.presence import presence
+from acceptance.observe.presence import kind, paravirtualised, presence
 from acceptance.observe.readiness import obstacles, remarks
-from acceptance.program import Programs
+from acceptance.session.check import Check, same
+from acceptance.session.programs import Programs
+from acceptance.suites.fixtures.gpu_tools import Shown
 
 GRANT_CURE = (
     "where the loads run in a container, set the engine up for GPUs (NVIDIA's container toolkit, then `sudo nvidia-ctk cdi generate "

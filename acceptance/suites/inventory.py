@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from acceptance.check import Check, same
-from acceptance.judge.machine import DeclaredDisk, Machine
-from acceptance.judge.measurement import GIB
-from acceptance.observe.inventory import Inventory
-from acceptance.observe.storage import Disk
+from acceptance.core.limit import GIB
+from acceptance.machine.inventory import Disk, Inventory
+from acceptance.machine.machine_file import DeclaredDisk, Machine
+from acceptance.session.check import Check, same
 
 DISK_SHARE = 0.98  # makers round: 2 % less is another model
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.check import Check
-from acceptance.judge.record import HARMFUL
+from acceptance.core.record import HARMFUL
 from acceptance.observe import kernel_log, kmsg
 from acceptance.observe.event import Event
+from acceptance.session.check import Check
 
 
 class LogLost(Exception):

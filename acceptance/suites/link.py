@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from acceptance import gpu_links
-from acceptance.check import Check
-from acceptance.components import TOGETHER, link_siblings, pair_name
-from acceptance.judge.machine import Machine
-from acceptance.judge.siblings import ratios
-from acceptance.observe import topology
-from acceptance.observe.inventory import Gpu, Inventory
+from acceptance.core.siblings import ratios
+from acceptance.expect.components import TOGETHER, link_siblings, pair_name
+from acceptance.machine import topology
+from acceptance.machine.gpu import Gpu
+from acceptance.machine.inventory import Inventory
+from acceptance.machine.machine_file import Machine
+from acceptance.session.check import Check
+from acceptance.suites.fixtures import gpu_links
 from acceptance.tools import p2p_bandwidth
 from acceptance.tools.proof import ToolTrouble
 from acceptance.tools.reading import ToolOutput

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from acceptance import host_tools
-from acceptance.check import Check
-from acceptance.tools.load_output import LoadFailed, LoadOutput
+from acceptance.loads.protocol import LoadOutput
+from acceptance.session.check import Check
+from acceptance.suites.fixtures import host_tools
+from acceptance.tools.load_output import LoadFailed
 from acceptance.tools.reading import ToolOutput
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from acceptance.check import Check
-from acceptance.command import ProgramMissing
-from acceptance.observe import storage
-from acceptance.observe.inventory import Inventory
-from acceptance.program import Programs
-from acceptance.tools import smartctl
-from acceptance.tools.reading import UnreadableOutput
+from acceptance.core.plain_text import UnreadableOutput
+from acceptance.machine.inventory import Inventory
+from acceptance.observe import smart, storage
+from acceptance.process.command import ProgramMissing
+from acceptance.session.check import Check
+from acceptance.session.programs import Programs
 
 
 class ReportsUnread(Exception):
@@ -37,13 +36,13 @@ def test_smart_health(inventory: Inventory, programs: Programs, check: Check) ->
     for disk in inventory.disks:
         try:
             health = storage.health(disk, deadline=programs.deadline, run=programs.run)
-        except (ProgramMissing, smartctl.NotReadable) as error:
+        except (ProgramMissing, smart.NotReadable) as error:
             skipped[disk.component] = str(error)
             continue
-        except (UnreadableOutput, smartctl.Interrupted) as error:
+        except (UnreadableOutput, smart.Interrupted) as error:
             unread.append(f"{disk.component}: {error}")
             continue
-        faults = smartctl.faults(health)
+        faults = smart.faults(health)
         readings[disk.component] = float(len(faults))
         notes[disk.component] = "; ".join(faults) or None
         if disk.component in tells_wear:

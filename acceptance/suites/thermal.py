@@ -6,15 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
-from acceptance.check import Check
-from acceptance.gpu_limits import device_of
-from acceptance.judge.gpu_history import GpuHistory
-from acceptance.judge.gpu_work import idle_clock, power_trouble
-from acceptance.judge.laps import Laps, turns
-from acceptance.judge.record import Outcome, Table
-from acceptance.judge.siblings import spreads
-from acceptance.judge.steady import COLUMNS, Burn, growth_around
-from acceptance.observe.inventory import Gpu, Inventory
+from acceptance.core.record import Outcome, Table
+from acceptance.core.siblings import spreads
+from acceptance.diagnosis.gpu_history import GpuHistory
+from acceptance.diagnosis.gpu_work import idle_clock, power_trouble
+from acceptance.diagnosis.laps import Laps, turns
+from acceptance.diagnosis.steady import COLUMNS, Burn, growth_around
+from acceptance.expect.gpu_limits import device_of
+from acceptance.machine.gpu import Gpu
+from acceptance.machine.inventory import Inventory
+from acceptance.session.check import Check
 
 Spans = Sequence[tuple[str, float, float]]
 WriteTable = Callable[[str, str, Sequence[str], Sequence[Sequence[float | str]]], None]

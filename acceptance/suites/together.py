@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
-from acceptance.burn_evidence import COLUMNS, Heats, counted, evidence, made
-from acceptance.burn_loads import HostRun, PartFailed, Together
-from acceptance.check import Check
-from acceptance.gpu_loads import GpuLoads
-from acceptance.host_tools import memory_errors
-from acceptance.judge.agreement import compare
-from acceptance.judge.dtype import DTYPES
-from acceptance.judge.siblings import ratios
-from acceptance.marks import of_each_format
-from acceptance.observe.inventory import Gpu
+from acceptance.core.dtype import DTYPES
+from acceptance.core.siblings import ratios
+from acceptance.diagnosis.agreement import compare
+from acceptance.machine.gpu import Gpu
+from acceptance.session.check import Check
+from acceptance.suites.fixtures.burn import HostRun, PartFailed, Together
+from acceptance.suites.fixtures.burn_evidence import COLUMNS, Heats, counted, evidence, made
+from acceptance.suites.fixtures.gpu_loads import GpuLoads
+from acceptance.suites.fixtures.host_tools import memory_errors
+from acceptance.suites.fixtures.marks import of_each_format
 
 Siblings = Mapping[str, tuple[str, ...]]
 WriteTable = Callable[[str, str, Sequence[str], Sequence[Sequence[float | str]]], None]

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from acceptance.check import Check
-from acceptance.observe.gpu_counters import GpuCounters
-from acceptance.observe.inventory import Gpu, Inventory
+from acceptance.machine.gpu import Gpu
+from acceptance.machine.inventory import GpuCounters, Inventory
+from acceptance.session.check import Check
 
 _TOTALS: dict[str, Callable[[GpuCounters], int | None]] = {
     "gpu_ecc_corrected_total": lambda found: found.ecc_corrected_total,

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from acceptance.burn_evidence import Heats, counted
-from acceptance.check import Check
-from acceptance.gpu_loads import GpuLoads
-from acceptance.observe.inventory import Gpu
+from acceptance.machine.gpu import Gpu
+from acceptance.session.check import Check
+from acceptance.suites.fixtures.burn_evidence import Heats, counted
+from acceptance.suites.fixtures.gpu_loads import GpuLoads
 
 WriteTable = Callable[[str, str, Sequence[str], Sequence[Sequence[float | str]]], None]
 

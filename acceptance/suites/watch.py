@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
-from acceptance import gpu_links
-from acceptance.check import Check
-from acceptance.judge import gpu_settings, reasons
-from acceptance.judge.gpu_history import GpuHistory, HeldBack, running_at
-from acceptance.judge.gpu_work import power_trouble
+from acceptance.core import clock_reasons
+from acceptance.diagnosis import gpu_settings
+from acceptance.diagnosis.gpu_history import GpuHistory, HeldBack, running_at
+from acceptance.diagnosis.gpu_work import power_trouble
+from acceptance.machine.gpu import Gpu
 from acceptance.observe import nvml
-from acceptance.observe.inventory import Gpu
-from acceptance.program import Programs
+from acceptance.session.check import Check
+from acceptance.session.programs import Programs
+from acceptance.suites.fixtures import gpu_links
 
 Spans = Sequence[tuple[str, float, float]]
 
@@ -24,11 +25,11 @@ JITTER = 1.1
 SLOWEST_STEP_S = 0.4  # of 95 in 100: one sample missed, now and then
 # NVML's clock event reasons (nvml.h, nvmlClocksEventReasons) as they are sampled, with the driver's own sum of the time where it keeps one.
 REASONS = {
-    "gpu_hw_slowdown": (reasons.HW_SLOWDOWN, None),
-    "gpu_hw_thermal_slowdown": (reasons.HW_THERMAL, "hw_thermal_s"),
-    "gpu_sw_thermal_slowdown": (reasons.SW_THERMAL, "sw_thermal_s"),
-    "gpu_power_brake": (reasons.POWER_BRAKE, "power_brake_s"),
-    "gpu_power_cap": (reasons.POWER_CAP, "power_cap_s"),
+    "gpu_hw_slowdown": (clock_reasons.HW_SLOWDOWN, None),
+    "gpu_hw_thermal_slowdown": (clock_reasons.HW_THERMAL, "hw_thermal_s"),
+    "gpu_sw_thermal_slowdown": (clock_reasons.SW_THERMAL, "sw_thermal_s"),
+    "gpu_power_brake": (clock_reasons.POWER_BRAKE, "power_brake_s"),
+    "gpu_power_cap": (clock_reasons.POWER_CAP, "power_cap_s"),
 }
 # The first of each must be there wherever the measurement is due; a driver that does not tell another of them has none of it to count.
 COUNTERS = {
@@ -164,7 +165,7 @@ def test_throttling(watched: Mapping[Gpu, GpuHistory], load_spans: Spans, check:
         notes: dict[str, str | None] = {}
 
         def held_back(history: GpuHistory, flag: str, counter: str | None = counter, notes: Any = notes) -> float:
-            if flag == reasons.POWER_CAP:  # which is normal: nothing of it is left out
+            if flag == clock_reasons.POWER_CAP:  # which is normal: nothing of it is left out
                 summed = counter is not None and history.offers(counter)
                 return max(history.seconds(flag), history.growth(str(counter)) if summed else 0.0)
             held = history.held_back(flag, counter)

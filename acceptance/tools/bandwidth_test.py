@@ -15,9 +15,61 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from acceptance.tools import cuda_error, cuda_trouble, reading
-from acceptance.tools.bandwidth_table import Table
-from acceptance.tools.reading import GpuEntry, Reading, ToolOutput, UnreadableOutput
+from acceptance.core import plain_text
+from acceptance.core.plain_text import UnreadableOutput
+from acceptance.tools import cuda_error, reading
+from acceptance.tools.reading import GpuEntry, Reading, ToolOutput
+
+# What its megabyte is, is a matter of the version; the unit that the text states is taken at its word.
+_PER_GB = {"GB": 1.0, "MB": 1000.0}
+# The last size of shmoo mode is the first one past this, in bytes: 64e6, and 2**26 in the versions that print MB/s.
+_SHMOO_END = {"GB": 64_000_000, "MB": 1 << 26}
+
+
+@dataclass(slots=True)
+class Table:
+    """`kind` is h2d, d2h or d2d; `pageable` None until the text says; `rates` are in `unit`/s by size in bytes.
+
+    `csv`: it came as lines of `--csv`, which name no host memory for d2d.
+    """
+
+    kind: str
+    devices: int
+    line: str
+    pageable: bool | None = None
+    combined: bool = False
+    unit: str | None = None
+    csv: bool = False
+    rates: dict[int, float] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The reading's name; other host memory than plain pinned memory is another measurement."""
+        return f"bandwidth_test_{self.kind}{'_pageable' * bool(self.pageable)}{'_wc' * self.combined}"
+
+    def rate(self) -> float:
+        """GB/s at the largest size."""
+        assert self.unit is not None
+        return self.rates[max(self.rates)] / _PER_GB[self.unit]
+
+    def worthless(self, mode: str | None, old: bool) -> str | None:
+        """Why the table proves nothing, or None.
+
+        `mode` is Quick, Shmoo or Range, None where the text does not say. `old`: a version that names the host memory in the title.
+        """
+        title = self.name.removeprefix("bandwidth_test_")
+        if self.unit is None or not self.rates:
+            return f"the text is cut: the table {title} has no row"
+        if self.pageable is None and not (self.kind == "d2d" and (self.csv or old)):
+            return f"the text is cut: the table {title} does not say PINNED or PAGEABLE"
+        if min(self.rates.values()) == 0:
+            return f"the table {title} says 0 {self.unit}/s, so nothing was measured"
+        if mode == "Quick" and len(self.rates) > 1:
+            return f"the table {title} has {len(self.rates)} sizes, which quick mode has not"
+        if mode == "Shmoo" and max(self.rates) <= _SHMOO_END[self.unit]:
+            return f"the text is cut: the table {title} ends at {max(self.rates)} bytes"
+        return None
+
 
 TOOL = "bandwidthTest"
 
@@ -75,10 +127,10 @@ def _unknown(
 
 
 def _row(table: Table, line: str, match: re.Match[str]) -> None:
-    size = int(reading.number(TOOL, line, match["size"]))
+    size = int(plain_text.number(TOOL, line, match["size"]))
     if size in table.rates:
         raise _unknown(line, "a table has a size twice")
-    table.rates[size] = reading.number(TOOL, line, match["rate"])
+    table.rates[size] = plain_text.number(TOOL, line, match["rate"])
 
 
 def _title(run: _Run, line: str, text: str) -> None:
@@ -162,7 +214,7 @@ def _collect(lines: Sequence[str]) -> _Run:
 def _worthless(run: _Run) -> str | None:
     """Why a run without a CUDA error still proves nothing, or None."""
     if run.refused is not None:
-        return f"bandwidthTest did not do what it was asked for: '{reading.quote(run.refused)}'"
+        return f"bandwidthTest did not do what it was asked for: '{plain_text.quote(run.refused)}'"
     if run.result is None:
         return "the text is cut: the line 'Result =' is missing"
     if run.result == "FAIL":
@@ -198,7 +250,7 @@ def parse(text: str) -> ToolOutput:
     that itself proves a fault (uncorrectable ECC) is a *fail*. Raises UnreadableOutput.
     """
     lines = reading.tool_lines(text)
-    trouble = cuda_trouble.find(lines)
+    trouble = cuda_error.find_code(lines)
     if trouble is not None:
         return ToolOutput(TOOL, "fail" if trouble.hardware else "error", trouble.sentence())
     said = cuda_error.find(lines)
@@ -206,7 +258,7 @@ def parse(text: str) -> ToolOutput:
         return ToolOutput(TOOL, "fail" if said.hardware else "error", said.reason)
     runs = [_collect(part) for part in _runs(lines)]
     if not any(_START.search(line) for line in lines) and not any(run.tables or run.refused for run in runs):
-        raise UnreadableOutput(TOOL, reading.first_line(text), "the text holds no line of bandwidthTest")
+        raise UnreadableOutput(TOOL, plain_text.first_line(text), "the text holds no line of bandwidthTest")
     values: dict[str, dict[str, float]] = {}
     told = []
     for run in runs:

@@ -18,10 +18,166 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from acceptance.judge.measurement import GIB
-from acceptance.tools import cuda_device, cuda_error, cuda_trouble, reading
-from acceptance.tools.cuda_device import Block, Device
-from acceptance.tools.reading import GpuEntry, Reading, ToolOutput, UnreadableOutput
+from acceptance.core import plain_text
+from acceptance.core.limit import GIB
+from acceptance.core.plain_text import UnreadableOutput
+from acceptance.tools import cuda_error, reading
+from acceptance.tools.reading import GpuEntry, Reading, ToolOutput
+
+_CORES = re.compile(
+    r"\( ?(?P<sm>\d+)\) Multiprocessors(?:,| x) \( ?(?P<each>-?\d+)\) CUDA Cores/MP: ?(?P<cores>-?\d+) CUDA Cores"
+)
+# The program's table of cores does not know the GPU, so the number that follows is a guess.
+_GUESSED = re.compile(r"MapSMtoCores\b.*\bundefined")
+_VERSION = r"\d+\.\d+"
+_MHZ = r"(?P<{0}>\d+(?:\.\d+)?) M[Hh]z(?: \(.*GHz\))?"
+# Label -> form of what follows it. Blanks are made single first.
+_FIELDS = {
+    "CUDA Driver Version / Runtime Version": rf"(?P<driver>{_VERSION}) / (?P<runtime>{_VERSION})",
+    "CUDA Capability Major/Minor version number:": rf"(?P<capability>{_VERSION})",
+    "Total amount of global memory:": r"(?P<mib>\d+) MBytes \((?P<bytes>\d+) bytes\)",
+    "GPU Max Clock rate:": _MHZ.format("clock"),
+    "GPU Clock rate:": _MHZ.format("clock"),
+    "GPU Clock Speed:": r"(?P<clock_ghz>\d+\.\d+) GHz",
+    "Memory Clock rate:": _MHZ.format("memory_clock"),
+    "Memory Bus Width:": r"(?P<bus_bits>\d+)-bit",
+    "L2 Cache Size:": r"(?P<l2>\d+) bytes",
+    "Device has ECC support:": r"(?P<ecc>Enabled|Disabled)",
+    "Device has ECC support enabled:": r"(?P<ecc>Yes|No)",
+    "Device PCI Domain ID / Bus ID / location ID:": r"(?P<domain>\d+) / (?P<bus>\d+) / (?P<slot>\d+)",
+    "Device PCI Bus ID / PCI location ID:": r"(?P<bus>\d+) / (?P<slot>\d+)",
+}
+_NEEDED = {
+    "capability": "CUDA Capability Major/Minor version number",
+    "bytes": "Total amount of global memory",
+    "sm": "Multiprocessors",
+    "bus": "Device PCI Domain ID / Bus ID / location ID",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One GPU as CUDA shows it. None: this version does not print it, prints 0 for unknown, or (cores) had to guess.
+
+    Clocks in MHz, the bus width in bits. `pci_address` is `0000:0b:00.0`, in the kernel's hexadecimal form; programs of CUDA 6.5 and
+    older print no domain, so theirs is `0b:00.0`.
+    """
+
+    index: int
+    name: str
+    compute_capability: str
+    memory_mib: int
+    memory_bytes: int
+    sm: int
+    cuda_cores: int | None
+    max_clock_mhz: float | None
+    memory_clock_mhz: float | None
+    bus_bits: int | None
+    l2_bytes: int | None
+    ecc_enabled: bool | None
+    pci_address: str
+    driver_version: str | None
+    runtime_version: str | None
+
+
+@dataclass(slots=True)
+class Block:
+    """The lines under one `Device N: "NAME"`, collected before they are judged."""
+
+    tool: str
+    index: int
+    name: str
+    line: str
+    _values: dict[str, str] = field(default_factory=dict)
+    _guessed: bool = False
+
+    def take(self, line: str, text: str) -> None:
+        """Keep the values of a line (`text` has single blanks). Raises UnreadableOutput for one of unknown form, or there twice."""
+        if _GUESSED.search(text):
+            self._guessed = True
+            return
+        match = _match(text)
+        if match is None or self._values.keys() & match.groupdict().keys():
+            raise UnreadableOutput(self.tool, line, "a line of a device has an unknown form or comes twice")
+        self._values.update(match.groupdict())
+
+    def printed(self) -> frozenset[str]:
+        """The names of the values that its lines gave."""
+        return frozenset(self._values)
+
+    def missing(self, printed: frozenset[str]) -> str | None:
+        """A line that it lacks of those that every device needs, or that another device has (`printed`); None when it is whole."""
+        lacking = sorted((_NEEDED.keys() | printed) - self._values.keys())
+        return _NEEDED.get(lacking[0], lacking[0].replace("_", " ")) if lacking else None
+
+    def device(self) -> Device:
+        """The GPU. Raises UnreadableOutput for numbers that cannot be, or that do not go together."""
+        values = self._values
+        sm, size, mib = self._whole("sm"), self._whole("bytes"), self._whole("mib")
+        if sm is None or size is None or mib is None or abs(size / 2**20 - mib) > 1:
+            raise self._wrong("a device has no multiprocessors, no memory, or two sizes of it")
+        cores = self._whole("cores")
+        if (self._whole("each") or 0) * sm != (cores or 0):
+            raise self._wrong(f"{sm} multiprocessors of {values['each']} cores are not {values['cores']} cores")
+        clock_ghz = self._number("clock_ghz")
+        return Device(
+            index=self.index,
+            name=self.name.strip(),
+            compute_capability=values["capability"],
+            memory_mib=mib,
+            memory_bytes=size,
+            sm=sm,
+            cuda_cores=cores if cores is not None and cores > 0 and not self._guessed else None,
+            max_clock_mhz=self._number("clock") if clock_ghz is None else clock_ghz * 1000,
+            memory_clock_mhz=self._number("memory_clock"),
+            bus_bits=self._whole("bus_bits"),
+            l2_bytes=self._whole("l2"),
+            ecc_enabled=values["ecc"] in {"Enabled", "Yes"} if "ecc" in values else None,
+            pci_address=self._address(),
+            driver_version=values.get("driver"),
+            runtime_version=values.get("runtime"),
+        )
+
+    def _wrong(self, why: str) -> UnreadableOutput:
+        return UnreadableOutput(self.tool, self.line, why)
+
+    def _number(self, name: str) -> float | None:
+        """A number; None where the text has none, or 0, which the driver writes for unknown."""
+        return (plain_text.number(self.tool, self.line, self._values[name]) or None) if name in self._values else None
+
+    def _whole(self, name: str) -> int | None:
+        value = self._number(name)
+        return None if value is None else int(value)
+
+    def _address(self) -> str:
+        bus, slot, domain = (self._whole(name) or 0 for name in ("bus", "slot", "domain"))
+        if bus > 0xFF or slot > 0x1F:
+            raise self._wrong(f"PCI has no bus {bus} with a location {slot}")
+        place = f"{bus:02x}:{slot:02x}.0"
+        return f"{domain:04x}:{place}" if "domain" in self._values else place
+
+
+def too_new(runtime: str, driver: str) -> bool:
+    """Whether a program of this CUDA runtime cannot start on a driver for that CUDA version ("12.8").
+
+    Since CUDA 11 a runtime works on every driver of its own major version (NVIDIA's "CUDA minor
+    version compatibility"); before, the driver had to be as new as the runtime.
+    """
+    wanted, there = (tuple(map(int, version.split("."))) for version in (runtime, driver))
+    return wanted[0] > there[0] or (wanted[0] < 11 and wanted > there)
+
+
+def _match(text: str) -> re.Match[str] | None:
+    for label, form in _FIELDS.items():
+        if text.startswith(label):
+            return re.fullmatch(form, text[len(label) :].strip())
+    return _CORES.fullmatch(text)
+
+
+def is_field(text: str) -> bool:
+    """Whether a line (with single blanks) is one of a device's that Block.take() keeps."""
+    return text.startswith(tuple(_FIELDS)) or "CUDA Cores/MP" in text or _GUESSED.search(text) is not None
+
 
 TOOL = "deviceQuery"
 
@@ -55,10 +211,10 @@ def argv(binary: str) -> tuple[str, ...]:
 def _count(line: str, before: int | None, digits: str) -> int:
     if before is not None:
         raise UnreadableOutput(TOOL, line, "a line that comes once comes twice: give one run at a time")
-    return int(reading.number(TOOL, line, digits))
+    return int(plain_text.number(TOOL, line, digits))
 
 
-def _collect(lines: Sequence[str], trouble: cuda_trouble.CudaError | None) -> _Text:
+def _collect(lines: Sequence[str], trouble: cuda_error.CudaError | None) -> _Text:
     found = _Text()
     for line in lines:
         text = " ".join(line.split())
@@ -77,12 +233,12 @@ def _collect(lines: Sequence[str], trouble: cuda_trouble.CudaError | None) -> _T
             if match is None or found.result not in (None, match["result"]):
                 raise UnreadableOutput(TOOL, line, "a result that is unknown, or that gainsays another")
             found.result = match["result"]
-        elif cuda_device.is_field(text):
+        elif is_field(text):
             if not found.blocks:
                 raise UnreadableOutput(TOOL, line, "a line of a device stands before any 'Device N:'")
             found.blocks[-1].take(line, text)
     if found.detected is None and found.closing is None and not found.blocks and trouble is None:
-        raise UnreadableOutput(TOOL, reading.first_line("\n".join(lines)), "the text holds no line of deviceQuery")
+        raise UnreadableOutput(TOOL, plain_text.first_line("\n".join(lines)), "the text holds no line of deviceQuery")
     if trouble is not None and found.result == "PASS" and found.blocks:
         raise UnreadableOutput(TOOL, "", "the text holds a failed and a passed run: give one run at a time")
     return found
@@ -119,7 +275,7 @@ def _devices(found: _Text) -> tuple[Device, ...]:
         if found.versions is not None and found.versions[0] != driver:
             why = f"a device says that the driver is for CUDA {driver}, and the last line {found.versions[0]}"
             raise UnreadableOutput(TOOL, found.blocks[device.index].line, why)
-        if cuda_device.too_new(runtime, driver):
+        if too_new(runtime, driver):
             why = f"a program of CUDA {runtime} does not start on a driver for CUDA {driver}: the text was changed"
             raise UnreadableOutput(TOOL, found.blocks[device.index].line, why)
     return devices
@@ -152,7 +308,7 @@ def devices(text: str) -> tuple[Device, ...]:
 def _read(text: str) -> tuple[ToolOutput | None, _Text]:
     """What the lines said, and the outcome when it is not *pass*."""
     lines = reading.tool_lines(text)
-    trouble = cuda_trouble.find(lines)
+    trouble = cuda_error.find_code(lines)
     found = _collect(lines, trouble)
     if trouble is not None:
         return ToolOutput(TOOL, "fail" if trouble.hardware else "error", trouble.sentence()), found

@@ -1,35 +1,619 @@
-"""gpu-burn: what its text is worth (written to the text of the versions from 2012 to 2026, on Linux and Windows).
-
-It multiplies the same two 8192 x 8192 matrices until a ring of results is full, then holds each against the first. How it misleads: it
-exits 0 when a GPU is FAULTY; it says OK of a GPU that never came to compare; error counts start again at every 10 % summary, run over
-the end of an int, and are garbage once a process died; a NaN is no error to it; a wrong result that is always the same is none either.
-
-Readings, by `gpu0`, `gpu1`: its own order, which is CUDA's. Each holds only the GPUs of which the text tells it.
-
-- `gpu_burn_rate`, TFLOP/s: median of the rates of the intervals between compares, those of 0 left out.
-- `gpu_burn_errors`, count: wrong elements, the most that one line showed for a GPU that lived (the count starts again every 10 %).
-  Negative counts ran over 2^31 and are given as what they must at least have been.
-- `gpu_burn_compares`, count: rings that were filled, compared and shown: products over the ring's length, and where the text does not
-  give the length, over the greatest number that divides all products shown, so at least that many.
-- `gpu_burn_temperature`, degC: the highest shown.
-- `gpu_burn_died`, count: 1 for each GPU whose process died while nothing in the text speaks of hardware: a run of a machine takes that for
-  trouble, and the kernel log for the judge; a text alone cannot tell, and is a *fail*.
-- `gpu_burn_faulty`, count: 1 where the table says FAULTY, 0 where it says OK; its counts of errors may be 0 all the same.
-"""
+"""gpu-burn: its command line, its progress lines, its table of results, its complaints, and what its text is worth
+(written to the text of the versions from 2012 to 2026, on Linux and Windows)."""
 
 from __future__ import annotations
 
-from acceptance.tools import cuda_error, gpu_burn_progress, gpu_burn_table, gpu_burn_trouble, reading
-from acceptance.tools.gpu_burn_command import STOP_S as STOP_S
-from acceptance.tools.gpu_burn_command import Mode as Mode
-from acceptance.tools.gpu_burn_command import argv as argv
-from acceptance.tools.gpu_burn_command import deadline_s as deadline_s
-from acceptance.tools.gpu_burn_command import memory_mb as memory_mb
-from acceptance.tools.gpu_burn_history import History
-from acceptance.tools.gpu_burn_progress import TOOL as TOOL
-from acceptance.tools.gpu_burn_table import Frame
-from acceptance.tools.gpu_burn_trouble import Trouble
-from acceptance.tools.reading import Reading, ToolOutput, UnreadableOutput
+import math
+import re
+import statistics
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from acceptance.core import plain_text
+from acceptance.core.plain_text import UnreadableOutput
+from acceptance.tools import cuda_error, reading
+from acceptance.tools.cuda_error import CAUSES, DRIVER_TOO_OLD, NO_DEVICE, NOT_READY, OUT_OF_MEMORY, UNAVAILABLE
+from acceptance.tools.reading import GpuEntry, Reading, ToolOutput
+
+Mode = Literal["float", "tensor", "double"]
+
+# It asks its processes to end and then sleeps this long, whether they need it or not.
+STOP_S = 30
+# Context, random matrices, and a product or two that are still under way.
+_START_S = 60
+_FLAGS: dict[Mode, tuple[str, ...]] = {"float": (), "tensor": ("-tc",), "double": ("-d",)}
+_RESULT_MB: dict[Mode, int] = {"float": 256, "tensor": 256, "double": 512}
+_PRODUCT_FLOP = 2 * 8192**3
+# The first result is what the others are held against: of one alone nothing is compared.
+_SMALLEST_RING = 2
+_FREE_SHARE = 0.9
+# It looks for these anywhere in any word, a path included: `-c /opt/my-data/compare.ptx` turns doubles on.
+_FOUND_ANYWHERE = ("-h", "-l", "-d", "-tc")
+
+
+def argv(binary: str, *, mode: Mode, seconds: int, memory_mb: int, compare_file: str | None = None) -> tuple[str, ...]:
+    """The command line that burns every GPU it sees for `seconds`, with `memory_mb` (2^20 bytes) on each.
+
+    Raises ValueError for what would not run, or would run as something else.
+    """
+    if seconds < 1:
+        raise ValueError(f"gpu-burn needs at least 1 second, not {seconds}")
+    if memory_mb < _smallest_mb(mode):
+        raise ValueError(f"gpu-burn needs {_smallest_mb(mode)} MB to compare anything in this mode, not {memory_mb}")
+    words = [binary, *_FLAGS[mode], "-m", str(memory_mb)]
+    if compare_file is not None:
+        spoilt = [flag for flag in _FOUND_ANYWHERE if flag in compare_file]
+        if spoilt or not compare_file or compare_file.startswith("-"):
+            raise ValueError(
+                f"gpu-burn would take '{compare_file}' for options"
+                + (f": it finds {spoilt[0]} in it" if spoilt else "")
+                + "; name another path of the compare kernel"
+            )
+        words += ["-c", compare_file]
+    return (*words, str(seconds))
+
+
+def _smallest_mb(mode: Mode) -> int:
+    return (_SMALLEST_RING + 2) * _RESULT_MB[mode]
+
+
+def memory_mb(mode: Mode, *, rate_tflops: float, compare_s: float, free_mb: int) -> int:
+    """The memory (2^20 bytes) with which a GPU of `rate_tflops` compares about every `compare_s` seconds: A, B and a ring of results.
+
+    It fills the ring, C[0] included, before each compare, so by default (0.9 of the free memory) a large card compares rarely and a
+    short run not at all. At least two results; at most 0.9 of `free_mb`. Raises ValueError when that is not enough, or for a rate or
+    a time that is not a positive number.
+    """
+    for name, value in (("rate_tflops", rate_tflops), ("compare_s", compare_s)):
+        if not (math.isfinite(value) and value > 0):
+            raise ValueError(f"{name} must be a positive number, not {value}")
+    most = math.floor(free_mb * _FREE_SHARE)
+    if most < _smallest_mb(mode):
+        raise ValueError(
+            f"{free_mb} MB of GPU memory are free, and gpu-burn needs {_smallest_mb(mode)} MB in this mode, which may be at most 0.9 of"
+            " it: end what else holds GPU memory"
+        )
+    ring = max(_SMALLEST_RING, math.floor(min(rate_tflops * 1e12 * compare_s / _PRODUCT_FLOP, free_mb)))
+    return min((ring + 2) * _RESULT_MB[mode], most)
+
+
+def deadline_s(seconds: int) -> float:
+    """When a run of `seconds` must have ended, in seconds from its start."""
+    return float(seconds + STOP_S + _START_S)
+
+
+# Operations of a product of 8192 x 8192 matrices as gpu-burn counts them (OPS_PER_MUL), 0.05 % more than 2 x 8192^3.
+_PRODUCT_GFLOP = 1100.048498688
+# Its clock counts whole seconds at both ends; it rounds rates to a Gflop/s, which is 0.1 % of a slow one.
+_CLOCK_S = 1.5
+_ROUNDED = 0.01
+# After its time it waits for the next line of nvidia-smi, which comes every 5 s, and shows 100 % until then.
+_OVERTIME_S = 10.0
+# The reported rate is the median of the intervals, which lies this near to their mean on steady cards: 3 % on an H200.
+_SPREAD = 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The progress lines of one text in their order, and its frame. GPUs are numbered by column."""
+
+    lines: tuple[Line, ...]
+    frame: Frame
+
+    @property
+    def whole(self) -> tuple[Line, ...]:
+        """The lines that show products and errors of every GPU."""
+        return tuple(line for line in self.lines if line.whole)
+
+    def widest(self) -> int:
+        """The most GPUs that one line shows."""
+        return max((len(line.columns) for line in self.lines), default=0)
+
+    def _columns(self, *, whole: bool = False) -> Iterator[tuple[int, list[Column]]]:
+        lines = self.whole if whole else self.lines
+        columns: list[list[Column]] = [[] for _ in range(self.widest())]
+        # Line by line: asked for each GPU anew, one very wide line among many short ones would take hours.
+        for line in lines:
+            for gpu, column in enumerate(line.columns):
+                columns[gpu].append(column)
+        yield from enumerate(columns)
+
+    def rates(self) -> dict[int, float]:
+        """Median rate in TFLOP/s. A rate is shown until the next compare, so it counts only where the products grew."""
+        found = {}
+        for gpu, columns in self._columns():
+            before = 0
+            rates = []
+            for column in columns:
+                if column.done is not None and column.done > before:
+                    before = column.done
+                    if column.rate:
+                        rates.append(column.rate)
+            if rates:
+                found[gpu] = statistics.median(rates) / 1000
+        return found
+
+    def errors(self) -> dict[int, int]:
+        """The most wrong elements in one line, of GPUs whose process lived."""
+        counts = {
+            gpu: [wrong for column in columns if (wrong := column.wrong()) is not None]
+            for gpu, columns in self._columns()
+        }
+        return {gpu: max(wrong) for gpu, wrong in counts.items() if wrong}
+
+    def temperatures(self) -> dict[int, float]:
+        """The highest temperature in degC."""
+        shown = {
+            gpu: [column.temperature for column in columns if column.temperature is not None]
+            for gpu, columns in self._columns()
+        }
+        return {gpu: max(values) for gpu, values in shown.items() if values}
+
+    def died(self) -> list[int]:
+        """GPUs whose process died."""
+        return [gpu for gpu, columns in self._columns() if any(column.died for column in columns)]
+
+    def rings(self) -> dict[int, int]:
+        """The results in the ring of each GPU, where the text tells."""
+        gpus = self.widest()
+        if len(self.frame.rings) >= gpus and len(set(self.frame.rings)) == 1:
+            return dict.fromkeys(range(gpus), self.frame.rings[0])
+        return {gpu: ring for gpu, ring in self.frame.by_device.items() if gpu < gpus}
+
+    def _products(self) -> Iterator[tuple[int, list[int]]]:
+        """The products of each GPU in the whole lines, a dead process's left out."""
+        for gpu, columns in self._columns(whole=True):
+            if columns:
+                yield gpu, [column.done for column in columns if column.done is not None and column.done >= 0]
+
+    def compares(self) -> dict[int, int]:
+        """How many compares were shown, at least."""
+        rings = self.rings()
+        found = {}
+        for gpu, products in self._products():
+            ring = rings.get(gpu) or math.gcd(*products) or 1
+            found[gpu] = max(products, default=0) // ring
+        return found
+
+    def off_ring(self) -> list[int]:
+        """GPUs whose products are no multiple of their ring, which the program cannot print."""
+        rings = self.rings()
+        return [gpu for gpu, products in self._products() if any(done % rings.get(gpu, 1) for done in products)]
+
+    def falls(self) -> bool:
+        """Whether time or products go back."""
+        times = [line.percent for line in self.lines]
+        return times != sorted(times) or any(products != sorted(products) for _, products in self._products())
+
+    def _intervals(self) -> Iterator[tuple[int, list[tuple[int, float, float]]]]:
+        """(products, seconds by the printed rate, percent) of each interval that a GPU showed with its rate."""
+        for gpu in range(self.widest()):
+            before, found = 0, []
+            for line in self.whole:
+                column = line.columns[gpu] if gpu < len(line.columns) else Column()
+                if column.done is not None and column.done > before and column.rate:
+                    products, before = column.done - before, column.done
+                    found.append((products, products * _PRODUCT_GFLOP / column.rate, line.percent))
+            if found:
+                yield gpu, found
+
+    def false_rate(self, seconds: int) -> str | None:
+        """Why a printed rate does not agree with the products and the time of a run of `seconds`, or None.
+
+        Each rate is the products of an interval over its length, so products over rates add up to
+        the time that the progress shows.
+        """
+        for gpu, intervals in self._intervals():
+            worked_s, percent = sum(length for _, length, _ in intervals), intervals[-1][2]
+            shown_s = seconds * percent / 100
+            error_s = _CLOCK_S + _ROUNDED * shown_s
+            most_s = shown_s + error_s + (_OVERTIME_S if percent >= 100 else 0.0)
+            if not shown_s - error_s <= worked_s <= most_s:
+                return (
+                    f"the rates of GPU {gpu} do not agree with its products and time: at these rates its"
+                    f" {sum(done for done, _, _ in intervals)} products take {worked_s:.1f} s, and the progress shows"
+                    f" {shown_s:.1f} s: the text was changed, or is of another run"
+                )
+            after = intervals[1:]  # the first interval holds the start
+            if len(after) < 2:
+                continue
+            mean = sum(done for done, _, _ in after) * _PRODUCT_GFLOP / sum(length for _, length, _ in after)
+            median = statistics.median(done * _PRODUCT_GFLOP / length for done, length, _ in after)
+            if abs(median / mean - 1) > _SPREAD:
+                return (
+                    f"GPU {gpu} reports {median:.0f} Gflop/s and made {mean:.0f} Gflop/s over the whole time:"
+                    " it stood still in between, or the text was changed; burn again and watch its clocks"
+                )
+        return None
+
+    def without_rate(self) -> list[int]:
+        """GPUs that show rates, all of them 0."""
+        rates = self.rates()
+        return [gpu for gpu, columns in self._columns() if gpu not in rates and any(c.rate == 0 for c in columns)]
+
+    def stalled(self) -> list[int]:
+        """GPUs whose products last grew before half of the time that is shown."""
+        lines = self.whole
+        found = []
+        for gpu in range(self.widest()):
+            final = lines[-1].columns[gpu].done
+            reached = next(line.percent for line in lines if line.columns[gpu].done == final)
+            if reached < lines[-1].percent / 2:
+                found.append(gpu)
+        return found
+
+
+TOOL = "gpu-burn"
+DIED = -1
+# A C int: sums of wrong elements pass its end within seconds on a card whose every result is wrong.
+_INT_RANGE = 2**32
+
+_START = re.compile(r"(?<![\d.])(?P<percent>\d{1,3}\.\d)%\s+proc['\u2019\u00b4`]d:")
+_DONE = re.compile(r"\s*(?P<done>-?\d+)\s*(?:\(\s*(?P<rate>\d+)\s*Gflop/s\s*\))?")
+_ERRORS = re.compile(r"\s*(?P<errors>-?\d+)\s*(?P<note>\((?:WARNING|DIED)!\))?")
+_TEMPERATURE = re.compile(r"\s*(?:(?P<celsius>\d+)\s*°?\s*C\b|--)")
+_BETWEEN = re.compile(r"\s*(?:-(?=\s)|/)\s*")
+_LABEL = {"errors": re.compile(r"\s*errors:"), "temps": re.compile(r"\s*temps:")}
+# What a clipped line may end with, once digits and brackets are off.
+_CLIPPED_WORDS = ("Gflop/s", "errors:", "WARNING!", "DIED!", "temps:")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One GPU in one progress line. None is what the line does not show.
+
+    `done`: products so far (-1: its process died); `rate`: GFLOP/s of the last interval; `errors`: wrong elements since the last 10 %
+    summary, as printed; `temperature`: degC.
+    """
+
+    done: int | None = None
+    rate: float | None = None
+    errors: int | None = None
+    died: bool = False
+    temperature: float | None = None
+
+    def wrong(self) -> int | None:
+        """The wrong elements, of a GPU that lives: a negative count ran over the end of an int and is set right."""
+        if self.died or self.errors is None:
+            return None
+        return self.errors if self.errors >= 0 else self.errors + _INT_RANGE
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One progress line at `percent` of the time. `whole`: each of its columns shows its products and its errors."""
+
+    percent: float
+    columns: tuple[Column, ...]
+    whole: bool
+
+
+def read_progress(text: str) -> tuple[tuple[Line, ...], str]:
+    """The progress lines of a text, and the text without them. Raises UnreadableOutput for a line that is neither whole nor clipped."""
+    starts = list(_START.finditer(text))
+    found: list[Line] = []
+    rest = [text[: starts[0].start()] if starts else text]
+    ends = [*(start.start() for start in starts[1:]), len(text)]
+    for match, end in zip(starts, ends, strict=False):
+        line, stop = _line(text[match.start() : end], match.end() - match.start(), match["percent"])
+        found.append(line)
+        rest.append(text[match.start() + stop : end])
+    return tuple(found), "\n".join(rest)
+
+
+def _line(piece: str, position: int, percent: str) -> tuple[Line, int]:
+    """One line that begins `piece`, and where in the piece it ends."""
+    quoted = piece.partition("\n")[0]
+    done, position = _values(_DONE, piece, position)
+    errors: list[re.Match[str]] = []
+    temperatures: list[re.Match[str]] = []
+    if label := _LABEL["errors"].match(piece, position):
+        errors, position = _values(_ERRORS, piece, label.end())
+        if label := _LABEL["temps"].match(piece, position):
+            temperatures, position = _values(_TEMPERATURE, piece, label.end())
+        else:
+            position = _clip(piece, position, quoted)
+    else:
+        position = _clip(piece, position, quoted)
+    if len(errors) > len(done):
+        raise UnreadableOutput(TOOL, quoted, "a progress line has more error counts than GPUs")
+    rated = any(match["rate"] for match in done)
+    whole = 0 < len(done) == len(errors) and all(bool(match["rate"]) is rated for match in done)
+    columns = tuple(
+        _column(
+            quoted,
+            match,
+            errors[index] if index < len(errors) else None,
+            temperatures[index] if index < len(temperatures) else None,
+            cut=not whole and not match["rate"],
+        )
+        for index, match in enumerate(done)
+    )
+    return Line(plain_text.number(TOOL, quoted, percent), columns, whole), position
+
+
+def _values(pattern: re.Pattern[str], piece: str, position: int) -> tuple[list[re.Match[str]], int]:
+    """The values of one field, and where they end."""
+    found: list[re.Match[str]] = []
+    match = pattern.match(piece, position)
+    while match is not None:
+        found.append(match)
+        position = match.end()
+        between = _BETWEEN.match(piece, position)
+        if between is None:
+            break
+        position = between.end()
+        match = pattern.match(piece, position)
+    return found, position
+
+
+def _clip(piece: str, position: int, quoted: str) -> int:
+    """Where a clipped line ends. Raises UnreadableOutput when something else than the line's own beginning stands there."""
+    end = piece.find("\n", position)
+    end = len(piece) if end < 0 else end
+    left = piece[position:end].strip(" \t-/()0123456789")
+    if not (left.startswith(("...", "…")) or any(word.startswith(left) for word in _CLIPPED_WORDS)):
+        raise UnreadableOutput(TOOL, quoted, "a progress line has an unknown form")
+    return end
+
+
+def _column(
+    quoted: str, done: re.Match[str], errors: re.Match[str] | None, temperature: re.Match[str] | None, *, cut: bool
+) -> Column:
+    """One column. `cut`: the products may lack their last digits, so they are not known."""
+    products = int(plain_text.number(TOOL, quoted, done["done"]))
+    celsius = temperature["celsius"] if temperature else None
+    return Column(
+        done=None if cut else products,
+        rate=plain_text.number(TOOL, quoted, done["rate"]) if done["rate"] else None,
+        errors=int(plain_text.number(TOOL, quoted, errors["errors"])) if errors else None,
+        died=products == DIED or (errors is not None and errors["note"] == "(DIED!)"),
+        temperature=plain_text.number(TOOL, quoted, celsius) if celsius else None,
+    )
+
+
+_TESTED = re.compile(r"\bTested (?P<gpus>\d{1,4}) GPUs?:")
+# `nvidia-smi -L` prints `GPU 0: NVIDIA ...` above, so the word after the colon decides.
+_VERDICT = re.compile(r"\bGPU (?P<gpu>\d{1,4}): *(?P<verdict>OK|FAULTY)\b")
+# Versions before 2016 do not say what they multiply.
+_DEVICE = re.compile(
+    r"Initialized device (?P<gpu>\d{1,4}) with (?P<total>\d+) MB of memory"
+    r" \((?P<free>\d+) MB available, using (?P<used>\d+) MB of it\)"
+    r"(?:, using (?P<kind>FLOATS|DOUBLES)(?P<tensor>, using Tensor Cores)?)?"
+)
+# A GPU as `nvidia-smi -L` lists it, which gpu-burn runs first: all that the driver knows, in its order.
+_LISTED = re.compile(r"^[ \t]*GPU (?P<index>\d{1,4}): (?P<name>\S.*?) \(UUID: (?P<uuid>\S+?)\)[ \t]*$", re.MULTILINE)
+_SECONDS = re.compile(r"Burning for (?P<seconds>\d+) sec", re.IGNORECASE)
+_RING = re.compile(r"Results are (?P<bytes>\d+) bytes each, thus performing (?P<results>\d+) iterations")
+_OURS = re.compile(
+    r"run length not specified in the command line|Using compare file:|Burning for \d+ sec|Killing processes|Uninitted cublas",
+    re.IGNORECASE,
+)
+_ELIDED = re.compile(r"^[ \t>*#=\[(<-]*(?:\.{3}|…)|\bsnip\b|\belided\b|similar lines", re.IGNORECASE | re.MULTILINE)
+_WINDOWS = re.compile(r"^Terminating threads$", re.MULTILINE)
+_MEGABYTE = 2**20
+# 8192 x 8192 numbers: all versions that print the size of a result multiply such matrices.
+_RESULT_BYTES = {"FLOATS": 4 * 8192**2, "DOUBLES": 8 * 8192**2}
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One GPU as its process found it; sizes in MB of 2^20 bytes, `mode` None where the text does not say it."""
+
+    gpu: int
+    total_mb: int
+    free_mb: int
+    used_mb: int
+    mode: Mode | None
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The lines around the progress.
+
+    `tested`: the number of each table's head; `verdicts`: (GPU, OK or FAULTY) as they come; `rings`: results of each ring as printed;
+    `by_device`: the same by device, as far as it follows from the memory used; `elided`: the poster left lines out and said so;
+    `windows`: the build that may end before it shows 100 %; `ours`: some line is gpu-burn's. `listed`: the
+    GPUs of `nvidia-smi -L`; `devices`: those that were initialised; `seconds`: each time that it was to burn for.
+    """
+
+    tested: tuple[int, ...]
+    verdicts: tuple[tuple[int, str], ...]
+    rings: tuple[int, ...]
+    by_device: dict[int, int]
+    elided: bool
+    windows: bool
+    ours: bool
+    listed: tuple[GpuEntry, ...]
+    devices: tuple[Device, ...]
+    seconds: tuple[int, ...]
+    result_bytes: frozenset[int]
+
+    def faulty(self) -> list[int]:
+        """The GPUs that are called FAULTY."""
+        return sorted({gpu for gpu, verdict in self.verdicts if verdict == "FAULTY"})
+
+    def contradiction(self) -> str | None:
+        """Where the lines before the progress gainsay one another, or None."""
+        if twice := reading.duplicate(self.listed):
+            return f"its list of GPUs names {twice} twice"
+        if len(self.seconds) > 1:
+            return f"it burned for {' and for '.join(map(str, self.seconds))} s: give one run at a time"
+        for device in self.devices:
+            if not device.used_mb <= device.free_mb <= device.total_mb:
+                return (
+                    f"device {device.gpu} has {device.total_mb} MB of memory, {device.free_mb} MB of it"
+                    f" available and {device.used_mb} MB in use, which cannot be"
+                )
+        return self._mode_contradiction()
+
+    def _mode_contradiction(self) -> str | None:
+        modes = sorted({device.mode for device in self.devices if device.mode is not None})
+        if len(modes) > 1:
+            return f"some of its devices work in mode {modes[0]} and some in mode {modes[1]}"
+        for mode in modes:
+            kind, other = ("DOUBLES", "FLOATS") if mode == "double" else ("FLOATS", "DOUBLES")
+            if _RESULT_BYTES[other] in self.result_bytes:
+                return f"it uses {kind} and a result has the {_RESULT_BYTES[other]} bytes of {other}"
+        return None
+
+
+def read_frame(text: str) -> Frame:
+    """The frame in a text without its progress lines."""
+    rings = list(_RING.finditer(text))
+    devices = list(_DEVICE.finditer(text))
+    tested = tuple(int(match["gpus"]) for match in _TESTED.finditer(text))
+    verdicts = tuple((int(match["gpu"]), match["verdict"]) for match in _VERDICT.finditer(text))
+    return Frame(
+        tested=tested,
+        verdicts=verdicts,
+        rings=tuple(_whole(match, "results") for match in rings),
+        by_device=_by_device(rings, devices),
+        elided=_ELIDED.search(text) is not None,
+        windows=_WINDOWS.search(text) is not None,
+        ours=bool(rings or devices or tested or verdicts) or _OURS.search(text) is not None,
+        listed=_listed(text),
+        devices=tuple(dict.fromkeys(map(_device, devices))),
+        seconds=tuple(dict.fromkeys(_whole(match, "seconds") for match in _SECONDS.finditer(text))),
+        result_bytes=frozenset(_whole(match, "bytes") for match in rings),
+    )
+
+
+def _listed(text: str) -> tuple[GpuEntry, ...]:
+    entries = [GpuEntry(_whole(match, "index"), match["name"], match["uuid"]) for match in _LISTED.finditer(text)]
+    return tuple(dict.fromkeys(entries))
+
+
+def _device(match: re.Match[str]) -> Device:
+    mode: Mode | None = None
+    if match["kind"] is not None:
+        mode = "double" if match["kind"] == "DOUBLES" else "tensor" if match["tensor"] else "float"
+    gpu, total, free, used = (_whole(match, name) for name in ("gpu", "total", "free", "used"))
+    return Device(gpu, total, free, used, mode)
+
+
+def _by_device(rings: list[re.Match[str]], devices: list[re.Match[str]]) -> dict[int, int]:
+    """The processes print at the same time, so a ring's line need not follow its device's: the memory used says which is whose."""
+    printed = {_whole(match, "results") for match in rings}
+    sizes = {_whole(match, "bytes") // _MEGABYTE for match in rings}
+    found: dict[int, int] = {}
+    for match in devices:
+        for size in sizes - {0} if len(sizes) == 1 else ():
+            results = _whole(match, "used") // size - 2
+            if results in printed:
+                found[int(match["gpu"])] = results
+    return found
+
+
+def _whole(match: re.Match[str], name: str) -> int:
+    return int(plain_text.number(TOOL, match.group(), match[name]))
+
+
+# The driver's own words for a lost device and for memory or links that could not be corrected.
+_HARDWARE = re.compile(
+    r"uncorrectable (?:ECC|NVLink)|ECC_UNCORRECTABLE|NVLINK_UNCORRECTABLE|GPU is lost|fallen off the bus"
+    r"|hardware stack error|HARDWARE_STACK_ERROR",
+    re.IGNORECASE,
+)
+# Versions before 2015 tell of each wrong result.
+_WRONG = re.compile(r"WE FOUND (?P<count>-?\d{1,12}) FAULTY ELEMENTS from GPU (?P<gpu>\d{1,4})")
+
+# The first that matches is told. The order is that of the causes: what comes first explains what comes later.
+_SETUP = tuple(
+    (re.compile(pattern, re.IGNORECASE | re.MULTILINE), cure)
+    for pattern, cure in (
+        (
+            r"system not yet initialized|SYSTEM_NOT_READY",
+            f"CUDA error {NOT_READY}: {CAUSES[NOT_READY].clause}",
+        ),
+        (
+            r"No CUDA devices|No CUDA capable GPUs|no CUDA-capable device|Couldn't init CUDA|NVIDIA-SMI has failed|cuInit returned [1-9]",
+            CAUSES[NO_DEVICE].clause,
+        ),
+        (
+            r"Low mem for result",
+            "there was no room for three results: end what else holds GPU memory, or allow more with -m",
+        ),
+        (r"out of memory|OUT_OF_MEMORY", f"{CAUSES[OUT_OF_MEMORY].clause}, or allow less with -m"),
+        (
+            r"couldn't find (?:compare kernel|file)|CUDA_ERROR_FILE_NOT_FOUND",
+            "the compare kernel was not found: name compare.ptx with -c, or start gpu-burn where it lies",
+        ),
+        (
+            r"load module|unsupported toolchain|kernel image|INVALID_PTX|INVALID_IMAGE|get func",
+            "the compare kernel does not suit this GPU or driver: build it for this architecture with a CUDA no newer than the driver's",
+        ),
+        (
+            r"ARCH_MISMATCH|STATUS_NOT_SUPPORTED",
+            "cuBLAS cannot do this on this GPU: leave -tc out on cards without tensor cores",
+        ),
+        (r"driver version is insufficient|INSUFFICIENT_DRIVER", CAUSES[DRIVER_TOO_OLD].clause),
+        (r"busy or unavailable|DEVICE_UNAVAILABLE", CAUSES[UNAVAILABLE].clause),
+        (
+            r"unsupported display driver|STATUS_NOT_INITIALIZED|initialization error|ERROR_NOT_INITIALIZED",
+            "CUDA or cuBLAS could not start: match the libraries to the driver, and see that GPU memory is free",
+        ),
+        (
+            r"error while loading shared libraries|cannot open shared object file",
+            "a library is missing: install the CUDA version that gpu-burn was built with",
+        ),
+        (
+            r"gpu[_-]burn: (?:command )?not found|gpu[_-]burn: No such file",
+            "gpu-burn is not there: install it or give its path",
+        ),
+        (r"Syntax error near -|^GPU Burn$\s*^Usage:", "the command line was not understood: see gpu-burn -h"),
+    )
+)
+_ABORT = re.compile(
+    r"Couldn't init|Failure during compute|No clients are alive|terminate called|OS call failed|Segmentation fault|core dumped"
+    r"|\bKilled$|read\[\d+\] error|CUDA_ERROR_|CUBLAS_STATUS_",
+    re.MULTILINE,
+)
+_ALL_DEAD = re.compile(r"No clients are alive")
+_NO_SMI = re.compile(r"nvidia-smi: (?:command )?not found|Could not invoke (?:nvidia-smi|tegrastats)")
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """What was complained of, each the line as printed, or None.
+
+    `hardware` speaks against the machine. `setup` has its cure in `cure`. `abort` is any other end before the time. `all_dead`: every
+    process had died. `no_temperatures`: nvidia-smi is missing, which spoils nothing else but has been seen to crash gpu-burn. `wrong`:
+    (GPU, wrong elements), from versions that tell of each.
+    """
+
+    hardware: str | None = None
+    setup: str | None = None
+    cure: str = ""
+    abort: str | None = None
+    all_dead: bool = False
+    no_temperatures: bool = False
+    wrong: tuple[tuple[int, int], ...] = ()
+
+
+def find_complaint(text: str) -> Trouble:
+    """Sort the complaints in a text without its progress lines. `wrong` holds (GPU, wrong elements) of versions that tell them."""
+    setup, cure = next(((line, cure) for pattern, cure in _SETUP if (line := _told(pattern, text))), (None, ""))
+    return Trouble(
+        hardware=_told(_HARDWARE, text),
+        setup=setup,
+        cure=cure,
+        abort=_told(_ABORT, text),
+        all_dead=_ALL_DEAD.search(text) is not None,
+        no_temperatures=_NO_SMI.search(text) is not None,
+        wrong=tuple((int(match["gpu"]), int(match["count"])) for match in _WRONG.finditer(text)),
+    )
+
+
+def _told(pattern: re.Pattern[str], text: str) -> str | None:
+    """The whole line of the first match."""
+    match = pattern.search(text)
+    if match is None:
+        return None
+    end = text.find("\n", match.start())
+    return text[text.rfind("\n", 0, match.start()) + 1 : len(text) if end < 0 else end].strip()
+
 
 # One compare may be of warm-up work; three are the least that show a rate and a GPU that goes on.
 _FEWEST_COMPARES = 3
@@ -44,15 +628,15 @@ def parse(text: str) -> ToolOutput:
     """
     cleaned = "\n".join(reading.tool_lines(text))
     try:
-        lines, rest = gpu_burn_progress.read(cleaned)
+        lines, rest = read_progress(cleaned)
     except UnreadableOutput:
-        if faulty := gpu_burn_table.read(cleaned).faulty():
+        if faulty := read_frame(cleaned).faulty():
             return ToolOutput(TOOL, "fail", f"FAULTY: {_names(faulty)}")
         raise
-    frame = gpu_burn_table.read(rest)
-    trouble = gpu_burn_trouble.find(rest)
+    frame = read_frame(rest)
+    trouble = find_complaint(rest)
     if not (lines or frame.ours or trouble.hardware or trouble.setup or trouble.abort):
-        raise UnreadableOutput(TOOL, reading.first_line(text), "the text holds no line of gpu-burn")
+        raise UnreadableOutput(TOOL, plain_text.first_line(text), "the text holds no line of gpu-burn")
     history = History(lines, frame)
     readings = _readings(history, frame, trouble)
     fault = _fault(history, frame, trouble)
@@ -75,8 +659,8 @@ def mismatch(text: str, *, mode: Mode, seconds: int, memory_mb: int) -> str | No
 
     Only for runs of our own: foreign and older versions leave some of these lines out.
     """
-    lines, rest = gpu_burn_progress.read("\n".join(reading.tool_lines(text)))
-    frame = gpu_burn_table.read(rest)
+    lines, rest = read_progress("\n".join(reading.tool_lines(text)))
+    frame = read_frame(rest)
     if frame.seconds != (seconds,):
         burned = f"{frame.seconds[0]} s" if frame.seconds else "no time"
         return f"gpu-burn says that it burned for {burned}, and was to burn for {seconds} s"
@@ -92,11 +676,11 @@ def mismatch(text: str, *, mode: Mode, seconds: int, memory_mb: int) -> str | No
 
 def memory(text: str) -> tuple[int, ...]:
     """Total memory of each device in MB of 2^20 bytes, as CUDA told gpu-burn, in CUDA's order."""
-    _, rest = gpu_burn_progress.read("\n".join(reading.tool_lines(text)))
-    return tuple(device.total_mb for device in _sorted(gpu_burn_table.read(rest)))
+    _, rest = read_progress("\n".join(reading.tool_lines(text)))
+    return tuple(device.total_mb for device in _sorted(read_frame(rest)))
 
 
-def _sorted(frame: Frame) -> list[gpu_burn_table.Device]:
+def _sorted(frame: Frame) -> list[Device]:
     """The devices by number: their processes print as they get ready."""
     return sorted(frame.devices, key=lambda device: device.gpu)
 
@@ -133,14 +717,14 @@ def _names(gpus: list[int]) -> str:
 def _fault(history: History, frame: Frame, trouble: Trouble) -> str | None:
     """What in the text speaks against the hardware."""
     told = trouble.hardware or trouble.setup or trouble.abort
-    because = f" ('{reading.quote(told)}')" if told else ""
+    because = f" ('{plain_text.quote(told)}')" if told else ""
     if faulty := frame.faulty():
         return f"FAULTY: {_names(faulty)}{because}"
     wrong = sorted({gpu for gpu, count in history.errors().items() if count} | {gpu for gpu, _ in trouble.wrong})
     if wrong:
         return f"wrong results on {_names(wrong)}, whatever the table says{because}"
     if trouble.hardware is not None:
-        return f"the driver reports a hardware fault: '{reading.quote(trouble.hardware)}'"
+        return f"the driver reports a hardware fault: '{plain_text.quote(trouble.hardware)}'"
     if trouble.setup is None and (dead := history.died()):
         return f"gpu-burn died on {_names(dead)}{because}: see the kernel log for an Xid of that time"
     if trouble.setup is None and trouble.all_dead:
@@ -152,9 +736,9 @@ def _hindered(trouble: Trouble) -> str | None:
     """Why it could not run, with the cure."""
     missing = "; nvidia-smi is missing, without which some versions crash: put it on the PATH"
     if trouble.setup is not None:
-        return f"{trouble.cure}: '{reading.quote(trouble.setup)}'"
+        return f"{trouble.cure}: '{plain_text.quote(trouble.setup)}'"
     if trouble.abort is not None:
-        return f"gpu-burn could not do its work: '{reading.quote(trouble.abort)}'" + (
+        return f"gpu-burn could not do its work: '{plain_text.quote(trouble.abort)}'" + (
             missing if trouble.no_temperatures else ""
         )
     return None

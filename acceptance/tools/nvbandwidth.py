@@ -18,13 +18,462 @@ the tool prints as N/A are absent, never 0. Components:
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, NoReturn
 
-from acceptance.tools import cuda_error, nvbandwidth_json, nvbandwidth_text, reading
-from acceptance.tools.nvbandwidth_matrix import TOOL as TOOL
-from acceptance.tools.nvbandwidth_matrix import Found
-from acceptance.tools.reading import ToolOutput, UnreadableOutput
+from acceptance.core import plain_text
+from acceptance.core.plain_text import UnreadableOutput
+from acceptance.tools import cuda_error
+from acceptance.tools import reading as tools_reading
+from acceptance.tools.reading import GpuEntry, Reading, ToolOutput, duplicate
+
+_ROOT = re.compile(r'\{\s*"nvbandwidth"\s*:')
+# A cell is a C++ stream's default: six significant digits, in a string. Two decimals are granted as well.
+_NUMBER = re.compile(r"^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$")
+_HALF_DIGIT = 5e-6
+_HALF_CENT = 0.005
+_Row = tuple[float | None, ...]
+_PARTS = {"read": ("read1", "read2", "total"), "write": ("write1", "write2", "total")}
+
+
+def holds_json(text: str) -> bool:
+    """Whether the text is nvbandwidth's JSON."""
+    return _ROOT.search(text) is not None
+
+
+def _no_constant(word: str) -> NoReturn:
+    raise UnreadableOutput(TOOL, word, "a figure is no number")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise UnreadableOutput(TOOL, plain_text.shown(pairs), "a key comes twice in one object")
+    return found
+
+
+def _need(holder: dict[str, Any], key: str, kind: type, where: str) -> Any:
+    """The value of a key that must be there, of its type. Raises UnreadableOutput."""
+    value = holder.get(key)
+    if not isinstance(value, kind):
+        raise UnreadableOutput(TOOL, plain_text.shown(value), f"{where} needs '{key}' as {kind.__name__}")
+    return value
+
+
+def _cell(value: object, name: str) -> float | None:
+    if value == "N/A":
+        return None
+    if isinstance(value, str) and _NUMBER.match(value):
+        return plain_text.number(TOOL, value, value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return plain_text.number(TOOL, str(value), str(value))
+    raise UnreadableOutput(TOOL, plain_text.shown(value), f"a cell of {name} is no figure")
+
+
+def _matrices(testcase: dict[str, Any], name: str) -> list[Matrix]:
+    description = _need(testcase, "bandwidth_description", str, name).strip()
+    shown = _need(testcase, "bandwidth_matrix", list, name)
+    if not shown or not all(isinstance(row, list) and row and len(row) == len(shown[0]) for row in shown):
+        raise UnreadableOutput(TOOL, description, f"the matrix of {name} has no rows, or rows of unequal length")
+    rows = [tuple(_cell(value, name) for value in row) for row in shown]
+    total = _cell(testcase.get("sum"), name)
+    if total is None:
+        raise UnreadableOutput(TOOL, description, f"{name} needs 'sum' as a number")
+    names: Sequence[str] = (part(name, description),)
+    width = len(rows[0])
+    # Until 0.8 the three matrices of a bidirectional copy between GPUs stand under one another; sum is that of the last.
+    if "device_to_device_bidirectional" in name and len(rows) == 3 * width:
+        names = [f"{name}_{part}" for part in _PARTS["write" if "_write_" in name else "read"]]
+        _added_up(name, *(rows[width * place : width * (place + 1)] for place in range(3)))
+    each = len(rows) // len(names)
+    found = []
+    for index, one in enumerate(names):
+        block = tuple(rows[index * each : (index + 1) * each])
+        slack = sum(_rounded(value) for row in block for value in row)
+        found.append(Matrix(one, description, block, total if index == len(names) - 1 else None, slack))
+    _extremes(testcase, found[-1])
+    return found
+
+
+def _extremes(testcase: dict[str, Any], last: Matrix) -> None:
+    """Nothing, where `min`, `max` and `average` (of `--verbose`) are those of the cells of the last matrix.
+
+    The tool takes N/A for 0 in its minimum, and leaves it out of its average. Raises UnreadableOutput.
+    """
+    cells = [value for row in last.rows for value in row]
+    figures = [value for value in cells if value is not None]
+    if not figures:
+        return
+    due = {
+        "min": [min(figures)] + [0.0] * (None in cells),
+        "max": [max(figures)],
+        "average": [sum(figures) / len(figures)],
+    }
+    for key, values in due.items():
+        printed = _cell(testcase[key], last.name) if key in testcase else None
+        if printed is not None and not any(abs(printed - value) <= 2 * _rounded(value) for value in values):
+            why = f"{last.name} says {key} {printed:.2f} and its figures make {values[0]:.2f}: a figure was changed"
+            raise UnreadableOutput(TOOL, last.description, why)
+
+
+def _rounded(value: float | None) -> float:
+    """How far a printed figure may be from what was measured."""
+    return max(_HALF_CENT, _HALF_DIGIT * abs(value or 0.0))
+
+
+def _added_up(name: str, one: Sequence[_Row], other: Sequence[_Row], both: Sequence[_Row]) -> None:
+    """Nothing, where each figure of `both` is those of the two directions added; `sum` vouches for the last matrix alone.
+
+    Raises UnreadableOutput.
+    """
+    for cells in zip(chain(*one), chain(*other), chain(*both), strict=True):
+        first, second, total = (value or 0.0 for value in cells)
+        if abs(first + second - total) > sum(map(_rounded, cells)):
+            why = (
+                f"{name}: both directions are {first + second:.2f} and the total says {total:.2f}: a figure was changed"
+            )
+            raise UnreadableOutput(TOOL, "", why)
+
+
+def _testcase(found: Found, testcase: object) -> None:
+    if not isinstance(testcase, dict):
+        raise UnreadableOutput(TOOL, plain_text.shown(testcase), "a testcase is no object")
+    name = _need(testcase, "name", str, "a testcase")
+    status = _need(testcase, "status", str, name)
+    said = testcase.get("error")
+    if status == "Waived":
+        found.waived.append(name)
+    elif status == "Running" and not said:
+        found.unfinished[name] = None
+    elif status != "Passed" or said:
+        words = [word for word in (status, said) if isinstance(word, str) and word]
+        found.errors.append(f"{name} could not run: '{plain_text.quote(': '.join(words) or 'no status')}'")
+    else:
+        for matrix in _matrices(testcase, name):
+            found.add(matrix)
+
+
+def read_json(text: str) -> Found:
+    """What the JSON says. Raises UnreadableOutput, also for JSON that is cut."""
+    starts = [match.start() for match in _ROOT.finditer(text)]
+    if len(starts) != 1:
+        raise UnreadableOutput(TOOL, "", f"the text holds {len(starts)} outputs: give one run at a time")
+    decoder = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_constant)
+    try:
+        whole, _ = decoder.raw_decode(text, starts[0])
+    except (ValueError, RecursionError) as error:
+        raise UnreadableOutput(TOOL, text[-80:], f"the JSON is cut or damaged ({type(error).__name__})") from error
+    root = _need(whole, "nvbandwidth", dict, "the output")
+    found = Found()
+    if isinstance(root.get("error"), str) and root["error"].strip():
+        found.errors.append(f"it could not run: '{plain_text.quote(root['error'])}'")
+    if root.get("GPU Device list") is not None:
+        entries = _need(root, "GPU Device list", list, "the output")
+        gpus = [gpu_entry(entry) if isinstance(entry, str) else None for entry in entries]
+        for place, (entry, gpu) in enumerate(zip(entries, gpus, strict=True)):
+            if gpu is None or gpu.index != place:
+                raise UnreadableOutput(
+                    TOOL, plain_text.shown(entry), "a listed device has an unknown form or the wrong number"
+                )
+        found.devices, found.gpus = len(entries), tuple(gpu for gpu in gpus if gpu is not None)
+    if isinstance(driver := root.get("Driver Version"), str):
+        found.driver = driver
+    if root.get("testcases") is not None:
+        for testcase in _need(root, "testcases", list, "the output"):
+            _testcase(found, testcase)
+    return found
+
+
+TOOL = "nvbandwidth"
+
+# A bidirectional copy between GPUs gives three matrices: either direction, and both added.
+_PART = re.compile(r"\b(?:Read|Write)?(?P<part>[12]|Total) bandwidth")
+# `0: NVIDIA H200 (00000000:18:00): (host)` in JSON; the text has no host, versions before 0.5 no address.
+_LISTED = re.compile(
+    r"^(?P<index>\d{1,4}): (?P<name>\S.*?)"
+    r"(?: \((?P<domain>[0-9a-fA-F]{4,8}):(?P<bus>[0-9a-fA-F]{2}):(?P<slot>[0-9a-fA-F]{2})(?:\.0)?\))?(?:: \([^()]*\))?$"
+)
+_UNIT = re.compile(r"(?P<unit>GB/s|\bns)\)? *$")
+
+
+def gpu_entry(entry: str) -> GpuEntry | None:
+    """One GPU of the list of devices (`0: NVIDIA H200 (00000000:18:00)`); None for another form."""
+    match = _LISTED.match(entry)
+    if match is None:
+        return None
+    domain, bus, slot = match["domain"], match["bus"], match["slot"]
+    place = f"{int(domain, 16):04x}:{bus}:{slot}.0".lower() if domain is not None else None
+    return GpuEntry(int(match["index"]), match["name"], pci_address=place)
+
+
+def part(testcase: str, description: str) -> str:
+    """The name of a matrix of a testcase, from the line above it, where no SUM says it."""
+    match = _PART.search(description)
+    if match is None:
+        return testcase
+    # 0.6 and 0.7 call the parts of `write_ce` Read1 and Read2; their SUM lines say write.
+    kind = "" if match["part"] == "Total" else "write" if "_write_" in testcase else "read"
+    return f"{testcase}_{kind}{match['part'].lower()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Figures of one testcase. `description` is the line above them; None stands where the tool printed N/A.
+
+    `total` is the tool's own sum, None where the text does not hold it; `slack` is how far rounding may take it from the sum of
+    the cells.
+    """
+
+    name: str
+    description: str
+    rows: tuple[tuple[float | None, ...], ...]
+    total: float | None
+    slack: float
+
+    @property
+    def of_pairs(self) -> bool:
+        """Whether rows are GPUs too. Versions 0.6 and 0.7 call them CPUs in bidirectional tests, so the name tells; but across machines
+        some testcases of that name have one total for each GPU (`All Gpus -> GPU(column)`).
+        """
+        return "device_to_device" in self.name and "(row)" in self.description
+
+    @property
+    def unit(self) -> str:
+        """GB/s, or ns for a latency. Raises UnreadableOutput for another unit, and where the name and the unit disagree."""
+        match = _UNIT.search(self.description)
+        if match is None or (match["unit"] == "ns") != ("latency" in self.name):
+            raise UnreadableOutput(TOOL, self.description, f"the unit of {self.name} is unknown")
+        return match["unit"]
+
+    def values(self) -> Mapping[str, float]:
+        """Component -> figure, for every cell that was measured.
+
+        A 0.00 that a matrix of pairs has on its diagonal is how versions before 0.4 printed N/A.
+        """
+        found = {}
+        for row, cells in enumerate(self.rows):
+            for column, value in enumerate(cells):
+                if value is None or (self.of_pairs and row == column and value == 0):
+                    continue
+                found[f"gpu{row}->gpu{column}" if self.of_pairs and row != column else f"gpu{column}"] = value
+        return found
+
+    def trouble(self, devices: int | None) -> str | None:
+        """Why its figures cannot be taken, or None. `devices` is how many GPUs the output lists, None where it lists none."""
+        width = len(self.rows[0])
+        height = width if self.of_pairs else 1
+        if len(self.rows) != height:
+            return f"{self.name} has {len(self.rows)} rows of {width} figures where {height} belong: lines are missing or added"
+        if devices is not None and width != devices:
+            return f"{self.name} has {width} columns and the output lists {devices} devices"
+        values = self.values()
+        if not values:
+            return f"{self.name} gave no figure"
+        for component, value in values.items():
+            if value <= 0:
+                return f"{self.name} of {component} is {value:.2f}: nothing was copied there"
+        if self.total is not None and abs(sum(values.values()) - self.total) > self.slack:
+            return f"{self.name} adds up to {sum(values.values()):.2f} and its SUM says {self.total:.2f}: a figure was changed"
+        return None
+
+    def reading(self) -> Reading:
+        """The figures under the testcase's name."""
+        return Reading(self.name, self.unit, self.values())
+
+
+@dataclass(slots=True)
+class Found:
+    """What an output said, before it is judged: `waived` and `unfinished` name testcases, `errors` are sentences.
+
+    A waived testcase without a name is an empty string. `gpus` are those that the output lists with their names.
+    """
+
+    devices: int | None = None
+    gpus: tuple[GpuEntry, ...] = ()
+    driver: str | None = None
+    matrices: list[Matrix] = field(default_factory=list)
+    waived: list[str] = field(default_factory=list)
+    # Their order counts and they are looked up for every line: a dict is both.
+    unfinished: dict[str, None] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
+    _names: set[str] = field(default_factory=set)
+
+    def add(self, matrix: Matrix) -> None:
+        """Keep a matrix. Raises UnreadableOutput for one that is there already."""
+        if matrix.name in self._names:
+            raise UnreadableOutput(TOOL, matrix.description, f"{matrix.name} comes twice: give one run at a time")
+        self._names.add(matrix.name)
+        self.matrices.append(matrix)
+
+    def trouble(self) -> str | None:
+        """Why the output proves nothing, or None."""
+        if self.errors:
+            return self.errors[0]
+        if self.unfinished:
+            return f"{next(iter(self.unfinished))} was started and gave no result: the tool died or the text is cut"
+        if twice := duplicate(self.gpus):
+            return f"its list of devices names {twice} twice"
+        for matrix in self.matrices:
+            why = matrix.trouble(self.devices)
+            if why is not None:
+                return why
+        if not self.matrices and self.waived:
+            return "every testcase was waived, so nothing was measured: those between GPUs need two with peer access"
+        return None if self.matrices else "no testcase was run"
+
+
+_VERSION = re.compile(r"^nvbandwidth Version: ")
+_DRIVER = re.compile(r"^Driver Version: (?P<driver>\S+)$")
+# Across machines each process has a GPU, and rows and columns are numbered by process.
+_DEVICE = re.compile(r"^(?:Device (?P<index>\d{1,4}): \S|Process (?P<process>\d{1,4}) \([^)]*\): device \d{1,4}: \S)")
+_RUNNING = re.compile(r"^Running (?:benchmark )?(?P<name>[a-z0-9_]+)\.?$")
+_WAIVED = re.compile(r"^waived\b[:.]?\s*(?P<name>[a-z0-9_]*)", re.IGNORECASE)
+# Status words of a testcase that gave nothing, and of arguments that it refused.
+_ERROR = re.compile(r"^(?:error|failed|not found)\b", re.IGNORECASE)
+_DESCRIPTION = re.compile(r"\((?:row|column)\)")
+_COLUMNS = re.compile(r"^\d+(?:\s+\d+)*$")
+_ROW = re.compile(r"^(?P<index>\d+)(?P<cells>(?:\s+\S+)+)$")
+# std::fixed with two decimals, always; fewer are a line that was cut.
+_CELL = re.compile(r"^(?:N/A|-?\d+\.\d\d)$")
+_LOOSE_ROW = re.compile(r"^\d+(?:\s+(?:N/A|-?\d+\.\d+))+$")
+_SUM = re.compile(r"^SUM (?P<name>\w+) (?P<total>-?\d+\.\d\d)$")
+_OF_THREE = re.compile(r"^(?P<base>\w*device_to_device_bidirectional\w*)_(?:(?:read|write)[12]|total)$")
+_HALF_DIGIT_TEXT = 0.005
+
+
+@dataclass(slots=True)
+class _Open:
+    """A matrix while it is read: `width` is None until the line of columns came."""
+
+    description: str
+    width: int | None = None
+    rows: list[tuple[float | None, ...]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Text:
+    """Where the reading stands. `devices` has the list of each run: several of one machine may stand in one text."""
+
+    found: Found = field(default_factory=Found)
+    ours: bool = False
+    devices: list[list[str]] = field(default_factory=lambda: [[]])
+    gpus: list[GpuEntry] = field(default_factory=list)
+    running: str | None = None
+    open: _Open | None = None
+
+
+def _close(state: _Text, summed: re.Match[str] | None = None) -> None:
+    """Give the matrix that is open to the testcase that its SUM names, or else to the one that runs."""
+    if state.open is None:
+        return
+    shown, state.open = state.open, None
+    if not shown.rows:
+        raise UnreadableOutput(TOOL, shown.description, "no figures follow this line")
+    running = state.running
+    if summed is None and running is None:
+        raise UnreadableOutput(TOOL, shown.description, "figures of a testcase that no line names")
+    name = summed["name"] if summed else part(str(running), shown.description)
+    if running in state.found.unfinished:
+        if name != running and not name.startswith(f"{running}_"):
+            raise UnreadableOutput(TOOL, shown.description, f"{running} was running, and the sum below names {name}")
+        del state.found.unfinished[str(running)]
+    cells = sum(len(row) for row in shown.rows)
+    state.found.add(
+        Matrix(
+            name,
+            shown.description,
+            tuple(shown.rows),
+            plain_text.number(TOOL, summed.string, summed["total"]) if summed else None,
+            _HALF_DIGIT_TEXT * (cells + 1) + 1e-6,
+        )
+    )
+
+
+def _figures(matrix: _Open, line: str) -> bool:
+    """Whether the line belongs to the matrix that is open; if so it is kept."""
+    if matrix.width is None:
+        if not _COLUMNS.match(line) or line.split() != [str(index) for index in range(len(line.split()))]:
+            raise UnreadableOutput(TOOL, line, "the numbers of the columns belong here, from 0")
+        matrix.width = len(line.split())
+        return True
+    match = _ROW.match(line)
+    if match is None:
+        return False
+    cells = match["cells"].split()
+    if match["index"] != str(len(matrix.rows)) or len(cells) != matrix.width or not all(map(_CELL.match, cells)):
+        raise UnreadableOutput(TOOL, line, f"row {len(matrix.rows)} of {matrix.width} figures belongs here")
+    matrix.rows.append(tuple(None if cell == "N/A" else plain_text.number(TOOL, line, cell) for cell in cells))
+    return True
+
+
+def _line(state: _Text, line: str) -> None:
+    if state.open is not None and _figures(state.open, line):
+        return
+    found = state.found
+    if line.startswith("SUM "):
+        match = _SUM.match(line)
+        if match is None or state.open is None:
+            raise UnreadableOutput(TOOL, line, "a sum of unknown form, or without its matrix")
+        _close(state, match)
+        return
+    _close(state)
+    if _VERSION.match(line):
+        state.ours = True
+        state.devices.append([])
+    elif match := _DEVICE.match(line):
+        state.devices[-1].append(match["index"] or match["process"])
+        entry = gpu_entry(line.removeprefix("Device "))
+        if len(state.devices) <= 2 and entry is not None:
+            state.gpus.append(entry)
+    elif match := _DRIVER.match(line):
+        found.driver = match["driver"]
+    elif match := _RUNNING.match(line):
+        state.running = match["name"]
+        if state.running in found.unfinished:
+            raise UnreadableOutput(TOOL, line, "a testcase starts twice: give one run at a time")
+        found.unfinished[state.running] = None
+    elif match := _WAIVED.match(line):
+        found.waived.append(match["name"])
+    elif _ERROR.match(line):
+        found.errors.append(f"a testcase could not run: '{plain_text.quote(line)}'")
+    elif _DESCRIPTION.search(line):
+        state.open = _Open(line)
+    elif _LOOSE_ROW.match(line):
+        raise UnreadableOutput(TOOL, line, "a row outside of its matrix")
+
+
+def read_text(lines: Iterable[str]) -> Found | None:
+    """What plain text says; None when no line of it is nvbandwidth's. Raises UnreadableOutput."""
+    state = _Text()
+    for raw in lines:
+        line = raw.strip().removeprefix(">").strip()
+        if line:
+            _line(state, line)
+    _close(state)
+    found = state.found
+    lists = [devices for devices in state.devices if devices]
+    if lists:
+        found.devices, found.gpus = len(lists[0]), tuple(state.gpus)
+        if any(devices != [str(index) for index in range(found.devices)] for devices in lists):
+            found.errors.append(
+                f"its list of {found.devices} devices is not numbered from 0, or another run has another: lines are missing"
+            )
+    bases = Counter(match["base"] for matrix in found.matrices if (match := _OF_THREE.match(matrix.name)))
+    cut = next((base for base, count in bases.items() if count != 3), None)
+    if cut is not None:
+        found.errors.append(f"the text is cut: {cut} gives three matrices, one for each direction and their total")
+    # Versions without sums have none at all.
+    unsummed = [matrix.name for matrix in found.matrices if matrix.total is None]
+    if 0 < len(unsummed) < len(found.matrices):
+        found.errors.append(f"the text is cut: the line 'SUM {unsummed[0]}' is missing")
+    said = state.ours or lists or found.matrices or found.waived or found.unfinished
+    return found if said else None
+
 
 _NAME = re.compile(r"^[a-z][a-z0-9_]*$")
 # A kernel prints the first for each wrong word; the host then gives up with the second.
@@ -60,22 +509,22 @@ def parse(text: str) -> ToolOutput:
     *fail* is wrong data, or a fault of the hardware that CUDA names. *pass* needs at least one testcase with figures, and none that died,
     was unknown, was cut, moved nothing, or gainsays its own sum or the list of devices. Raises UnreadableOutput.
     """
-    lines = reading.tool_lines(text)
+    lines = tools_reading.tool_lines(text)
     wrong = next((line for line in lines if _MISCOMPARE.search(line)), None)
     if wrong is not None:
-        return ToolOutput(TOOL, "fail", f"wrong data arrived: '{reading.quote(wrong)}'")
+        return ToolOutput(TOOL, "fail", f"wrong data arrived: '{plain_text.quote(wrong)}'")
     trouble = cuda_error.died(lines) or cuda_error.find(lines)
     if trouble is not None:
         return ToolOutput(TOOL, "fail" if trouble.hardware else "error", trouble.reason)
     asserted = next((line for line in lines if _ASSERT.search(line)), None)
     if asserted is not None:
-        return ToolOutput(TOOL, "error", f"it died: '{reading.quote(asserted)}'")
+        return ToolOutput(TOOL, "error", f"it died: '{plain_text.quote(asserted)}'")
     joined = "\n".join(lines)
-    found = nvbandwidth_json.read(joined) if nvbandwidth_json.holds(joined) else nvbandwidth_text.read(lines)
+    found = read_json(joined) if holds_json(joined) else read_text(lines)
     if found is None:
         reason = cuda_error.not_started(lines)
         if reason is None:
-            raise UnreadableOutput(TOOL, reading.first_line(text), "the text holds no line of nvbandwidth")
+            raise UnreadableOutput(TOOL, plain_text.first_line(text), "the text holds no line of nvbandwidth")
         return ToolOutput(TOOL, "error", reason)
     why = found.trouble()
     # What can be read beside an error stays in sight; it decides nothing.

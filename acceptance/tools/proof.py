@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from acceptance.command import Completed
+from acceptance.core.plain_text import UnreadableOutput
+from acceptance.process.command import Completed
 from acceptance.tools import cuda_error
-from acceptance.tools.reading import ToolOutput, UnreadableOutput
+from acceptance.tools.reading import ToolOutput
 
 EARLY = 0.95  # a program that rounds its seconds ends a little early, never by a twentieth
 

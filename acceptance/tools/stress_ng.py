@@ -11,10 +11,108 @@ Readings, each with the stressor's name (`cpu`, `matrix`, `vm`) as component:
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from acceptance.tools import reading, stress_ng_trouble
-from acceptance.tools.reading import Reading, ToolOutput, UnreadableOutput
+from acceptance.core import plain_text
+from acceptance.core.plain_text import UnreadableOutput
+from acceptance.tools.reading import Reading, ToolOutput
+
+_NAME = re.compile(r"^[a-z][a-z0-9-]*$")
+
+
+def argv(
+    binary: str,
+    *,
+    seconds: int,
+    stressor: str = "cpu",
+    workers: int = 0,
+    options: Mapping[str, str] | None = None,
+    temp_path: str | None = None,
+) -> tuple[str, ...]:
+    """The command line of one verified stressor. `workers` 0 means one for each logical CPU.
+
+    `options` are long options without their dashes; without any, the `cpu` stressor runs all of its methods. `temp_path` is a
+    writable directory: stress-ng refuses to start where it cannot write, even for a stressor that writes nothing.
+    Raises ValueError for what would not run: a time below a second, a negative number of workers, a name that is none.
+    """
+    if seconds < 1 or workers < 0:
+        raise ValueError(
+            f"stress-ng needs at least 1 second and no negative number of workers, not {seconds} and {workers}"
+        )
+    chosen = {"cpu-method": "all"} if options is None and stressor == "cpu" else dict(options or {})
+    for name in (stressor, *chosen):
+        if not _NAME.match(name):
+            raise ValueError(f"'{plain_text.quote(name)}' is no name of a stress-ng option")
+    words = [binary, f"--{stressor}", str(workers)]
+    for name, value in chosen.items():
+        words += [f"--{name}", value]
+    words += ["--verify", "--metrics-brief", "--timeout", f"{seconds}s"]
+    if temp_path is not None:
+        words += ["--temp-path", temp_path]
+    return tuple(words)
+
+
+# Refusals and shortages, by Linux errno: EPERM EINTR EAGAIN ENOMEM EACCES EBUSY ENODEV ENFILE EMFILE ENOSPC EROFS ENOSYS EOPNOTSUPP
+# EDQUOT. Any other (EIO, EINVAL, EFAULT) is an answer that a sound system does not give to a stressor.
+_REFUSALS = frozenset({1, 4, 11, 12, 13, 16, 19, 23, 24, 28, 30, 38, 95, 122})
+_ERRNO = re.compile(r"errno=(?P<errno>\d{1,4})\b")
+_HINDERED = re.compile(
+    r"operation not permitted|permission denied|out of memory|cannot allocate memory|no space left|not implemented|not supported"
+    r"|resource temporarily unavailable|temp-path|SIGKILL|SIGTERM|\boom\b"
+    # The worker was killed before it could close its counters (stress-ng issues 117 and 125): nothing was compared.
+    r"|metrics-check|corrupted bogo-ops counter|hash error in bogo-ops",
+    re.IGNORECASE,
+)
+# Signals that wrong arithmetic or a wrong address causes; a kill or a time-out sends others.
+_SIGNAL = re.compile(r"terminated (?:on signal|with unexpected signal|by signal)\b.*?(?P<signal>SIG[A-Z]+|\d+|$)")
+_FATAL_SIGNALS = frozenset({"SIGSEGV", "SIGILL", "SIGBUS", "SIGFPE", "SIGTRAP", "4", "5", "7", "8", "11"})
+_STRESSOR_FAILED = re.compile(r"terminated with an error, exit status=2\b")
+_NO_PROOF = re.compile(r"finished prematurely|untrustworthy|bogo-op counters are zero")
+_SKIP = re.compile(r"not implemented|skipp(?:ed|ing)|disabled '")
+
+
+@dataclass(slots=True)
+class Trouble:
+    """`faults` speak against the machine, `hindrances` against the way it was run; texts as printed, in their order."""
+
+    faults: list[str] = field(default_factory=list)
+    hindrances: list[str] = field(default_factory=list)
+    stressor_failed: bool = False
+    _skips: list[str] = field(default_factory=list)
+
+    def note(self, level: str, text: str) -> None:
+        """Sort one line of the levels fail, error and warn."""
+        if self._signal(text):
+            return
+        if level == "fail":
+            errno = _ERRNO.search(text)
+            refused = errno is not None and int(errno["errno"]) in _REFUSALS
+            (self.hindrances if refused or _HINDERED.search(text) else self.faults).append(text)
+        elif level == "error":
+            if _STRESSOR_FAILED.search(text):
+                self.stressor_failed = True  # its own `fail` line says why; where there is none, this must count
+            else:
+                self.hindrances.append(text)
+        elif level == "warn" and _NO_PROOF.search(text):
+            self.hindrances.append(text)
+
+    def info(self, text: str) -> None:
+        """Keep what an `info` line says about signals and skipped stressors."""
+        if not self._signal(text) and not text.startswith("skipped: ") and _SKIP.search(text):
+            self._skips.append(text)
+
+    def because(self) -> str:
+        """The first line about a skipped stressor, to end a sentence with; empty when there was none."""
+        return f" ('{plain_text.quote(self._skips[0])}')" if self._skips else ""
+
+    def _signal(self, text: str) -> bool:
+        match = _SIGNAL.search(text)
+        if match is None:
+            return False
+        (self.faults if match["signal"] in _FATAL_SIGNALS else self.hindrances).append(text)
+        return True
+
 
 TOOL = "stress-ng"
 # The time a stressor ran for may fall short of the time asked by the alarm's rounding, never by a twentieth.
@@ -52,7 +150,7 @@ class _Text:
     bogo_ops: dict[str, float] = field(default_factory=dict)
     real_s: dict[str, float] = field(default_factory=dict)
     counts: dict[str, tuple[int, str]] = field(default_factory=dict)
-    trouble: stress_ng_trouble.Trouble = field(default_factory=stress_ng_trouble.Trouble)
+    trouble: Trouble = field(default_factory=Trouble)
 
 
 def duration(line: str, text: str) -> float:
@@ -62,7 +160,7 @@ def duration(line: str, text: str) -> float:
         match = _DURATION_PART.match(part)
         if match is None:
             raise UnreadableOutput(TOOL, line, "a time of unknown form")
-        total += reading.number(TOOL, line, match["number"]) * _SECONDS[match["unit"]]
+        total += plain_text.number(TOOL, line, match["number"]) * _SECONDS[match["unit"]]
     return total
 
 
@@ -72,7 +170,7 @@ def _hogs(found: _Text, line: str, text: str) -> None:
         match = _HOG.match(part)
         if match is None or match["name"] in found.hogs:
             raise UnreadableOutput(TOOL, line, "the list of stressors has an unknown form or names one twice")
-        found.hogs[match["name"]] = int(reading.number(TOOL, line, match["count"]))
+        found.hogs[match["name"]] = int(plain_text.number(TOOL, line, match["count"]))
 
 
 def _statement(found: _Text, line: str, text: str) -> None:
@@ -87,7 +185,7 @@ def _statement(found: _Text, line: str, text: str) -> None:
     elif match := _COUNT.match(text):
         if match["what"] in found.counts:
             raise UnreadableOutput(TOOL, line, "a count is given twice: give one run at a time")
-        found.counts[match["what"]] = int(reading.number(TOOL, line, match["count"])), match["items"] or ""
+        found.counts[match["what"]] = int(plain_text.number(TOOL, line, match["count"])), match["items"] or ""
     elif match := _END.match(text):
         if found.ended_s is not None and found.unsuccessful is not bool(match["un"]):
             raise UnreadableOutput(TOOL, line, "the run ends twice and not alike: give one run at a time")
@@ -104,8 +202,8 @@ def _row(found: _Text, line: str, text: str) -> bool:
         return False
     if match["name"] in found.bogo_ops:
         raise UnreadableOutput(TOOL, line, "a stressor has two rows: give one run at a time")
-    found.bogo_ops[match["name"]] = reading.number(TOOL, line, match["ops"])
-    found.real_s[match["name"]] = reading.number(TOOL, line, match["real"])
+    found.bogo_ops[match["name"]] = plain_text.number(TOOL, line, match["ops"])
+    found.real_s[match["name"]] = plain_text.number(TOOL, line, match["real"])
     return True
 
 
@@ -113,7 +211,7 @@ def _collect(text: str) -> _Text:
     found = _Text()
     in_table = False
     ours = 0
-    for line in reading.lines(text):
+    for line in plain_text.lines(text):
         match = _LINE.match(line)
         if match is None:
             if "stress-ng: " in line:
@@ -141,7 +239,7 @@ def _collect(text: str) -> _Text:
         else:
             found.trouble.note(level, said)
     if ours == 0:
-        raise UnreadableOutput(TOOL, reading.first_line(text), "the text holds no line of stress-ng")
+        raise UnreadableOutput(TOOL, plain_text.first_line(text), "the text holds no line of stress-ng")
     return found
 
 
@@ -195,15 +293,15 @@ def parse(text: str) -> ToolOutput:
     failed, names = found.counts.get("failed", (0, ""))
     if faults:
         more = f" (and {len(faults) - 1} more like it)" if len(faults) > 1 else ""
-        return ToolOutput(TOOL, "fail", f"stress-ng found a fault: '{reading.quote(faults[0])}'{more}")
+        return ToolOutput(TOOL, "fail", f"stress-ng found a fault: '{plain_text.quote(faults[0])}'{more}")
     if hindrances:
         return ToolOutput(
             TOOL,
             "error",
-            f"stress-ng was hindered, which says nothing about the hardware: '{reading.quote(hindrances[0])}'",
+            f"stress-ng was hindered, which says nothing about the hardware: '{plain_text.quote(hindrances[0])}'",
         )
     if failed or found.trouble.stressor_failed:
-        which = f": {reading.quote(names)}" if names else ""
+        which = f": {plain_text.quote(names)}" if names else ""
         return ToolOutput(TOOL, "fail", f"stress-ng counts {failed or 'at least one'} of its workers as failed{which}")
     why = _worthless(found)
     if why is not None:

@@ -15,9 +15,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from acceptance.judge.measurement import GIB
-from acceptance.tools import reading
-from acceptance.tools.reading import Reading, ToolOutput, UnreadableOutput
+from acceptance.core import plain_text
+from acceptance.core.limit import GIB
+from acceptance.core.plain_text import UnreadableOutput
+from acceptance.tools.reading import Reading, ToolOutput
 
 TOOL = "stressapptest"
 _MEGABYTE = 1024 * 1024
@@ -77,7 +78,7 @@ class _Text:
 def _collect(text: str) -> _Text:
     found = _Text()
     ours = 0
-    for raw in reading.lines(text):
+    for raw in plain_text.lines(text):
         line = _STAMP.sub("", raw, count=1)
         ours += line.startswith(("Log: ", "Stats: ", "Status: ", "Report Error:", "Hardware Error:", "Process Error:"))
         if _INCIDENT.search(line):
@@ -87,7 +88,7 @@ def _collect(text: str) -> _Text:
         elif _EARLY.match(line):
             found.early = line
         elif match := _THREAD.match(line):
-            if reading.number(TOOL, line, match["count"]) > 0:
+            if plain_text.number(TOOL, line, match["count"]) > 0:
                 found.incidents.append(line)
         elif match := _COMMAND.match(line):
             # Those of every such line: a second one must not take back what the first confessed.
@@ -100,7 +101,7 @@ def _collect(text: str) -> _Text:
         else:
             _figure(found, line)
     if ours == 0:
-        raise UnreadableOutput(TOOL, reading.first_line(text), "the text holds no line of stressapptest")
+        raise UnreadableOutput(TOOL, plain_text.first_line(text), "the text holds no line of stressapptest")
     return found
 
 
@@ -119,7 +120,7 @@ def _figure(found: _Text, line: str) -> None:
 def _figures(found: _Text) -> dict[str, float]:
     """Every number of the needed lines, as `<line>.<group>`."""
     return {
-        f"{start.removeprefix('Stats: ')}.{name}": reading.number(TOOL, match.string, digits)
+        f"{start.removeprefix('Stats: ')}.{name}": plain_text.number(TOOL, match.string, digits)
         for start, match in found.matches.items()
         for name, digits in match.groupdict().items()
     }
@@ -129,11 +130,11 @@ def _worthless(found: _Text, figures: dict[str, float]) -> str | None:
     """Why a run in which nothing was found wrong still proves nothing, or None."""
     spoilt = sorted(_SPOILT & set(found.command))
     if found.procedural:
-        return f"stressapptest could not do its work: '{reading.quote(found.procedural[0])}'"
+        return f"stressapptest could not do its work: '{plain_text.quote(found.procedural[0])}'"
     if found.status == "FAIL - test encountered proc" or figures.get("Completed.errors"):
         return "stressapptest reports procedural errors, which say nothing about the memory"
     if found.early is not None:
-        return f"it was stopped early: '{reading.quote(found.early)}'"
+        return f"it was stopped early: '{plain_text.quote(found.early)}'"
     for start in _NEEDED:
         if start not in found.matches:
             return f"the text is cut: the line '{start}' is missing"
@@ -160,7 +161,7 @@ def parse(text: str) -> ToolOutput:
     counted = max(figures.get("Completed.incidents", 0.0), figures.get("Found.count", 0.0))
     if found.incidents:
         more = f" (and {len(found.incidents) - 1} more such lines)" if len(found.incidents) > 1 else ""
-        reason = f"wrong data: '{reading.quote(found.incidents[0])}'{more}"
+        reason = f"wrong data: '{plain_text.quote(found.incidents[0])}'{more}"
     elif counted or found.status == "FAIL - test discovered HW":
         reason = f"stressapptest found wrong data ({counted:.0f} incidents)"
     else:

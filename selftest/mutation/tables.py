@@ -37,7 +37,7 @@ def noticing(root: Path, scratch: Path) -> Callable[[Path, str], str]:
 
     Raises NotGreen where it has something to say of the tables as they are.
     """
-    for folder in ("tests/judge", "tests/observe"):
+    for folder in ("tests/core", "tests/expect", "tests/observe"):
         sys.path.insert(0, str(root / folder))
     limit_book: Any = importlib.import_module("limit_book")
     severity_book: Any = importlib.import_module("severity_book")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from acceptance.image import inputs
-from acceptance.image.inputs import Pin
+from acceptance.station.image import inputs
+from acceptance.station.image.inputs import Pin
 
 ROOT = Path(__file__).resolve().parents[2]
 RECIPE = ROOT / "containers"

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from acceptance import command, image
-from acceptance.deadline import Deadline
-from acceptance.image import inputs, network, recipe
-from acceptance.image.base import BOOTSTRAPPED
-from acceptance.image.engine import Engine
-from acceptance.image.record import ImageRef
+from acceptance.process import command
+from acceptance.process.deadline import Deadline
+from acceptance.station.image import build, inputs, network, recipe
+from acceptance.station.image import engine as image_engine
+from acceptance.station.image.base import BOOTSTRAPPED
+from acceptance.station.image.engine import Engine
+from acceptance.station.image.record import ImageRef
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(3600)]
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,12 +26,12 @@ DRIVER = {"libcuda.so.1", "libnvidia-ml.so.1"}
 
 @pytest.fixture(scope="module")
 def engine() -> Engine:
-    return image.find()
+    return image_engine.find()
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> ImageRef:
-    return image.build(log_dir=tmp_path_factory.mktemp("logs"), say=print, deadline=Deadline.after(3000.0))
+    return build.build(log_dir=tmp_path_factory.mktemp("logs"), say=print, deadline=Deadline.after(3000.0))
 
 
 def inside(engine: Engine, built: ImageRef, *argv: str, user: str = "12345:12345") -> command.Completed:
@@ -51,7 +52,7 @@ def inside(engine: Engine, built: ImageRef, *argv: str, user: str = "12345:12345
 
 def test_an_image_that_is_here_is_found_without_a_word(built: ImageRef, tmp_path: Path) -> None:
     said: list[str] = []
-    again = image.build(log_dir=tmp_path, say=said.append, deadline=Deadline.after(60.0))
+    again = build.build(log_dir=tmp_path, say=said.append, deadline=Deadline.after(60.0))
     assert (again.id, again.built, said, list(tmp_path.iterdir())) == (built.id, False, [], [])
 
 
@@ -118,7 +119,7 @@ def test_a_change_of_the_harness_changes_only_its_layers(engine: Engine, built: 
     tag = "rigproof-test:harness"
     context = tmp_path / "context"
     inputs.lay_out(inputs.files(ROOT), recipe.ca_bundle(os.environ, Path("/")), context)
-    changed = context / "source/acceptance/clock.py"
+    changed = context / "source/acceptance/journal/clock.py"
     changed.write_text(changed.read_text() + "# changed\n")
     bases = {
         name: built.base if "trixie" in built.base else other
@@ -181,8 +182,8 @@ def mute_registry() -> Iterator[str]:
 
 def test_a_registry_that_hangs_does_not_hang_us(mute_registry: str, tmp_path: Path, built: ImageRef) -> None:
     began = time.monotonic()
-    with pytest.raises(image.ImageError, match="cannot be pulled: the registry did not answer within 2 s"):
-        image.build(
+    with pytest.raises(image_engine.ImageError, match="cannot be pulled: the registry did not answer within 2 s"):
+        build.build(
             log_dir=tmp_path,
             say=print,
             deadline=Deadline.after(60.0),

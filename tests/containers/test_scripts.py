@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from acceptance import command
-from acceptance.deadline import Deadline
+from acceptance.process import command
+from acceptance.process.deadline import Deadline
 
 RECIPE = Path(__file__).resolve().parents[2] / "containers"
 PINS = "trixie gpu-burn 1.0-1\nsid nvbandwidth 0.9-1\nubuntu:24.04 python3 3.12.3-*\n"

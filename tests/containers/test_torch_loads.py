@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from acceptance import image
-from acceptance.deadline import Deadline
+from acceptance.process.deadline import Deadline
+from acceptance.station.image import build
+from acceptance.station.image import engine as image_engine
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(3600)]
 HERE = Path(__file__).resolve().parents[1] / "loads"
@@ -16,8 +17,8 @@ FOLDER = "/tried"
 
 @pytest.mark.parametrize("name", ["torch_gpu_gemm.py", "torch_burn.py", "torch_kernels.py"])
 def test_torch_does_what_the_load_takes_it_to_do(name: str, tmp_path: Path) -> None:
-    engine = image.find()
-    built = image.build(log_dir=tmp_path, say=print, deadline=Deadline.after(3000.0))
+    engine = image_engine.find()
+    built = build.build(log_dir=tmp_path, say=print, deadline=Deadline.after(3000.0))
     grants = [
         "--rm",
         "--network",

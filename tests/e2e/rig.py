@@ -15,8 +15,10 @@ from typing import TypeVar
 
 from run_left import Run
 
-from acceptance import journal, lock, strays
-from acceptance.judge.record import CheckStarted
+from acceptance.core.record import CheckStarted
+from acceptance.journal import segment
+from acceptance.process import orphans
+from acceptance.run import lock
 
 BUSY = "another rigproof run has this machine"
 MACHINE = """\
@@ -162,7 +164,7 @@ class Rig:
 
         def begun() -> bool:
             for file in folder.glob("journal-*.jsonl"):
-                bodies = [entry.body for entry in journal.read_segment(file).entries]
+                bodies = [entry.body for entry in segment.read_segment(file).entries]
                 if any(isinstance(body, CheckStarted) and body.check == check for body in bodies):
                     return True
             return False
@@ -173,7 +175,7 @@ class Rig:
 def processes(run_id: str, *words: str, without: str = "reaper.py") -> list[int]:
     """Process ids of a run whose command line holds all of these words, the oldest first."""
     found = []
-    for pid in sorted(strays.find(run_id)):
+    for pid in sorted(orphans.find(run_id)):
         with contextlib.suppress(OSError):
             line = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").replace("\0", " ")
             if all(word in line for word in words) and not (without and without in line):

@@ -11,8 +11,9 @@ import jenkins_schema
 from junitparser import Error, Failure, JUnitXml
 from junitparser.xunit2 import TestCase
 
-from acceptance import journal, strays
-from acceptance.judge.record import Body, CheckEnded, Entry
+from acceptance.core.record import Body, CheckEnded, Entry
+from acceptance.journal import reader
+from acceptance.process import orphans
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Run:
         return found
 
     def entries(self) -> tuple[Entry, ...]:
-        return journal.read(self.path, telemetry=True).entries
+        return reader.read(self.path, telemetry=True).entries
 
     def bodies(self, kind: type[Body]) -> list[Any]:
         return [entry.body for entry in self.entries() if isinstance(entry.body, kind)]
@@ -82,4 +83,4 @@ class Run:
         bad = any(isinstance(result, Failure | Error) for case in cases.values() for result in case.result)
         assert bad or verdict["verdict"] == "PASS" or "skip" in self.outcomes().values()
         assert f'<h1 class="{verdict["verdict"]}">' in (self.path / "report.html").read_text(encoding="utf-8")
-        assert strays.find(self.path.name) == {}
+        assert orphans.find(self.path.name) == {}

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from rig import Rig
 
-from acceptance import fixtures
-from acceptance.judge.record import Measured, RunEnded, ToolRan
+from acceptance import resources
+from acceptance.core.record import Measured, RunEnded, ToolRan
 
 pytestmark = [pytest.mark.e2e, pytest.mark.tools, pytest.mark.timeout(200)]
 
 
 def test_smoke_on_a_machine_without_gpus(rig: Rig) -> None:
-    rig.machine = fixtures.locate("machines") / "cpu-only.toml"
+    rig.machine = resources.locate("machines") / "cpu-only.toml"
     rig.variables.clear()
     run = rig.accept(burn=None)
     run.assert_agrees()

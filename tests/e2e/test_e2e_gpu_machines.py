@@ -12,7 +12,7 @@ from gpu_box import PROGRAMS, Document, GpuBox
 from rig import Rig
 from run_left import Run
 
-from acceptance.judge.record import Event, ToolRan
+from acceptance.core.record import Event, ToolRan
 from selftest import fault
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(150)]

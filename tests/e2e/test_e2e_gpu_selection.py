@@ -8,7 +8,7 @@ import pytest
 from gpu_box import GpuBox
 from rig import Rig
 
-from acceptance.judge.record import Measured, ToolRan
+from acceptance.core.record import Measured, ToolRan
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(150)]
 

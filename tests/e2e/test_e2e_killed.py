@@ -15,7 +15,7 @@ import pytest
 from rig import BUSY, Rig, processes, wait_for
 from run_left import Run
 
-from acceptance.judge.record import CheckEnded, CheckStarted, RunEnded, SessionEnded
+from acceptance.core.record import CheckEnded, CheckStarted, RunEnded, SessionEnded
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(280)]
 
@@ -86,8 +86,8 @@ def test_a_killed_load_is_an_error(rig: Rig, victim: str) -> None:
     folder = rig.started_run(before)
     rig.reached(folder, "cpu.gemm[f64]")
     # The load itself comes first, then its workers, which carry the same command line.
-    family = wait_for(lambda: found if len(found := processes(folder.name, "acceptance.loads.cpu_gemm")) > 1 else None)
-    reapers = processes(folder.name, "reaper.py", "acceptance.loads.cpu_gemm", without="")
+    family = wait_for(lambda: found if len(found := processes(folder.name, "acceptance.loads.cpu.gemm")) > 1 else None)
+    reapers = processes(folder.name, "reaper.py", "acceptance.loads.cpu.gemm", without="")
     time.sleep(1.0)
     os.kill({"load": family[0], "worker": family[1], "reaper": reapers[0]}[victim], signal.SIGKILL)
     run = rig.finish(started, before, began)

@@ -16,8 +16,8 @@ import pytest
 from gpu_box import Document, GpuBox
 from rig import BUSY, Rig, machine_is_free, wait_for
 
-from acceptance import lock
-from acceptance.judge.record import ForeignProcess, Postponed, SessionStarted
+from acceptance.core.record import ForeignProcess, Postponed, SessionStarted
+from acceptance.run import lock
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(280)]
 ONLY = "gpu,cpu.stress_ng,kernel_log.during_run"

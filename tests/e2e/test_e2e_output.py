@@ -12,7 +12,7 @@ import fakes
 import pytest
 from rig import Rig, processes, wait_for
 
-from acceptance import strays
+from acceptance.process import orphans
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(150)]
 
@@ -54,7 +54,7 @@ def test_the_harness_can_write_no_more(rig: Rig, moment: str) -> None:
     assert "cannot be written (File too large): make room, then " in run.err
     assert str(folder) in run.err
     assert not (folder / "verdict.json").exists()
-    assert strays.find(folder.name) == {}
+    assert orphans.find(folder.name) == {}
     again = rig.run(argv)
     again.assert_agrees()
     assert again.code == 0

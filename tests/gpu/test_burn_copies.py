@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from acceptance.loads import burn_copies, copy_pattern, device_pattern
-from acceptance.loads.burn_copies import FIRST, LISTED, PIECE, Copies, ToPeer
-from acceptance.loads.burn_pattern import PLACES, KernelPattern
-from acceptance.loads.copy_pattern import SPOILED, first_of
+from acceptance.loads.burn import copies as burn_copies
+from acceptance.loads.burn.copies import FIRST, LISTED, PIECE, PLACES, Copies, KernelPattern, ToPeer
+from acceptance.loads.copy import device_pattern
+from acceptance.loads.copy import pattern as copy_pattern
+from acceptance.loads.copy.pattern import SPOILED, first_of
 from acceptance.loads.cubin import Kernels
 from acceptance.loads.protocol import LoadOutput, Output, parse
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from acceptance.loads.burn_compare import KINDS, RESULTS, KernelComparator, TorchComparator
-from acceptance.loads.gpu_dtypes import DTYPES
-from acceptance.loads.gpu_product import formats, words
+from acceptance.loads.burn.compare import KINDS, RESULTS, KernelComparator, TorchComparator
+from acceptance.loads.gemm.dtypes import DTYPES
+from acceptance.loads.gemm.product import formats, words
 
 pytestmark = pytest.mark.gpu
 every = pytest.mark.parametrize("short", list(DTYPES))

@@ -9,14 +9,14 @@ from pathlib import Path
 import journals
 from runs import machine_root
 
-from acceptance import clock, journal, outputs
-from acceptance.history import reading
+from acceptance.core.plan import Plan
+from acceptance.core.record import Body, Observed, RunStarted
+from acceptance.history import queries
 from acceptance.history.era import Era
 from acceptance.history.night import Figure, Line, Night, Part
+from acceptance.history.reference_builder import Look
 from acceptance.history.store import Store
-from acceptance.judge.nights import Look
-from acceptance.judge.plan import Plan
-from acceptance.judge.record import Body, Observed, RunStarted
+from acceptance.journal import clock, reader, run_folder, segment
 
 MACHINE = "machine-1"
 ERA = Era((("driver", "580.1"), ("profile", "nightly"), ("station", "host")))
@@ -47,7 +47,7 @@ def night(number: int = 0, value: float | None = 50.0, **changed: object) -> Nig
 
 def seen(store: Store, after: int = 0, *, era: str = ERA.key) -> dict[Part, tuple[Look, ...]]:
     """What tonight is held against of an era's nights after this one, as many as the shipped rules read."""
-    return reading.looks(store, era, after=after, first=28, last=200)
+    return queries.looks(store, era, after=after, first=28, last=200)
 
 
 def write_run(
@@ -69,10 +69,10 @@ def write_run(
     records.insert(1, Observed({"board": {"nvidia_driver": "580.1"}}))
     folder = out / run_id
     folder.mkdir(parents=True)
-    with journal.Writer(folder / journal.SUPERVISOR, root) as writer:
+    with segment.Writer(folder / reader.SUPERVISOR, root) as writer:
         for record in records:
             writer.write(record)
     if closed:
-        (folder / outputs.VERDICT).write_text("{}")
+        (folder / run_folder.VERDICT).write_text("{}")
     assert clock.machine_id(root) == machine
     return folder

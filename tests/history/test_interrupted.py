@@ -16,11 +16,12 @@ from pathlib import Path
 import pytest
 from nights import COPY, MACHINE, night, seen, write_run
 
-from acceptance.history import alone, reading, rebuild, schema, where
+from acceptance.history import location, lock, queries, rebuild
+from acceptance.history import store as history_store
 from acceptance.history import store as stores
+from acceptance.history.errors import HistoryError
 from acceptance.history.night import Figure
 from acceptance.history.store import Store
-from acceptance.history.trouble import HistoryError
 
 KILLS = 24
 FIGURES = tuple(Figure(COPY._replace(measurement=f"m{number}"), float(number)) for number in range(40))
@@ -29,7 +30,7 @@ STEP = ("CREATE TABLE later (x INTEGER)", "INSERT INTO later SELECT seq FROM nig
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return where.database(tmp_path / "reports", MACHINE)
+    return location.database(tmp_path / "reports", MACHINE)
 
 
 def started(work: Callable[[], object]) -> int:
@@ -54,7 +55,7 @@ def whole(store: Store) -> list[str]:
     store.check()
     runs = [kept.run_id for kept in store.nights()]
     assert len(set(runs)) == len(runs)
-    courses = reading.courses(store)
+    courses = queries.courses(store)
     assert all([point.run_id for point in course.points] == runs for course in courses)
     assert len(courses) == (len(FIGURES) if runs else 0)
     return runs
@@ -163,7 +164,7 @@ def test_a_kill_while_nights_are_added(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_a_kill_while_a_file_is_brought_to_the_next_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    steps = (*schema.STEPS, STEP)
+    steps = (*history_store.STEPS, STEP)
 
     def made(path: Path) -> Path:
         with Store.open(path) as store:
@@ -185,7 +186,7 @@ def test_a_kill_while_a_history_is_made_anew(tmp_path: Path, monkeypatch: pytest
     out = tmp_path / "reports"
     for number in range(2):
         write_run(out, f"run-{number}")
-    path = where.database(out, MACHINE)
+    path = location.database(out, MACHINE)
     store, _ = rebuild.opened(out, MACHINE)
     with store:
         for number in range(10, 13):
@@ -206,7 +207,7 @@ def test_a_kill_while_a_history_is_made_anew(tmp_path: Path, monkeypatch: pytest
         with store:
             store.check()
             assert [one.run_id for one in store.nights()] == runs
-            assert sorted(len(course.points) for course in reading.courses(store)) == [2, *[3] * len(FIGURES)]
+            assert sorted(len(course.points) for course in queries.courses(store)) == [2, *[3] * len(FIGURES)]
         rebuild.anew(out, MACHINE)[0].close()
         assert not list(path.parent.glob("*.making*"))
 
@@ -216,7 +217,7 @@ def test_a_kill_while_the_new_file_takes_the_place_of_the_old(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
     out = tmp_path / "reports"
-    path = where.database(out, MACHINE)
+    path = location.database(out, MACHINE)
     with Store.open(path) as store:
         store.add(night(1, figures=FIGURES))
     real = getattr(Path, call)
@@ -317,9 +318,9 @@ def test_a_history_that_stays_in_use_is_said(path: Path, monkeypatch: pytest.Mon
 
 def test_a_history_whose_lock_stays_taken_is_said(path: Path) -> None:
     told = pytest.raises(HistoryError, match="another process is at this history: wait until it has ended")
-    with alone.alone(path.parent), told, alone.alone(path.parent, 0.05):
+    with lock.alone(path.parent), told, lock.alone(path.parent, 0.05):
         raise AssertionError
-    with alone.alone(path.parent, 0.05):
+    with lock.alone(path.parent, 0.05):
         pass
 
 

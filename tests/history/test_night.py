@@ -11,18 +11,11 @@ import journals
 import msgspec
 import pytest
 
-from acceptance import journal
-from acceptance.history import era, night
-from acceptance.history.era import Era
-from acceptance.history.night import Line, Told
-from acceptance.judge import second_look
-from acceptance.judge.birth import Known
-from acceptance.judge.collected import AGAIN
-from acceptance.judge.machine import Waiver
-from acceptance.judge.measurement import Limit
-from acceptance.judge.past import Bounds, Level, Past
-from acceptance.judge.plan import Plan
-from acceptance.judge.record import (
+from acceptance.core import repeat
+from acceptance.core.collection import AGAIN
+from acceptance.core.limit import Limit
+from acceptance.core.plan import Plan
+from acceptance.core.record import (
     Body,
     Entry,
     ForeignProcess,
@@ -34,7 +27,14 @@ from acceptance.judge.record import (
     SessionEnded,
     SessionStarted,
 )
-from acceptance.judge.verdict import UnreadableRun
+from acceptance.core.verdict import UnreadableRun
+from acceptance.core.waiver import Waiver
+from acceptance.history import era, night
+from acceptance.history.baseline_facts import Known
+from acceptance.history.era import Era
+from acceptance.history.night import Line, Told
+from acceptance.history.reference import Bounds, Level, Past
+from acceptance.journal import reader
 
 RUNS = Path(__file__).resolve().parents[2] / "fixtures" / "recordings" / "h200" / "runs"
 PAIR = journals.check("link.p2p", journals.due("p2p_write", "gpu0->gpu1"), journals.due("all", "gpus"))
@@ -163,7 +163,7 @@ def test_the_time_zone_has_no_say(zone: str, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("name", sorted(path.name for path in RUNS.iterdir() if path.is_dir()))
 def test_recorded_runs_are_nights(name: str) -> None:
-    made = night.of(journal.read(RUNS / name).entries)
+    made = night.of(reader.read(RUNS / name).entries)
     assert made.figures
     assert len({one.line for one in made.figures}) == len(made.figures)
     assert {one.line.serial for one in made.figures if one.line.component == "gpu0"} == {made.identities["gpu0"]}
@@ -186,9 +186,7 @@ def test_what_the_past_said_of_a_value_is_kept(first: float, again: tuple[float,
     for value in again:
         begun = SessionStarted(AGAIN, journals.DIGEST, ("a.one",))
         taken = [begun, *journals.check_bodies(check, {("copy", "gpu0"): value})]
-        made += [
-            msgspec.structs.replace(one, segment=second_look.SEGMENT) for one in journals.entries(taken, start_s=500.0)
-        ]
+        made += [msgspec.structs.replace(one, segment=repeat.SEGMENT) for one in journals.entries(taken, start_s=500.0)]
         made += journals.entries([SessionEnded(AGAIN, True, "exited 0", 2.0)], start_s=600.0)
     (one,) = night.of([*made, *journals.entries([last], start_s=900.0)]).figures
     assert (one.value, one.again) == (first, again[0] if again else None)

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nights import COPY, MACHINE, night, seen, write_run
 
-from acceptance import clock, journal
-from acceptance.history import reading, rebuild, where
+from acceptance.history import location, queries, rebuild
 from acceptance.history.era import Era
+from acceptance.history.errors import HistoryError
 from acceptance.history.night import Figure
 from acceptance.history.store import Store
-from acceptance.history.trouble import HistoryError
+from acceptance.journal import clock, reader
 
 COPIED = ("copy", "gpu0")
 
@@ -33,7 +33,7 @@ def rows(store: Store) -> list[tuple[object, ...]]:
         (kept.run_id, kept.folder, kept.utc, kept.seconds, kept.verdict, kept.apart, kept.era)
         for kept in store.nights()
     ]
-    lines = [(course.measurement, course.component, course.serial, course.points) for course in reading.courses(store)]
+    lines = [(course.measurement, course.component, course.serial, course.points) for course in queries.courses(store)]
     return [*found, *lines]
 
 
@@ -46,7 +46,7 @@ def opened(out: Path) -> tuple[list[tuple[object, ...]], tuple[str, ...]]:
 def values(out: Path) -> list[float]:
     store, _ = rebuild.opened(out, MACHINE)
     with store:
-        return [point.value for course in reading.courses(store) for point in course.points]
+        return [point.value for course in queries.courses(store) for point in course.points]
 
 
 def test_runs_that_the_history_lacks_are_added_once(out: Path) -> None:
@@ -72,10 +72,10 @@ def test_only_closed_runs_of_this_machine(out: Path) -> None:
 def test_a_run_without_a_plan_is_no_night_and_a_damaged_one_is_told(out: Path) -> None:
     write_run(out, "run-1", {COPIED: 110.0})
     bare, broken, cut = (write_run(out, name) for name in ("run-2", "run-3", "run-4"))
-    head = (bare / journal.SUPERVISOR).read_text().splitlines(keepends=True)
-    (bare / journal.SUPERVISOR).write_text(head[0])
-    (broken / journal.SUPERVISOR).write_text("nothing\n")
-    (cut / journal.SUPERVISOR).write_text("".join([*head[:2], "nothing\n", *head[3:]]))
+    head = (bare / reader.SUPERVISOR).read_text().splitlines(keepends=True)
+    (bare / reader.SUPERVISOR).write_text(head[0])
+    (broken / reader.SUPERVISOR).write_text("nothing\n")
+    (cut / reader.SUPERVISOR).write_text("".join([*head[:2], "nothing\n", *head[3:]]))
     found, told = opened(out)
     assert [row[0] for row in found if row[1] == row[0]] == ["run-1"]
     (sentence,) = told
@@ -85,7 +85,7 @@ def test_a_run_without_a_plan_is_no_night_and_a_damaged_one_is_told(out: Path) -
 
 def test_only_some_of_many_unreadable_runs_are_named(out: Path) -> None:
     for number in range(6):
-        (write_run(out, f"run-{number}") / journal.SUPERVISOR).write_text("nothing\n")
+        (write_run(out, f"run-{number}") / reader.SUPERVISOR).write_text("nothing\n")
     (sentence,) = opened(out)[1]
     assert "run-2" in sentence
     assert sentence.endswith(") and 3 more")
@@ -168,7 +168,7 @@ def test_a_damaged_history_is_set_aside_and_made_anew(out: Path, harm: Callable[
     for number in range(3):
         write_run(out, f"run-{number}", {COPIED: 110.0 + number})
     before, _ = opened(out)
-    path = where.database(out, MACHINE)
+    path = location.database(out, MACHINE)
     harm(path)
     damaged = path.read_bytes()
     after, told = opened(out)
@@ -182,7 +182,7 @@ def test_a_damaged_history_is_set_aside_and_made_anew(out: Path, harm: Callable[
 
 
 def test_a_newer_history_is_left_as_it_is(out: Path) -> None:
-    path = where.database(out, MACHINE)
+    path = location.database(out, MACHINE)
     with Store.open(path) as store:
         store.connection.execute("PRAGMA user_version = 99")
     with pytest.raises(HistoryError, match="newer than this rigproof knows"):
@@ -192,7 +192,7 @@ def test_a_newer_history_is_left_as_it_is(out: Path) -> None:
 
 def test_nights_whose_run_is_gone_come_along(out: Path) -> None:
     """Made anew from a sound file, nothing is lost, and the order stays that of recording."""
-    path = where.database(out, MACHINE)
+    path = location.database(out, MACHINE)
     with Store.open(path) as store:
         store.add(
             night(
@@ -214,7 +214,7 @@ def test_nights_whose_run_is_gone_come_along(out: Path) -> None:
 
 
 def test_what_a_damaged_file_still_tells_is_shown_and_is_no_measure(out: Path) -> None:
-    path = where.database(out, MACHINE)
+    path = location.database(out, MACHINE)
     lines = [COPY._replace(measurement=f"m{number:03}") for number in range(60)]
     with Store.open(path) as store:
         for number in range(300):
@@ -228,7 +228,7 @@ def test_what_a_damaged_file_still_tells_is_shown_and_is_no_measure(out: Path) -
         assert len(store.nights()) == 300
         assert {kept.apart for kept in store.nights()} == {"salvaged"}
         assert seen(store) == {}
-        found = reading.courses(store)
+        found = queries.courses(store)
         assert len(found) > 50
         assert all(
             point.value == float(point.run_id.removeprefix("run-")) for course in found for point in course.points
@@ -254,7 +254,7 @@ def test_what_a_damaged_file_still_tells_is_shown_and_is_no_measure(out: Path) -
 def test_what_makes_no_sense_is_left_out_and_never_stops_it(out: Path, harm: str) -> None:
     """A file can be sound as a database and yet hold what nobody wrote."""
     other = Figure(COPY._replace(component="gpu1", serial="GPU-b"), 60.0)
-    with Store.open(where.database(out, MACHINE)) as store:
+    with Store.open(location.database(out, MACHINE)) as store:
         store.add(night(1, figures=(Figure(COPY, 50.0), other), identities={"gpu0": "GPU-b"}))
         store.add(night(2, identities={"gpu0": "GPU-a"}))
         store.connection.execute(harm)
@@ -265,14 +265,14 @@ def test_what_makes_no_sense_is_left_out_and_never_stops_it(out: Path, harm: str
         runs = [kept.run_id for kept in store.nights()]
         assert runs[-1] == "run-9"
         assert set(runs) <= {"run-00001", "run-00002", "run-9"}
-        assert all(isinstance(point.value, float) for course in reading.courses(store) for point in course.points)
+        assert all(isinstance(point.value, float) for course in queries.courses(store) for point in course.points)
     assert len(told) == 2 or harm.startswith("DELETE")
     assert opened(out)[1] == ()
 
 
 @pytest.mark.parametrize("facts", ["'{}'", "'[[\"driver\", 580]]'", "cast(x'ff41' as text)"])
 def test_eras_without_facts_are_damage_and_the_nights_of_others_are_shown(out: Path, facts: str) -> None:
-    path = where.database(out, MACHINE)
+    path = location.database(out, MACHINE)
     with Store.open(path) as store:
         store.add(night(1, era=Era((("driver", "570.1"),))))
         store.add(night(2))
@@ -291,7 +291,7 @@ def test_eras_without_facts_are_damage_and_the_nights_of_others_are_shown(out: P
 
 
 def test_nothing_where_a_text_must_be_is_damage_like_any_other(out: Path) -> None:
-    path = where.database(out, MACHINE)
+    path = location.database(out, MACHINE)
     with Store.open(path) as store:
         store.add(night(1))
     _nothing(path)
@@ -313,7 +313,7 @@ def test_added_night_by_night_or_made_anew_is_the_same(
         if at_once:
             opened(out)
     before, _ = opened(out)
-    shutil.rmtree(where.folder(out, MACHINE))
+    shutil.rmtree(location.folder(out, MACHINE))
     assert opened(out)[0] == before
     store, _ = rebuild.anew(out, MACHINE)
     with store:
@@ -321,9 +321,9 @@ def test_added_night_by_night_or_made_anew_is_the_same(
 
 
 def test_a_machines_folder_is_a_plain_name(tmp_path: Path) -> None:
-    assert where.folder(tmp_path, "0123abcd").name == "0123abcd"
+    assert location.folder(tmp_path, "0123abcd").name == "0123abcd"
     for odd in ("../evil", ".", "a/b", "", "x" * 200, "\udcff"):
-        found = where.folder(tmp_path, odd)
+        found = location.folder(tmp_path, odd)
         assert found.parent == tmp_path / "history"
         assert found.name.startswith("id-")
-    assert where.folder(tmp_path, "a/b") != where.folder(tmp_path, "a/c")
+    assert location.folder(tmp_path, "a/b") != location.folder(tmp_path, "a/c")

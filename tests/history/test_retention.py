@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from nights import MACHINE, write_run
 
-from acceptance import clock
-from acceptance.history import reading, rebuild
+from acceptance.history import queries, rebuild
+from acceptance.history.errors import HistoryError
 from acceptance.history.retention import Pruned, prune
 from acceptance.history.store import Store
-from acceptance.history.trouble import HistoryError
+from acceptance.journal import clock
 
 TODAY = 20_484.0  # 2026-01-31; two of the last three nights say that it is the 29th
 
@@ -62,7 +62,7 @@ def test_what_is_old_goes_with_its_figures_and_the_night_stays(out: Path, store:
     nights = store.nights()
     assert [one.run_id for one in nights if one.pruned] == [one.run_id for one in nights if one.folder is None] == gone
     assert len(nights) == 30
-    (course,) = reading.courses(store)
+    (course,) = queries.courses(store)
     assert [point.value for point in course.points] == [100.0 + day for day in range(10, 31)]
     assert prune(store, out, MACHINE, today=TODAY, keep_days=19.0) == Pruned((), 0, found.left)
     assert not (store.path.parent / "removed").exists()
@@ -73,7 +73,7 @@ def test_what_is_pruned_does_not_come_back(out: Path, store: Store) -> None:
     store.close()
     again, _ = rebuild.opened(out, MACHINE)
     with again:
-        assert len(reading.courses(again)[0].points) == 21
+        assert len(queries.courses(again)[0].points) == 21
         assert len(again.nights()) == 30
 
 
@@ -83,7 +83,7 @@ def test_the_oldest_go_until_the_rest_fits(out: Path, store: Store) -> None:
     assert 20 < len(found.folders) < 30
     assert found.left <= 1_000_000
     assert found.nights == 0
-    assert len(reading.courses(store)[0].points) == 30  # their figures stay
+    assert len(queries.courses(store)[0].points) == 30  # their figures stay
 
 
 def test_the_newest_and_what_is_named_never_go(out: Path, store: Store) -> None:

@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nights import COPY, ERA, night, seen
 
-from acceptance.history import reading, schema
+from acceptance.history import queries
+from acceptance.history import store as history_store
+from acceptance.history.baseline_facts import Known
 from acceptance.history.era import Era
+from acceptance.history.errors import Damaged, HistoryError
 from acceptance.history.night import Figure, Line, Told
 from acceptance.history.store import Store
-from acceptance.history.trouble import Damaged, HistoryError
-from acceptance.judge.birth import Known
 
 
 @pytest.fixture
@@ -83,7 +84,7 @@ def test_a_night_apart_is_kept_and_is_no_measure(path: Path, apart: str) -> None
         store.add(night(1, 50.0))
         store.add(night(2, 10.0, apart=apart))
         assert values(store) == [50.0]
-        (course,) = reading.courses(store)
+        (course,) = queries.courses(store)
         assert [(point.value, bool(point.held)) for point in course.points] == [(50.0, True), (10.0, False)]
 
 
@@ -109,7 +110,7 @@ def test_what_broke_its_limit_and_what_was_outside_is_marked(path: Path) -> None
             (45.0, 44.0, True, False, False),
             (45.0, 50.0, False, True, False),
         ]
-        first, second = reading.courses(store)
+        first, second = queries.courses(store)
         assert [point.value for point in first.points] == [50.0, 10.0, 45.0, 45.0]
         assert (second.component, second.points[0].value) == ("gpu1", 3.0)
 
@@ -133,7 +134,7 @@ def test_the_first_nights_and_the_last_ones(path: Path) -> None:
             store.add(night(number, float(number)))
 
         def told(after: int, first: int, last: int) -> list[float]:
-            found = reading.looks(store, ERA.key, after=after, first=first, last=last)
+            found = queries.looks(store, ERA.key, after=after, first=first, last=last)
             return [look.value for look in found.get(COPY.part, ())]
 
         assert told(0, 2, 3) == [0.0, 1.0, 17.0, 18.0, 19.0]
@@ -149,7 +150,7 @@ def test_nights_of_another_era_between_are_none_of_this_one(path: Path) -> None:
     with Store.open(path) as store:
         for number in range(12):
             store.add(night(number, float(number), era=newer if number % 3 else ERA))
-        found = reading.looks(store, ERA.key, after=1, first=1, last=2)
+        found = queries.looks(store, ERA.key, after=1, first=1, last=2)
         assert [look.value for look in found[COPY.part]] == [3.0, 6.0, 9.0]
 
 
@@ -167,11 +168,11 @@ def test_the_number_of_a_run(path: Path) -> None:
     with Store.open(path) as store:
         for number, day in ((1, 20_001.0), (2, 90_000.0), (3, 20_003.0), (4, 20_004.0)):
             store.add(night(number, float(number), day=day))
-        at = reading.number(store, "run-00002")
+        at = queries.number(store, "run-00002")
         assert at is not None
         assert [look.value for look in seen(store, at)[COPY.part]] == [3.0, 4.0]
-        assert reading.number(store, "run-00009") is None
-        assert [reading.last_until(store, day) for day in (20_000.0, 20_001.0, 20_003.5, 99_000.0)] == [0, 1, 3, 4]
+        assert queries.number(store, "run-00009") is None
+        assert [queries.last_until(store, day) for day in (20_000.0, 20_001.0, 20_003.5, 99_000.0)] == [0, 1, 3, 4]
 
 
 @pytest.mark.parametrize("wrong", range(1, 10))
@@ -180,8 +181,8 @@ def test_one_wrong_clock_moves_no_night_far_across_a_day(path: Path, wrong: int,
     with Store.open(path) as store:
         for number in range(1, 10):
             store.add(night(number, day=clock if number == wrong else 20_000.0 + number))
-        assert reading.last_until(store, 19_999.0) == (wrong if wrong <= 2 and clock == 0.0 else 0)
-        found = reading.last_until(store, 20_004.5)
+        assert queries.last_until(store, 19_999.0) == (wrong if wrong <= 2 and clock == 0.0 else 0)
+        found = queries.last_until(store, 20_004.5)
     last = {(4, 90_000.0): 3, (5, 0.0): 5, (6, 0.0): 6}  # at the parting itself nothing tells
     assert found == last.get((wrong, clock), 4)
 
@@ -195,7 +196,7 @@ def test_an_era_without_facts_is_damage(path: Path, facts: str) -> None:
         store.add(night(1))
         store.check()
         store.connection.execute(f"UPDATE era SET facts = {facts}")
-        for ask in (store.eras, store.check, lambda: reading.eras(store)):
+        for ask in (store.eras, store.check, lambda: queries.eras(store)):
             with pytest.raises(Damaged, match=r"is damaged \(.*rigproof history --rebuild"):
                 ask()
 
@@ -209,10 +210,10 @@ def test_courses_by_name_pattern_and_number_of_nights(path: Path) -> None:
     with Store.open(path) as store:
         for number in range(4):
             store.add(night(number, figures=tuple(Figure(line, float(number)) for line in lines)))
-        assert len(reading.courses(store)) == 6
-        assert [course.measurement for course in reading.courses(store, "copy_*", "gpu0")] == ["copy_h2d", "copy_d2h"]
-        assert [course.component for course in reading.courses(store, "odd[*]")] == ["gpu0", "cpu"]
-        (course,) = reading.courses(store, "copy_h2d", "cpu", last=2)
+        assert len(queries.courses(store)) == 6
+        assert [course.measurement for course in queries.courses(store, "copy_*", "gpu0")] == ["copy_h2d", "copy_d2h"]
+        assert [course.component for course in queries.courses(store, "odd[*]")] == ["gpu0", "cpu"]
+        (course,) = queries.courses(store, "copy_h2d", "cpu", last=2)
         assert [(point.run_id, point.value) for point in course.points] == [("run-00002", 2.0), ("run-00003", 3.0)]
         assert course.serial is None
 
@@ -223,19 +224,19 @@ def test_what_is_read_together_is_of_one_moment(path: Path) -> None:
         with store.still():
             assert len(store.nights()) == 1
             assert other.add(night(2))
-            assert [len(course.points) for course in reading.courses(store)] == [1]
-        assert [len(course.points) for course in reading.courses(store)] == [2]
+            assert [len(course.points) for course in queries.courses(store)] == [1]
+        assert [len(course.points) for course in queries.courses(store)] == [2]
         assert store.add(night(3))
 
 
 def test_nights_skipped_in_a_row(path: Path) -> None:
     with Store.open(path) as store:
-        assert reading.skipped_in_a_row(store) == 0
+        assert queries.skipped_in_a_row(store) == 0
         for number, postponed in enumerate([True, True, False, True, True]):
             store.add(night(number, postponed=postponed, figures=()))
-        assert reading.skipped_in_a_row(store) == 2
+        assert queries.skipped_in_a_row(store) == 2
         store.add(night(9))
-        assert reading.skipped_in_a_row(store) == 0
+        assert queries.skipped_in_a_row(store) == 0
 
 
 figures = st.builds(
@@ -265,7 +266,7 @@ def test_every_figure_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFact
             store.add(night(number, figures=tuple(row)))
         found = {
             (course.check, course.measurement, course.component, course.unit, course.serial, point.run_id): point
-            for course in reading.courses(store)
+            for course in queries.courses(store)
             for point in course.points
         }
     due = {
@@ -296,13 +297,13 @@ def test_a_file_of_version_1_is_read(path: Path) -> None:
             ("2026-01-01T02-00-00Z-aaaa", "2026-01-01T02-00-00Z-aaaa", "PASS"),
             ("2026-01-02T02-00-00Z-bbbb", None, "FAIL"),
         ]
-        (course,) = reading.courses(store)
+        (course,) = queries.courses(store)
         assert [(point.value, point.again, bool(point.outside)) for point in course.points] == [
             (55.25, None, False),
             (50.5, 50.25, True),
         ]
         assert (
-            reading.known(store, "2026-01-01T02-00-00Z-aaaa") == ()
+            queries.known(store, "2026-01-01T02-00-00Z-aaaa") == ()
         )  # it told of changes, and did not write down which
         assert store.add(night(7))
 
@@ -313,7 +314,7 @@ STEP = ("CREATE TABLE later (x INTEGER)", "INSERT INTO later SELECT seq FROM nig
 def test_a_step_to_the_next_version_takes_what_there_is_along(path: Path) -> None:
     with Store.open(path) as store:
         store.add(night(1))
-    with Store.open(path, (*schema.STEPS, STEP)) as store:
+    with Store.open(path, (*history_store.STEPS, STEP)) as store:
         assert store.connection.execute("SELECT x FROM later").fetchall() == [(1,)]
         assert values(store) == [50.0]
     with pytest.raises(
@@ -328,7 +329,7 @@ def test_a_step_that_fails_changes_nothing(path: Path) -> None:
     with Store.open(path) as store:
         store.add(night(1))
     with pytest.raises(HistoryError, match="cannot be used"):
-        Store.open(path, (*schema.STEPS, (*STEP, "NO SUCH THING")))
+        Store.open(path, (*history_store.STEPS, (*STEP, "NO SUCH THING")))
     with Store.open(path) as store:
         assert values(store) == [50.0]
         assert store.connection.execute("SELECT name FROM sqlite_master WHERE name = 'later'").fetchall() == []
@@ -337,7 +338,7 @@ def test_a_step_that_fails_changes_nothing(path: Path) -> None:
 def test_an_older_file_is_not_read_without_being_brought_up(path: Path) -> None:
     Store.open(path).close()
     with pytest.raises(HistoryError, match="older than this rigproof reads"):
-        Store.view(path, (*schema.STEPS, STEP))
+        Store.view(path, (*history_store.STEPS, STEP))
 
 
 def test_an_empty_file_is_a_beginning(path: Path) -> None:
@@ -397,13 +398,13 @@ def told(birth: str, kernel: str) -> Told:
 
 def test_the_last_night_says_what_it_has_told_of_this_baseline(path: Path) -> None:
     with Store.open(path) as store:
-        assert reading.known(store, "birth") == ()
+        assert queries.known(store, "birth") == ()
         store.add(night(1, told=told("birth", "6.13")))
         store.add(night(2, told=told("birth", "6.14")))
-        assert reading.known(store, "birth") == told("birth", "6.14").known
-        assert reading.known(store, "another") == ()
+        assert queries.known(store, "birth") == told("birth", "6.14").known
+        assert queries.known(store, "another") == ()
         store.add(night(3, told=Told("birth", ())))
-        assert reading.known(store, "birth") == ()
+        assert queries.known(store, "birth") == ()
 
 
 @pytest.mark.parametrize(
@@ -423,7 +424,7 @@ def test_whose_word_counts(path: Path, changed: dict[str, object], heard: bool) 
     with Store.open(path) as store:
         store.add(night(1, told=told("birth", "6.13")))
         store.add(night(2, **{"told": told("birth", "6.14"), **changed}))
-        assert reading.known(store, "birth")[0].now == ("6.14" if heard else "6.13")
+        assert queries.known(store, "birth")[0].now == ("6.14" if heard else "6.13")
 
 
 @pytest.mark.parametrize("text", ["'{'", "'[]'", "7", "x'7b22ff223a317d'", "x''"])
@@ -431,7 +432,7 @@ def test_what_cannot_be_read_was_not_told(path: Path, text: str) -> None:
     with Store.open(path) as store:
         store.add(night(1, told=told("birth", "6.13")))
         store.connection.execute(f"UPDATE night SET told = {text}")
-        assert reading.known(store, "birth") == ()
+        assert queries.known(store, "birth") == ()
 
 
 def test_of_all_eras_only_what_is_asked_for(path: Path) -> None:
@@ -441,8 +442,8 @@ def test_of_all_eras_only_what_is_asked_for(path: Path) -> None:
         for number, era in enumerate([ERA, newer, ERA]):
             store.add(night(number, era=era, figures=(Figure(COPY, 50.0), Figure(count, float(number)))))
         store.add(night(3, apart="partial", figures=(Figure(count, 99.0),)))
-        found = reading.looks(store, None, first=5, last=5, only={"gpu_ecc_corrected_total"})
+        found = queries.looks(store, None, first=5, last=5, only={"gpu_ecc_corrected_total"})
         assert {part: [look.value for look in looks] for part, looks in found.items()} == {count.part: [0.0, 1.0, 2.0]}
-        later = reading.looks(store, None, after=1, first=1, last=1)[count.part]
+        later = queries.looks(store, None, after=1, first=1, last=1)[count.part]
         assert [look.value for look in later] == [1.0, 2.0]
-        assert list(reading.looks(store, newer.key, first=5, last=5, only={"copy_h2d"})) == [COPY.part]
+        assert list(queries.looks(store, newer.key, first=5, last=5, only={"copy_h2d"})) == [COPY.part]

@@ -6,11 +6,11 @@ import signal
 import pytest
 from load_program import run
 
-from acceptance.loads import burn
-from acceptance.loads.burn import arguments
-from acceptance.loads.burn_card import wait
-from acceptance.loads.burn_fault import KINDS, slowness
-from acceptance.loads.gpu_card import CardError
+from acceptance.loads.burn import load
+from acceptance.loads.burn.card import wait
+from acceptance.loads.burn.fault import KINDS, slowness
+from acceptance.loads.burn.load import arguments
+from acceptance.loads.card import CardError
 
 LOAD = ("--dtypes", "f64,bf16", "--seconds", "1")
 
@@ -46,7 +46,7 @@ def test_bad_arguments_get_one_sentence(extra: tuple[str, str], said: str, capsy
 
 
 def test_without_torch_or_a_gpu_it_says_so_and_prints_nothing() -> None:
-    done = run("-m", "acceptance.loads.burn", *LOAD)
+    done = run("-m", "acceptance.loads.burn.load", *LOAD)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("burn: torch ")
     assert len(done.stderr.splitlines()) == 1
@@ -72,8 +72,8 @@ def test_what_cuda_says_is_told_in_one_sentence(
 
     monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", "1")
     monkeypatch.setattr(signal, "signal", lambda *_: None)
-    monkeypatch.setattr(burn, "run", fails)
-    assert burn.main(LOAD) == 1
+    monkeypatch.setattr(load, "run", fails)
+    assert load.main(LOAD) == 1
     assert capsys.readouterr().err == said
 
 

@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 from replay.linked_gpus import Machine, NumpyPattern, Tensor
 
-from acceptance.loads import burn_copies, burn_pattern, copy_pattern, cubin
-from acceptance.loads.burn_copies import FIRST, LISTED, PAUSE_S, Copies
-from acceptance.loads.burn_pattern import PLACES, KernelPattern
-from acceptance.loads.copy_pattern import SPOILED, first_of
-from acceptance.loads.gpu_card import CardError
+from acceptance.loads import cubin
+from acceptance.loads.burn import copies as burn_copies
+from acceptance.loads.burn.copies import FIRST, LISTED, PAUSE_S, PLACES, Copies, KernelPattern
+from acceptance.loads.card import CardError
+from acceptance.loads.copy import pattern as copy_pattern
+from acceptance.loads.copy.pattern import SPOILED, first_of
 from acceptance.loads.protocol import LoadOutput, Output, parse
 
 PIECE = 8 * 1000
@@ -96,7 +97,7 @@ def test_our_own_kernels_find_nothing_in_clean_copies(
     built: cuda_on_cpu.Built, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = Machine(2)
-    monkeypatch.setattr(burn_pattern, "Kernels", kernels(machine, built))
+    monkeypatch.setattr(burn_copies, "Kernels", kernels(machine, built))
     output = copied(machine, KernelPattern)
     assert output.miscompares == ()
 
@@ -117,7 +118,7 @@ def test_every_copy_that_a_peer_never_got_is_counted(
     built: cuda_on_cpu.Built, monkeypatch: pytest.MonkeyPatch, kernel: bool
 ) -> None:
     machine = Machine(3, lost={2})
-    monkeypatch.setattr(burn_pattern, "Kernels", kernels(machine, built))
+    monkeypatch.setattr(burn_copies, "Kernels", kernels(machine, built))
     output = copied(machine, KernelPattern if kernel else lambda index: NumpyPattern(machine, index), (1, 2))
     found = readings(output)
     assert found["burn_peer_miscompares", "gpu0->gpu1"] == 0

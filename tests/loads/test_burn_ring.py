@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.loads.burn_ring import AHEAD, LEAST, Made, Ring, division
+from acceptance.loads.burn.ring import AHEAD, LEAST, Made, Ring, division
 
 
 @given(st.integers(LEAST, 40), st.integers(0, 200))

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from acceptance.loads.burn_ring import division
-from acceptance.loads.burn_shape import DEPTH, FAST_FLOAT64, divisor_for, operand_bytes, result_bytes, shapes
-from acceptance.loads.gpu_dtypes import DTYPES, Dtype
+from acceptance.loads.burn.ring import division
+from acceptance.loads.burn.shape import DEPTH, FAST_FLOAT64, divisor_for, operand_bytes, result_bytes, shapes
+from acceptance.loads.gemm.dtypes import DTYPES, Dtype
 
 every = pytest.mark.parametrize("dtype", DTYPES.values(), ids=list(DTYPES))
 

@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from acceptance.loads.burn_order import Order
-from acceptance.loads.burn_ring import division
-from acceptance.loads.burn_role import Counts, Proof
-from acceptance.loads.burn_worker import LAP_ROWS, LAPS, LISTED, Worker
-from acceptance.loads.gpu_card import CardError
-from acceptance.loads.gpu_dtypes import DTYPES, Dtype
+from acceptance.loads.burn.ring import division
+from acceptance.loads.burn.role import Counts, Proof
+from acceptance.loads.burn.worker import LAP_ROWS, LAPS, LISTED, Order, Worker
+from acceptance.loads.card import CardError
+from acceptance.loads.gemm.dtypes import DTYPES, Dtype
 from acceptance.loads.protocol import LoadOutput, Output, parse
 
 GIB = 1 << 30

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from acceptance.loads import cubin
-from acceptance.loads.burn_compare import KINDS, RESULTS, Results, steps
+from acceptance.loads.burn.compare import KINDS, RESULTS, Results, steps
 
 Bytes = NDArray[np.uint8]
 WIDTHS = (1, 2, 4, 8)

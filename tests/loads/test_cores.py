@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from acceptance.loads.cores import Core, CoresError, by_group, parse_cores, require_allowed
+from acceptance.loads.cpu.cores import Core, CoresError, by_group, parse_cores, require_allowed
 
 
 @pytest.mark.parametrize(

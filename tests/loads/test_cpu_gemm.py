@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from load_program import COMPONENTS, CORES, CPUS, gone, run, start, wait_for
 
-from acceptance.loads.cores import Core, parse_cores
-from acceptance.loads.cpu_gemm import arguments, conclude, dissent, ratios
-from acceptance.loads.lap import Lap, Ready
+from acceptance.loads.cpu.cores import Core, parse_cores
+from acceptance.loads.cpu.gemm import arguments, conclude, dissent, ratios
+from acceptance.loads.cpu.lap import Lap, Ready
 from acceptance.loads.protocol import LoadOutput, Output, parse, salvage
-from acceptance.reaper import descendants
+from acceptance.process.reaper import descendants
 
-LOAD = ("-m", "acceptance.loads.cpu_gemm")
+LOAD = ("-m", "acceptance.loads.cpu.gemm")
 TINY = (*LOAD, "--dtype", "float64", "--seconds", "0.05", "--size", "64", "--cores", CORES)
 
 
@@ -150,7 +150,7 @@ def test_a_core_that_is_not_ours_is_refused_before_anything_is_heated() -> None:
 def test_the_parents_do_not_load_numpy() -> None:
     done = run(
         "-c",
-        "import sys, acceptance.loads.cpu_gemm, acceptance.loads.memory_bandwidth, acceptance.tools.load_output;"
+        "import sys, acceptance.loads.cpu.gemm, acceptance.loads.cpu.memory_bandwidth, acceptance.tools.load_output;"
         "print('numpy' in sys.modules)",
     )
     assert done.stdout == "False\n", done.stderr

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from acceptance.loads import gemm_worker, injection
 from acceptance.loads.bits import Buffer
-from acceptance.loads.cores import Core
-from acceptance.loads.gemm_worker import Comparison, library, plain, spoiled, work
-from acceptance.loads.injection import FIRST, injected
-from acceptance.loads.lap import Lap, Ready, repeat
+from acceptance.loads.cpu import gemm_worker
+from acceptance.loads.cpu.cores import Core
+from acceptance.loads.cpu.gemm_worker import FIRST, Comparison, injected, library, plain, spoiled, work
+from acceptance.loads.cpu.lap import Lap, Ready, repeat
 
 DTYPES = ["float32", "float64"]
 
@@ -76,8 +75,8 @@ def test_what_is_wrong_from_the_first_time_on_is_found_though_all_results_are_eq
 def test_a_slow_core_is_slow_by_the_share_that_was_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
     moments = iter([10.0, 12.0])
-    monkeypatch.setattr(injection.time, "sleep", slept.append)
-    monkeypatch.setattr(injection.time, "monotonic", lambda: next(moments))
+    monkeypatch.setattr(gemm_worker.time, "sleep", slept.append)
+    monkeypatch.setattr(gemm_worker.time, "monotonic", lambda: next(moments))
     injected("slow:75", lambda _turn, _out: None)(5, spoiled(8, "float32"))
     assert slept == [6.0]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from acceptance.loads.gpu_card import CardError, CudaCard, found
+from acceptance.loads.card import CardError, CudaCard, found
 
 
 class Event:

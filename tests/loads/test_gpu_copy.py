@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from acceptance.loads import copy_pattern, device_pattern, elementwise, gpu_copy
-from acceptance.loads.copy_pattern import Words, first_of
-from acceptance.loads.gpu_transfers import Alone, Beside, ToGpu
+from acceptance.loads.copy import device_pattern, elementwise, pattern
+from acceptance.loads.copy import load as copy_load
+from acceptance.loads.copy.pattern import Words, first_of
+from acceptance.loads.copy.transfers import Alone, Beside, ToGpu
 from acceptance.loads.protocol import LoadOutput, Output, parse
 
 FAKE = Path(__file__).parent / "fake_torch"
@@ -55,7 +56,7 @@ def load(torch: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> Load:
     def made(*extra: str, **asked: str) -> LoadOutput:
         torch(**asked)
         stream = StringIO()
-        gpu_copy.run(gpu_copy.arguments().parse_args(["--seconds", "0.01", "--mib", "1", *extra]), Output(stream))
+        copy_load.run(copy_load.arguments().parse_args(["--seconds", "0.01", "--mib", "1", *extra]), Output(stream))
         return parse(stream.getvalue())
 
     return made
@@ -226,13 +227,13 @@ def test_a_gpu_makes_the_words_of_the_processor(torch: Callable[..., None], monk
 
     monkeypatch.setattr(device_pattern, "_CHUNK", 300)
     words: Words = np.empty(1000, np.uint64)
-    copy_pattern.write(words, start)
+    pattern.write(words, start)
     tensor = fake.empty(1000, np.int64, "cuda")
     device_pattern.write(tensor, start)
     assert (tensor.array.view(np.uint64) == words).all()
     assert device_pattern.fault(tensor, start) is None
     tensor.array[[0, 299, 300, 999, 998]] ^= 5
-    assert device_pattern.fault(tensor, start) == copy_pattern.fault(words, tensor.array.view(np.uint64))
+    assert device_pattern.fault(tensor, start) == pattern.fault(words, tensor.array.view(np.uint64))
 
 
 @pytest.fixture
@@ -244,9 +245,9 @@ def program(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_too_little_host_memory_is_no_fault_of_the_gpu(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(gpu_copy, "available_bytes", lambda: 1 << 20)
+    monkeypatch.setattr(copy_load, "available_bytes", lambda: 1 << 20)
     with pytest.raises(SystemExit) as ended:
-        gpu_copy.main(["--seconds", "1"])
+        copy_load.main(["--seconds", "1"])
     assert ended.value.code == 2
     assert "free memory" in capsys.readouterr().err
 
@@ -266,7 +267,7 @@ def test_what_cuda_says_ends_the_load(
     torch: Callable[..., None], capsys: pytest.CaptureFixture[str], asked: dict[str, str], said: str
 ) -> None:
     torch(**asked)
-    assert gpu_copy.main(["--seconds", "0.01", "--mib", "1"]) == 1
+    assert copy_load.main(["--seconds", "0.01", "--mib", "1"]) == 1
     printed = capsys.readouterr()
     assert printed.err == said
     assert '"end"' not in printed.out
@@ -275,7 +276,7 @@ def test_what_cuda_says_ends_the_load(
 @pytest.mark.usefixtures("program", "load")
 def test_the_program_runs_whole(torch: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
     torch()
-    assert gpu_copy.main(["--seconds", "0.01", "--mib", "1"]) == 0
+    assert copy_load.main(["--seconds", "0.01", "--mib", "1"]) == 0
     printed = capsys.readouterr()
     assert printed.err == ""
     assert parse(printed.out).load == "gpu_copy"

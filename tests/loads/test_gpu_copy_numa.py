@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.loads import numa
-from acceptance.loads.numa import NumaError, Placement, cpu_list, pci_address, placement, settle
+from acceptance.loads.copy import numa
+from acceptance.loads.copy.numa import NumaError, Placement, cpu_list, pci_address, placement, settle
 
 GPU = "0000:c1:00.0"
 FREE = "host memory is wherever the kernel puts it"

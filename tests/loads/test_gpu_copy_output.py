@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from acceptance.loads.gpu_copy import NAME, arguments
+from acceptance.loads.copy.load import arguments
 from acceptance.tools.load_output import gpu_copy_argv
 
 
 def test_the_load_reads_the_command_line_that_is_built() -> None:
     argv = gpu_copy_argv("python3", seconds=1, mib=64, inject="wrong")
-    assert argv[:3] == ("python3", "-m", f"acceptance.loads.{NAME}")
+    assert argv[:3] == ("python3", "-m", "acceptance.loads.copy.load")
     options = arguments().parse_args(argv[3:])
     assert (options.seconds, options.mib, options.inject) == (1.0, 64, "wrong")
 

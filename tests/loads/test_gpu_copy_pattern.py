@@ -5,19 +5,19 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from acceptance.loads import copy_pattern
-from acceptance.loads.copy_pattern import SPOILED, fault, first_number, first_of, place, write
+from acceptance.loads.copy import pattern
+from acceptance.loads.copy.pattern import SPOILED, fault, first_number, first_of, place, write
 from acceptance.loads.exact_product import spread
 
 
-def made(count: int, seed: int) -> copy_pattern.Words:
+def made(count: int, seed: int) -> pattern.Words:
     words = np.empty(count, np.uint64)
     write(words, first_number(seed))
     return words
 
 
 def test_words_depend_on_place_and_seed_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(copy_pattern, "_BLOCK", 7)
+    monkeypatch.setattr(pattern, "_BLOCK", 7)
     assert (made(100, 3) == spread(100, 3 << 40)).all()
     assert (made(20, 3) == made(100, 3)[:20]).all()
 

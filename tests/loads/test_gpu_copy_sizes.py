@@ -9,10 +9,10 @@ from io import StringIO
 import pytest
 from load_program import run
 
-from acceptance.loads import elementwise, gpu_copy
-from acceptance.loads.gpu_card import CardError
-from acceptance.loads.gpu_copy import CopyError, beside, local_words, require_host_memory
-from acceptance.loads.memory_bandwidth import ArraysError
+from acceptance.loads.card import CardError
+from acceptance.loads.copy import elementwise, load
+from acceptance.loads.copy.load import CopyError, beside, local_words, require_host_memory
+from acceptance.loads.cpu.memory_bandwidth import ArraysError
 from acceptance.loads.protocol import Output
 
 MIB = 1 << 20
@@ -61,13 +61,13 @@ def test_the_hump_is_explained() -> None:
 )
 def test_bad_arguments_get_one_sentence(extra: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        gpu_copy.arguments().parse_args(["--seconds", "1", *extra])
+        load.arguments().parse_args(["--seconds", "1", *extra])
     assert ended.value.code == 2
     assert said in capsys.readouterr().err
 
 
 def test_it_is_a_program_and_asks_for_its_arguments() -> None:
-    done = run("-m", "acceptance.loads.gpu_copy")
+    done = run("-m", "acceptance.loads.copy.load")
     assert (done.returncode, done.stdout) == (2, "")
     assert "the following arguments are required: --seconds" in done.stderr
 
@@ -75,4 +75,4 @@ def test_it_is_a_program_and_asks_for_its_arguments() -> None:
 def test_without_torch_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(CardError, match=re.escape("torch cannot be imported (")):
-        gpu_copy.run(gpu_copy.arguments().parse_args(["--seconds", "1"]), Output(StringIO()))
+        load.run(load.arguments().parse_args(["--seconds", "1"]), Output(StringIO()))

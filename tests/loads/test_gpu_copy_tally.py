@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from acceptance.loads.copy_tally import REPORTED, Tally, repeat
+from acceptance.loads.copy.tally import REPORTED, Tally, repeat
 
 
 class Fake:

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from acceptance.loads.gpu_dtypes import DTYPES, LIKELY
+from acceptance.loads.gemm.dtypes import DTYPES, LIKELY
 
 
 def test_the_short_names_are_those_of_the_measurements() -> None:

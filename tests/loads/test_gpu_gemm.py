@@ -9,9 +9,9 @@ import pytest
 from card_of_tests import FakeCard
 from load_program import run
 
-from acceptance.loads import gpu_gemm, gpu_product
-from acceptance.loads.gpu_gemm import arguments
-from acceptance.loads.gpu_gemm_worker import Order
+from acceptance.loads.gemm import load, product
+from acceptance.loads.gemm.load import arguments
+from acceptance.loads.gemm.worker import Order
 from acceptance.loads.protocol import Output, parse
 
 LOAD = ("--dtypes", "f64,bf16", "--seconds", "1")
@@ -45,7 +45,7 @@ def test_bad_arguments_get_one_sentence(extra: tuple[str, str], said: str, capsy
 
 
 def test_without_torch_or_a_gpu_it_says_so_and_prints_nothing() -> None:
-    done = run("-m", "acceptance.loads.gpu_gemm", *LOAD)
+    done = run("-m", "acceptance.loads.gemm.load", *LOAD)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("gpu_gemm: torch ")
     assert len(done.stderr.splitlines()) == 1
@@ -60,8 +60,8 @@ def test_what_cuda_says_is_told_in_one_sentence(
 
     monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", "1")
     monkeypatch.setattr(signal, "signal", lambda *_: None)
-    monkeypatch.setattr(gpu_gemm, "run", fails)
-    assert gpu_gemm.main(LOAD) == 1
+    monkeypatch.setattr(load, "run", fails)
+    assert load.main(LOAD) == 1
     assert capsys.readouterr().err == "gpu_gemm: CUDA error: uncorrectable ECC error encountered\n"
 
 
@@ -77,12 +77,12 @@ def test_the_size_that_is_judged_is_told(monkeypatch: pytest.MonkeyPatch, gib: i
         orders.append(order)
         return SimpleNamespace(run=lambda: None)
 
-    monkeypatch.setattr(gpu_gemm, "found", lambda: {"gpu": "a GPU", "capability": "8.9"})
-    monkeypatch.setattr(gpu_gemm, "CudaCard", Small)
-    monkeypatch.setattr(gpu_gemm, "Worker", worker)
-    monkeypatch.setattr(gpu_product, "settings", lambda: None)
+    monkeypatch.setattr(load, "found", lambda: {"gpu": "a GPU", "capability": "8.9"})
+    monkeypatch.setattr(load, "CudaCard", Small)
+    monkeypatch.setattr(load, "Worker", worker)
+    monkeypatch.setattr(product, "settings", lambda: None)
     stream = io.StringIO()
-    gpu_gemm.run(arguments().parse_args(LOAD), Output(stream))
+    load.run(arguments().parse_args(LOAD), Output(stream))
     output = parse(stream.getvalue())
     assert output.parameters["size"] == size
     assert [order.size for order in orders] == [size]
@@ -93,7 +93,7 @@ def test_the_size_that_is_judged_is_told(monkeypatch: pytest.MonkeyPatch, gib: i
 def test_neither_the_command_line_nor_the_reader_loads_torch_or_numpy() -> None:
     done = run(
         "-c",
-        "import sys, acceptance.loads.gpu_gemm, acceptance.tools.gpu_load_output;"
+        "import sys, acceptance.loads.gemm.load, acceptance.tools.load_output;"
         "print({'torch', 'numpy'} & sys.modules.keys())",
     )
     assert done.stdout == "set()\n", done.stderr

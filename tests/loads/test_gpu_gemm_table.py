@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 from card_of_tests import FakeCard
 
-from acceptance.loads.gpu_dtypes import DTYPES, Dtype
-from acceptance.loads.gpu_gemm_table import SIZES, rows, sizes
+from acceptance.loads.gemm.dtypes import DTYPES, Dtype
+from acceptance.loads.gemm.table import SIZES, rows, sizes
 
 
 def test_the_sizes_that_builders_publish() -> None:

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 import pytest
 
-from acceptance.loads import gpu_gemm_verification
-from acceptance.loads.gpu_dtypes import DTYPES
-from acceptance.loads.gpu_gemm_verification import Trial
+from acceptance.loads.gemm import verification
+from acceptance.loads.gemm.dtypes import DTYPES
+from acceptance.loads.gemm.verification import Trial
 
 
 class Buffer:
@@ -58,7 +58,7 @@ def products(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         "judged": lambda product, kind: (None, kind),
         "odd": lambda result: {"nan": 0, "infinite": 0},
     }.items():
-        monkeypatch.setattr(gpu_gemm_verification, name, fake)
+        monkeypatch.setattr(verification, name, fake)
     monkeypatch.setattr(Product, "right", "right")
     yield
     Product.alive.clear()

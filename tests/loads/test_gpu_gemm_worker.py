@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from card_of_tests import FakeCard
 
-from acceptance.loads.gpu_card import CardError
-from acceptance.loads.gpu_dtypes import DTYPES, Dtype
-from acceptance.loads.gpu_gemm_worker import Order, Worker, absent, fitting, needs
+from acceptance.loads.card import CardError
+from acceptance.loads.gemm.dtypes import DTYPES, Dtype
+from acceptance.loads.gemm.worker import Order, Worker, absent, fitting, needs
 from acceptance.loads.protocol import LoadOutput, Output, parse
 
 ONE_S = 2 * 1024**3 / 10e12  # a product of 1024 at 10 TFLOP/s

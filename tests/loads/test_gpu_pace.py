@@ -5,8 +5,8 @@ from card_of_tests import FakeCard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.loads.gpu_card import take, times_for
-from acceptance.loads.gpu_pace import settled, sustain
+from acceptance.loads.card import take, times_for
+from acceptance.loads.gemm.worker import settled, sustain
 
 
 def test_a_piece_of_work_is_timed_by_the_cards_clock() -> None:

@@ -5,9 +5,9 @@ import signal
 
 import pytest
 
-from acceptance.loads import gpu_program
-from acceptance.loads.gpu_card import CardError
-from acceptance.loads.gpu_program import guarded, leave
+from acceptance.loads import program
+from acceptance.loads.card import CardError
+from acceptance.loads.program import guarded, leave
 
 
 class Odd(Exception):
@@ -51,7 +51,7 @@ def test_a_mistake_of_our_own_is_not_hidden() -> None:
 
 def test_after_a_failure_the_process_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     left: list[int] = []
-    monkeypatch.setattr(gpu_program.os, "_exit", left.append)
+    monkeypatch.setattr(program.os, "_exit", left.append)
     leave(0)
     assert left == []
     leave(1)

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from load_program import COMPONENTS, CORES, CPUS, run
 
-from acceptance.loads import memory_worker
-from acceptance.loads.memory_bandwidth import ArraysError, available_bytes, elements
-from acceptance.loads.memory_worker import Arrays
+from acceptance.loads.cpu import memory_worker
+from acceptance.loads.cpu.memory_bandwidth import ArraysError, available_bytes, elements
+from acceptance.loads.cpu.memory_worker import Arrays
 from acceptance.loads.protocol import parse
 
-LOAD = ("-m", "acceptance.loads.memory_bandwidth", "--seconds", "0.01", "--cores", CORES)
+LOAD = ("-m", "acceptance.loads.cpu.memory_bandwidth", "--seconds", "0.01", "--cores", CORES)
 TINY = (*LOAD, "--llc-bytes", "100000", "--megabytes-per-core", "2")
 
 

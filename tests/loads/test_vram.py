@@ -20,13 +20,13 @@ from load_program import run
 from vram_on_cpu import WHOLE, Gpu
 
 import acceptance.loads
-from acceptance.loads import vram, vram_device
 from acceptance.loads.protocol import LoadOutput, Output, ProtocolError, parse, salvage
-from acceptance.loads.vram_device import CudaMemory
-from acceptance.loads.vram_injection import FLIPPED, STUCK, partner
-from acceptance.loads.vram_passes import TILE
-from acceptance.loads.vram_patterns import PATTERNS
-from acceptance.loads.vram_worker import LINES, Worker
+from acceptance.loads.vram import device, load
+from acceptance.loads.vram.device import CudaMemory
+from acceptance.loads.vram.fault import FLIPPED, STUCK, partner
+from acceptance.loads.vram.passes import TILE
+from acceptance.loads.vram.patterns import PATTERNS
+from acceptance.loads.vram.worker import LINES, Worker
 
 needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler `cc` here")
 CARD = {"gpu": "a GPU", "uuid": "GPU-1", "capability": "9.0", "library": "torch 2"}
@@ -51,17 +51,17 @@ def start(built: Built, monkeypatch: pytest.MonkeyPatch) -> Start:
     def begin(words: int = WORDS, refused: int = 0) -> Gpu:
         gpu = Gpu(built, words, refused)
         monkeypatch.setitem(sys.modules, "torch", gpu.torch)
-        monkeypatch.setattr(vram_device, "Kernels", gpu.kernels)
-        monkeypatch.setattr(vram, "found", lambda: dict(CARD))
+        monkeypatch.setattr(device, "Kernels", gpu.kernels)
+        monkeypatch.setattr(load, "found", lambda: dict(CARD))
         monkeypatch.setattr(signal, "signal", lambda *_: None)
-        monkeypatch.setattr(vram, "Worker", partial(Worker, sleep=lambda _: None))
+        monkeypatch.setattr(load, "Worker", partial(Worker, sleep=lambda _: None))
         return gpu
 
     return begin
 
 
 def ran(capsys: pytest.CaptureFixture[str], *extra: str) -> LoadOutput:
-    assert vram.main([*LOAD, *extra]) == 0
+    assert load.main([*LOAD, *extra]) == 0
     captured = capsys.readouterr()
     assert captured.err == ""
     return parse(captured.out)
@@ -72,7 +72,7 @@ def values(output: LoadOutput) -> dict[str, float]:
 
 
 def test_arguments() -> None:
-    options = vram.arguments().parse_args(["--seconds", "60"])
+    options = load.arguments().parse_args(["--seconds", "60"])
     assert (options.seconds, options.inject) == (60.0, None)
 
 
@@ -90,13 +90,13 @@ def test_bad_arguments_get_one_sentence(
     arguments: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as caught:
-        vram.main(arguments)
+        load.main(arguments)
     assert caught.value.code == 2
     assert said in capsys.readouterr().err
 
 
 def test_without_torch_or_a_gpu_it_says_so_and_prints_nothing() -> None:
-    done = run("-m", "acceptance.loads.vram", *LOAD)
+    done = run("-m", "acceptance.loads.vram.load", *LOAD)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("vram: torch ")
     assert len(done.stderr.splitlines()) == 1
@@ -220,7 +220,7 @@ def test_a_slow_memory_is_slow_and_right(
     def sleep(seconds: float) -> None:
         gpu.clock += seconds
 
-    monkeypatch.setattr(vram_device, "CudaMemory", partial(CudaMemory, sleep=sleep))
+    monkeypatch.setattr(device, "CudaMemory", partial(CudaMemory, sleep=sleep))
     output = ran(capsys, "--inject", "slow")
     found = values(output)
     assert found["vram_rate"] == pytest.approx(0.5, abs=0.02)
@@ -238,8 +238,8 @@ def test_a_gpu_that_hangs_is_given_up(
     def sleep(seconds: float) -> None:
         now[0] += max(seconds, 0.5)
 
-    monkeypatch.setattr(vram_device, "CudaMemory", partial(CudaMemory, lambda: now[0], sleep))
-    assert vram.main([*LOAD, "--inject", "hang"]) == 1
+    monkeypatch.setattr(device, "CudaMemory", partial(CudaMemory, lambda: now[0], sleep))
+    assert load.main([*LOAD, "--inject", "hang"]) == 1
     captured = capsys.readouterr()
     assert captured.err == "vram: the GPU did not finish a pass over its memory within 60 s: it hangs\n"
     assert gpu.launched[-1] == "spin"
@@ -254,7 +254,7 @@ def test_kernels_that_did_nothing_prove_nothing(
 ) -> None:
     gpu = start()
     monkeypatch.setattr(gpu, "built", SimpleNamespace(launch=lambda *_: None))
-    assert vram.main(LOAD) == 1
+    assert load.main(LOAD) == 1
     captured = capsys.readouterr()
     assert f"vram: 0 of {WORDS} words were written or compared in a pass of own_address" in captured.err
     assert salvage(captured.out) == ()
@@ -292,6 +292,6 @@ def test_what_cuda_says_is_told_in_one_sentence(
         raise RuntimeError("CUDA error: uncorrectable ECC error encountered\nCUDA kernel errors might be asynchronous")
 
     monkeypatch.setattr(signal, "signal", lambda *_: None)
-    monkeypatch.setattr(vram, "run", fails)
-    assert vram.main(LOAD) == 1
+    monkeypatch.setattr(load, "run", fails)
+    assert load.main(LOAD) == 1
     assert capsys.readouterr().err == "vram: CUDA error: uncorrectable ECC error encountered\n"

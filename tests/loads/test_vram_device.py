@@ -10,11 +10,12 @@ from cuda_on_cpu import Built, build
 from vram_on_cpu import Gpu
 
 import acceptance.loads
-from acceptance.loads import vram_device
-from acceptance.loads.gpu_card import CardError
-from acceptance.loads.vram_device import CudaMemory, Hung, usable, wait
-from acceptance.loads.vram_passes import TILE, Copy, Pass, Spin, Sweep
-from acceptance.loads.vram_words import Words
+from acceptance.loads.card import CardError
+from acceptance.loads.vram import device as vram_device
+from acceptance.loads.vram import kernels
+from acceptance.loads.vram.device import CudaMemory, Hung, usable, wait
+from acceptance.loads.vram.passes import TILE, Copy, Pass, Spin, Sweep
+from acceptance.loads.vram.words import Words
 
 needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler `cc` here")
 WORDS = 20 * TILE
@@ -84,7 +85,7 @@ def test_where_there_is_no_piece_at_all(gpu: Gpu, monkeypatch: pytest.MonkeyPatc
     empty = gpu.empty
 
     def refuse(words: int, dtype: object, device: str) -> object:
-        if words == vram_device.RECORD:
+        if words == kernels.RECORD:
             return empty(words, dtype, device)
         raise gpu.torch.cuda.OutOfMemoryError("out of memory")
 

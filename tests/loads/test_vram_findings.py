@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from acceptance.loads.vram_findings import Map, address_bits, miscompare, ranges
-from acceptance.loads.vram_kernels import Record, Wrong
-from acceptance.loads.vram_passes import TILE
-from acceptance.loads.vram_words import ALL, Words, seed_of
+from acceptance.loads.vram.findings import Map, address_bits, miscompare, ranges
+from acceptance.loads.vram.kernels import Record, Wrong
+from acceptance.loads.vram.passes import TILE
+from acceptance.loads.vram.words import ALL, Words, seed_of
 
 WORDS = 1000 * TILE
 RANDOM = Words("random", seed_of(1))

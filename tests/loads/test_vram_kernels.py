@@ -13,7 +13,7 @@ from cuda_on_cpu import Built, build
 from vram_on_cpu import pointer
 
 import acceptance.loads
-from acceptance.loads.vram_kernels import (
+from acceptance.loads.vram.kernels import (
     LISTED,
     RECORD,
     REGIONS,
@@ -26,8 +26,8 @@ from acceptance.loads.vram_kernels import (
     record,
     region_tiles,
 )
-from acceptance.loads.vram_passes import TILE, Sweep
-from acceptance.loads.vram_words import ALL, FAMILIES, Words, seed_of
+from acceptance.loads.vram.passes import TILE, Sweep
+from acceptance.loads.vram.words import ALL, FAMILIES, Words, seed_of
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler `cc` here")
 SOURCE = Path(acceptance.loads.__file__).with_name("kernels") / "vram.cu"

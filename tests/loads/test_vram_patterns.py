@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from acceptance.loads import vram_patterns
-from acceptance.loads.vram_passes import TILE, Copy, Pass, Spin, Sweep
-from acceptance.loads.vram_patterns import BACKGROUNDS, PATTERNS, REPEATS, STEPS, WINDOW, rest_s, retention
-from acceptance.loads.vram_words import ALL, Words, seed_of
+from acceptance.loads.vram import patterns
+from acceptance.loads.vram.passes import TILE, Copy, Pass, Spin, Sweep
+from acceptance.loads.vram.patterns import BACKGROUNDS, PATTERNS, REPEATS, STEPS, WINDOW, rest_s, retention
+from acceptance.loads.vram.words import ALL, Words, seed_of
 
 WORDS = 131 * TILE + 77
 H200 = 139 * (1 << 30) // 8 // TILE * TILE
@@ -214,4 +214,4 @@ def test_what_a_pass_moves_and_expects() -> None:
     assert both.words == 2 * TILE + 5
     assert both.reads == one
     assert Pass((Copy(0, 2, 1), Spin())).reads is None
-    assert vram_patterns.RETENTION not in PATTERNS
+    assert patterns.RETENTION not in PATTERNS

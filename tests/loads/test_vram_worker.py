@@ -8,12 +8,12 @@ from itertools import pairwise
 
 import pytest
 
-from acceptance.loads.gpu_card import CardError
+from acceptance.loads.card import CardError
 from acceptance.loads.protocol import LoadOutput, Output, parse
-from acceptance.loads.vram_kernels import Record, Wrong, blank, record
-from acceptance.loads.vram_passes import TILE, Copy, Pass, Sweep
-from acceptance.loads.vram_patterns import PATTERNS, retention
-from acceptance.loads.vram_worker import COMPONENT, LEAST, LINES, Done, Worker, copy_of
+from acceptance.loads.vram.kernels import Record, Wrong, blank, record
+from acceptance.loads.vram.passes import TILE, Copy, Pass, Sweep
+from acceptance.loads.vram.patterns import PATTERNS, retention
+from acceptance.loads.vram.worker import COMPONENT, LEAST, LINES, Done, Worker, copy_of
 
 WORDS = 64 * TILE
 BYTES_S = 1e6  # of the fake memory: a pass that reads and writes all takes 2.1 s

@@ -5,7 +5,7 @@ import textwrap
 import pytest
 from load_program import CORES, CPUS, run
 
-from acceptance.loads.workers import sleep_until
+from acceptance.loads.cpu.workers import sleep_until
 
 ALL_SPOKE = "for member in team._members: member.connection.poll(20)"
 
@@ -15,8 +15,8 @@ def program(body: str, drive: str) -> tuple[str, str]:
     text = "\n".join(
         [
             "import os, signal, sys, time",
-            "from acceptance.loads.cores import parse_cores",
-            "from acceptance.loads.workers import Team, WorkerLost",
+            "from acceptance.loads.cpu.cores import parse_cores",
+            "from acceptance.loads.cpu.workers import Team, WorkerLost",
             "def body(core, connection):",
             textwrap.indent(body, "    "),
             "heard = []",

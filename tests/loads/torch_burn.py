@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
-from acceptance.loads.burn_compare import KINDS, TorchComparator, wrong_elements
-from acceptance.loads.burn_device import TorchDevice
-from acceptance.loads.burn_fault import slowness
-from acceptance.loads.burn_order import Order
-from acceptance.loads.burn_product import digest, operands
-from acceptance.loads.burn_shape import operand_bytes, result_bytes, shapes
-from acceptance.loads.burn_worker import NAMES, Worker
-from acceptance.loads.gpu_dtypes import DTYPES, Dtype
+from acceptance.loads.burn.compare import KINDS, TorchComparator, wrong_elements
+from acceptance.loads.burn.device import TorchDevice
+from acceptance.loads.burn.fault import slowness
+from acceptance.loads.burn.product import digest, operands
+from acceptance.loads.burn.shape import operand_bytes, result_bytes, shapes
+from acceptance.loads.burn.worker import NAMES, Order, Worker
+from acceptance.loads.gemm.dtypes import DTYPES, Dtype
 from acceptance.loads.protocol import LoadOutput, Output, parse
 
 DIVISOR = 128  # 64 x 64, and products 512 to 2048 deep
@@ -152,7 +151,7 @@ def test_digests_change_with_one_bit_and_are_the_same_each_time(dtype: Dtype) ->
 def test_the_reference_comparator_counts_what_differs(dtype: Dtype) -> None:
     import torch
 
-    _, given = __import__("acceptance.loads.gpu_product", fromlist=["formats"]).formats(dtype)
+    _, given = __import__("acceptance.loads.gemm.product", fromlist=["formats"]).formats(dtype)
     expected = torch.ones(8, 9).to(given)
     results = [expected.clone() for _ in range(3)]
     results[1][7, 8] = 2

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 import torch
 
-from acceptance.loads import gpu_gemm_verification
-from acceptance.loads.gpu_dtypes import DTYPES, Dtype
-from acceptance.loads.gpu_gemm_verification import BANDS, Trial, judged, reference, sampled
-from acceptance.loads.gpu_gemm_worker import GEMM_NAMES, Order, Worker
-from acceptance.loads.gpu_product import difference, digest, normal, settings, spoil, whole, words
+from acceptance.loads.gemm import verification
+from acceptance.loads.gemm.dtypes import DTYPES, Dtype
+from acceptance.loads.gemm.product import difference, digest, normal, settings, spoil, whole, words
+from acceptance.loads.gemm.verification import BANDS, Trial, judged, reference, sampled
+from acceptance.loads.gemm.worker import GEMM_NAMES, Order, Worker
 from acceptance.loads.protocol import LoadOutput, Output, parse
 
 SIZE = 256
@@ -92,7 +92,7 @@ def test_another_first_product_than_before_is_found(monkeypatch: pytest.MonkeyPa
         product.a[7, 8] += 1
         return product
 
-    monkeypatch.setattr(gpu_gemm_verification, "normal", changed)
+    monkeypatch.setattr(verification, "normal", changed)
     found = trial.again()
     assert found is not None
     assert found["expected"] != found["got"]

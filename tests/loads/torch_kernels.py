@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from acceptance.loads import cubin
-from acceptance.loads.gpu_card import CardError
+from acceptance.loads.card import CardError
 
 EM_CUDA = 190  # the machine of the ELF header
 KERNELS = sorted(path.stem for path in cubin.FOLDER.glob("*.cu"))

@@ -1,4 +1,4 @@
-"""The memory load's GPU on the processor: as much of torch as `vram_device` uses, numpy arrays for memory, kernels built by `cc`."""
+"""The memory load's GPU on the processor: as much of torch as `loads.vram.device` uses, numpy arrays for memory, kernels built by `cc`."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ import pytest
 from machine_root import SPEEDS, sysfs_tree
 from questions import write
 
+from acceptance.machine import topology
 from acceptance.observe import board, pci, pci_place
 
 NAMES = sorted(path.stem for path in fake_driver.DESCRIPTIONS.glob("*.json"))
@@ -42,7 +43,7 @@ def test_a_described_machine_hangs_together(tmp_path: Path, name: str) -> None:
     places = pci_place.read(tmp_path, [gpu.address for gpu in machine.gpus])
     for a, b in itertools.combinations(machine.gpus, 2):
         wanted = machine.pair(a.index, b.index)["path"]
-        assert pci_place.path(places[a.address], places[b.address]) == wanted
+        assert topology.path(places[a.address], places[b.address]) == wanted
     for gpu in machine.gpus:
         assert places[gpu.address].cpus == gpu.cpu_affinity
 
@@ -56,7 +57,7 @@ def test_switches(tmp_path: Path) -> None:
     path = write(tmp_path, {"synthetic": True, **document})
     sysfs_tree(tmp_path / "root", path)
     places = list(pci_place.read(tmp_path / "root", [f"0000:{i + 1:02x}:00.0" for i in range(4)]).values())
-    paths = {(a, b): pci_place.path(places[a], places[b]) for a, b in itertools.combinations(range(4), 2)}
+    paths = {(a, b): topology.path(places[a], places[b]) for a, b in itertools.combinations(range(4), 2)}
     assert {pair for pair, path in paths.items() if path == "PIX"} == {(0, 1), (2, 3)}
     assert set(paths.values()) == {"PIX", "PXB"}
 

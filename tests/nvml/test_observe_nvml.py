@@ -13,14 +13,10 @@ import pytest
 from described import Gpu, Machine
 from questions import GPU_IS_LOST, write
 
-from acceptance import command
-from acceptance.deadline import Deadline
+from acceptance.machine.inventory import GpuCounters, GpuProcess, GpuTraits, NvLink, NvmlAnswer, NvmlDevice, NvmlPair
 from acceptance.observe import nvml
-from acceptance.observe.gpu_counters import GpuCounters
-from acceptance.observe.gpu_traits import GpuProcess, GpuTraits
-from acceptance.observe.nvlink import NvLink
-from acceptance.observe.nvml import NvmlAnswer, NvmlDevice
-from acceptance.observe.nvml_pair import NvmlPair
+from acceptance.process import command
+from acceptance.process.deadline import Deadline
 
 NAMES = sorted(path.stem for path in fake_driver.DESCRIPTIONS.glob("*.json"))
 PLAIN = (

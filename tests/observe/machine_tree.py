@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from acceptance.command import Completed
+from acceptance.process.command import Completed
 
 GIB = 1 << 30
 NO_DMI = ("# dmidecode 3.4\nScanning /dev/mem for entry point.\n", "/dev/mem: No such file or directory\n", 1)

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from machine_tree import Tree
 
+from acceptance.machine import inventory
+from acceptance.machine.inventory import DeviceNode
 from acceptance.observe import board
-from acceptance.observe.board import DeviceNode
 from acceptance.observe.sysfs import SysfsError
 
 NVRM_CLOSED = (
@@ -25,7 +26,7 @@ def tree(tmp_path: Path) -> Tree:
 
 def test_a_bare_virtual_machine_shows_nothing(tree: Tree) -> None:
     seen = board.read(tree.root)
-    assert seen == board.Board(
+    assert seen == inventory.Board(
         vendor=None,
         name=None,
         product=None,

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from machine_tree import Tree
 
+from acceptance.machine.inventory import Cache, CoreGroup
 from acceptance.observe import cpu
-from acceptance.observe.cpu import Cache, CoreGroup
 from acceptance.observe.sysfs import SysfsError
 
 

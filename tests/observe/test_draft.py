@@ -9,14 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from machine_tree import NO_DMI, Programs, Tree, completed
 
-from acceptance.deadline import Deadline
-from acceptance.judge import machine
-from acceptance.judge.expectation import declared_limits
-from acceptance.observe import draft, nvml
-from acceptance.observe.inventory import Inventory, observe
-from acceptance.observe.network import Link
-from acceptance.observe.storage import Disk
-from acceptance.tools.dmidecode import Dimm
+from acceptance.expect.declaration import declared_limits
+from acceptance.machine import inventory as machine_inventory
+from acceptance.machine import machine_file
+from acceptance.machine.inventory import Dimm, Disk, Inventory, NetworkLink
+from acceptance.observe import draft
+from acceptance.observe.inventory import observe
+from acceptance.process.deadline import Deadline
 
 GIB = 1 << 30
 HOSTILE = 'a "quoted"\\ \ttab\nline\r\x00\x1b[31m\x7f\x85 \N{SNOWMAN} \U0001f600 [x] # = \'\'\' """ ü'
@@ -79,11 +78,11 @@ def with_modules(seen: Inventory, *modules: Dimm) -> Inventory:
     return replace(seen, memory=replace(seen.memory, dimms=modules, dimms_unread=None, slots_total=8))
 
 
-def back(seen: Inventory, folder: Path) -> machine.Machine:
+def back(seen: Inventory, folder: Path) -> machine_file.Machine:
     file = folder / "draft.toml"
     file.unlink(missing_ok=True)
     draft.write(seen, file)
-    return machine.read(file)
+    return machine_file.read(file)
 
 
 @pytest.mark.parametrize("build", [vm, tower, with_a_card_that_has_fallen_off, bare])
@@ -141,7 +140,7 @@ def test_modules_that_were_not_read_are_told(tmp_path: Path) -> None:
 
 def hostile(seen: Inventory, text: str) -> Inventory:
     module = replace(dimm("A1"), slot=text or "A1", part_number=text)
-    link = Link(text or "x", "ethernet", None, 1000, None, True, False, None)
+    link = NetworkLink(text or "x", "ethernet", None, 1000, None, True, False, None)
     board = replace(seen.board, hostname=text, name=text, bios_version=text, nvidia_driver=text)
     return replace(
         with_modules(seen, module),
@@ -149,8 +148,12 @@ def hostile(seen: Inventory, text: str) -> Inventory:
         board=board,
         disks=(Disk("sda", text, text, 10**12, "ssd", "sata", text),),
         links=(link,),
-        nvml=nvml.NvmlAnswer(
-            None, None, (nvml.NvmlDevice(0, text, text, "0000:01:00.0", text, text, 1, None, None),), None, None
+        nvml=machine_inventory.NvmlAnswer(
+            None,
+            None,
+            (machine_inventory.NvmlDevice(0, text, text, "0000:01:00.0", text, text, 1, None, None),),
+            None,
+            None,
         ),
     )
 

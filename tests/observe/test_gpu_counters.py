@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 from fake_nvml import LOST, FakeNvml, Refusal
 
+from acceptance.machine.inventory import GpuCounters, NvLink
 from acceptance.observe import gpu_counters, nvlink
-from acceptance.observe.gpu_counters import GpuCounters
-from acceptance.observe.nvlink import NvLink
 
 NOTHING = GpuCounters(*[None] * 15)
 FUNCTIONS: dict[Any, Any] = {

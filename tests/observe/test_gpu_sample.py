@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from fake_nvml import LOST, UNKNOWN, FakeNvml, Refusal
 
-from acceptance.judge import measurement, sensor_range
+from acceptance.core import limit
+from acceptance.expect import sensor_range
+from acceptance.machine.inventory import GpuCounters
 from acceptance.observe import gpu_sample
-from acceptance.observe.gpu_counters import GpuCounters
 from acceptance.observe.gpu_sample import REASONS, UNITS, Sampler
 
 HOT: dict[Any, Any] = {
@@ -175,7 +176,7 @@ def test_the_units_of_raw_readings() -> None:
 
 
 def test_every_reading_has_a_unit() -> None:
-    assert set(UNITS.values()) <= measurement.UNITS | {"J"}
+    assert set(UNITS.values()) <= limit.UNITS | {"J"}
     settings = {"power_limit_w", "application_clock_mhz", "ecc_enabled", "mig_enabled"}
     named = {*PLAIN, *reasons(), *gpu_sample.TIMES, *GpuCounters.__slots__, *settings, "memory_temperature_c"}
     assert named == UNITS.keys()

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from fake_nvml import LOST, UNKNOWN, FabricInfo, FakeNvml, Refusal, fabric
 
+from acceptance.machine.inventory import GpuProcess, GpuTraits
 from acceptance.observe import gpu_traits
-from acceptance.observe.gpu_traits import GpuProcess, GpuTraits
 
 
 def process(pid: int, memory: int | None = 1) -> SimpleNamespace:

@@ -6,10 +6,11 @@ import msgspec
 import pytest
 from machine_tree import NO_DMI, Programs, Tree, completed
 
-from acceptance.deadline import Deadline
-from acceptance.observe import nvml
-from acceptance.observe.inventory import Gpu, Inventory, gpus, observe
-from acceptance.observe.nvml import NvmlAnswer, NvmlDevice
+from acceptance.machine.gpu import Gpu, gpus
+from acceptance.machine.inventory import Inventory, NvmlAnswer, NvmlDevice
+from acceptance.observe import nvml, nvml_call
+from acceptance.observe.inventory import observe
+from acceptance.process.deadline import Deadline
 
 
 def known(index: int, address: str) -> NvmlDevice:
@@ -54,13 +55,13 @@ def test_gpus_are_those_on_the_bus_in_bus_order(tower: Tree) -> None:
 
 
 def test_a_lost_device_without_address_binds_to_nothing(tower: Tree) -> None:
-    lost = NvmlDevice(0, None, None, None, None, None, None, "NVML says: GPU is lost", nvml.GPU_IS_LOST)
+    lost = NvmlDevice(0, None, None, None, None, None, None, "NVML says: GPU is lost", nvml_call.GPU_IS_LOST)
     seen = look(tower, NvmlAnswer("570.86.15", "12.8", (lost, known(1, "0000:41:00.0")), None, None))
     assert [gpu.uuid for gpu in gpus(seen)] == [None, "GPU-1"]
 
 
 def test_a_lost_device_that_still_told_its_address_is_known_with_its_error(tower: Tree) -> None:
-    lost = NvmlDevice(0, None, None, "0000:01:00.0", None, None, None, "NVML says: GPU is lost", nvml.GPU_IS_LOST)
+    lost = NvmlDevice(0, None, None, "0000:01:00.0", None, None, None, "NVML says: GPU is lost", nvml_call.GPU_IS_LOST)
     seen = look(tower, NvmlAnswer("570.86.15", "12.8", (lost, known(1, "0000:41:00.0")), None, None))
     assert [(gpu.nvml_index, gpu.error) for gpu in gpus(seen)] == [(0, "NVML says: GPU is lost"), (1, None)]
 
@@ -69,7 +70,7 @@ def test_a_virtual_machine_without_anything(tmp_path: Path) -> None:
     tree = Tree(tmp_path)
     tree.cpus([(0,), (1,)], flags="fpu hypervisor")
     tree.memory(24)
-    seen = look(tree, nvml.failed(nvml.LIBRARY_MISSING, nvml.LIBRARY_NOT_FOUND))
+    seen = look(tree, nvml.failed(nvml.LIBRARY_MISSING, nvml_call.LIBRARY_NOT_FOUND))
     assert (gpus(seen), seen.disks, seen.links, seen.pci) == ((), (), (), ())
     assert seen.memory.dimms is None
     assert msgspec.json.decode(msgspec.json.encode(seen), type=Inventory) == seen

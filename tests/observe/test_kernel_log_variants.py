@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from acceptance.observe import kernel_log
-from acceptance.tools.reading import UnreadableOutput
+from acceptance.core.plain_text import UnreadableOutput
+from acceptance.tools.read import kernel_log
 
 
 def brief(text: str) -> list[str]:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.observe import kernel_log, kmsg
+from acceptance.observe import kernel_log as observe_kernel_log
+from acceptance.observe import kmsg
 from acceptance.observe.kmsg import KernelLogUnreadable, Kmsg, Record
 
 TEXT = "6,0,1000000,-;first\n SUBSYSTEM=pci\n4,1,2500000,c;two\\x0alines\n"
@@ -29,7 +30,7 @@ def test_parse_records() -> None:
 def test_records_become_events() -> None:
     lines = kmsg.as_lines([Record(7, 3.5, 3, "x\nNVRM: Xid (PCI:0000:01:00): 79, gone"), Record(8, 4.0, 3, " ")])
     assert [(line.text[:4], line.time, line.stamped) for line in lines] == [("x", 3.5, True), ("NVRM", 3.5, True)]
-    assert [event.code for event in kernel_log.events_of(lines)] == [79]
+    assert [event.code for event in observe_kernel_log.events_of(lines)] == [79]
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 from machine_tree import GIB, NO_DMI, Programs, Tree, completed
 
-from acceptance.command import Completed, ProgramMissing
-from acceptance.deadline import Deadline
-from acceptance.observe import memory
+from acceptance.machine import inventory as machine_inventory
+from acceptance.observe import memory as observe_memory
 from acceptance.observe.sysfs import SysfsError
+from acceptance.process.command import Completed, ProgramMissing
+from acceptance.process.deadline import Deadline
 
 TABLES = """\
 # dmidecode 3.5
@@ -45,8 +46,10 @@ def tree(tmp_path: Path) -> Tree:
     return tree
 
 
-def read(tree: Tree, answer: Completed | Exception) -> memory.Memory:
-    return memory.read(tree.root, deadline=Deadline.after(9), run=Programs(dmidecode=answer), program="dmidecode")
+def read(tree: Tree, answer: Completed | Exception) -> machine_inventory.Memory:
+    return observe_memory.read(
+        tree.root, deadline=Deadline.after(9), run=Programs(dmidecode=answer), program="dmidecode"
+    )
 
 
 def test_modules_and_slots(tree: Tree) -> None:
@@ -81,8 +84,8 @@ def test_a_program_that_is_not_there(tree: Tree, monkeypatch: pytest.MonkeyPatch
     def missing(program: str, package: str | None = None) -> str:
         raise ProgramMissing(f"{program} is not installed: install {package}")
 
-    monkeypatch.setattr("acceptance.command.find", missing)
-    seen = memory.read(tree.root, deadline=Deadline.after(9), run=Programs())
+    monkeypatch.setattr("acceptance.process.command.find", missing)
+    seen = observe_memory.read(tree.root, deadline=Deadline.after(9), run=Programs())
     assert seen.dimms_unread == "dmidecode is not installed: install dmidecode"
 
 

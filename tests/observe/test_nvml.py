@@ -11,11 +11,10 @@ import pytest
 from fake_nvml import FakeNvml, Refusal
 from machine_tree import Programs, completed
 
-from acceptance.command import CommandError, Completed
-from acceptance.deadline import Deadline
+from acceptance.machine.inventory import NvmlAnswer, NvmlDevice, NvmlPair
 from acceptance.observe import gpu_counters, gpu_traits, nvml, nvml_call
-from acceptance.observe.nvml import NvmlAnswer, NvmlDevice
-from acceptance.observe.nvml_pair import NvmlPair
+from acceptance.process.command import CommandError, Completed
+from acceptance.process.deadline import Deadline
 
 PAIRS = (NvmlPair(0, 1, None, None, None, None), NvmlPair(1, 0, None, None, None, None))
 
@@ -52,23 +51,28 @@ def test_a_healthy_answer() -> None:
 
 def test_what_a_gpu_does_not_offer_is_absent() -> None:
     answer = nvml.read(
-        library(nvmlDeviceGetSerial_0=nvml.NOT_SUPPORTED, nvmlDeviceGetMemoryInfo_1=nvml.FUNCTION_NOT_FOUND)
+        library(nvmlDeviceGetSerial_0=nvml_call.NOT_SUPPORTED, nvmlDeviceGetMemoryInfo_1=nvml_call.FUNCTION_NOT_FOUND)
     )
     assert answer.devices == (device(0), device(1, memory_bytes=None))
 
 
 def test_a_lost_gpu_does_not_hide_the_others() -> None:
-    answer = nvml.read(library(nvmlDeviceGetHandleByIndex_0=nvml.GPU_IS_LOST))
+    answer = nvml.read(library(nvmlDeviceGetHandleByIndex_0=nvml_call.GPU_IS_LOST))
     assert answer.error is None
     lost, healthy = answer.devices
-    assert (lost.index, lost.uuid, lost.error, lost.error_code) == (0, None, "NVML says: refused", nvml.GPU_IS_LOST)
+    assert (lost.index, lost.uuid, lost.error, lost.error_code) == (
+        0,
+        None,
+        "NVML says: refused",
+        nvml_call.GPU_IS_LOST,
+    )
     assert healthy == device(1)
 
 
 def test_what_was_read_before_a_gpu_was_lost_is_kept() -> None:
-    lost = nvml.read(library(nvmlDeviceGetMemoryInfo_0=nvml.GPU_IS_LOST)).devices[0]
+    lost = nvml.read(library(nvmlDeviceGetMemoryInfo_0=nvml_call.GPU_IS_LOST)).devices[0]
     assert (lost.uuid, lost.pci_address, lost.memory_bytes) == ("GPU-0", "0000:01:00.0", None)
-    assert lost.error_code == nvml.GPU_IS_LOST
+    assert lost.error_code == nvml_call.GPU_IS_LOST
     assert (lost.traits, lost.counters, lost.links) == (None, None, ())
 
 
@@ -77,7 +81,7 @@ def test_a_gpu_that_is_lost_between_its_traits_and_its_counters_keeps_the_traits
     healthy, lost = nvml.read(FakeNvml(2, answers)).devices
     assert healthy.error is None
     assert lost.traits is not None
-    assert (lost.traits.memory_bus_bits, lost.counters, lost.error_code) == (384, None, nvml.GPU_IS_LOST)
+    assert (lost.traits.memory_bus_bits, lost.counters, lost.error_code) == (384, None, nvml_call.GPU_IS_LOST)
 
 
 @pytest.mark.parametrize(
@@ -128,16 +132,16 @@ def test_two_gpus_that_cannot_be_told_apart_are_of_no_use() -> None:
 
 
 def test_gpus_without_an_address_are_not_the_same() -> None:
-    answers = {"nvmlDeviceGetPciInfo": Refusal(nvml.NO_PERMISSION)}
+    answers = {"nvmlDeviceGetPciInfo": Refusal(nvml_call.NO_PERMISSION)}
     assert [one.error for one in nvml.read(FakeNvml(2, answers)).devices] == [None, None]
 
 
 def test_no_library_and_other_refusals_to_begin() -> None:
-    assert nvml.read(library(nvmlInit=nvml.LIBRARY_NOT_FOUND)) == nvml.failed(
-        "the NVIDIA driver library libnvidia-ml.so.1 is not installed", nvml.LIBRARY_NOT_FOUND
+    assert nvml.read(library(nvmlInit=nvml_call.LIBRARY_NOT_FOUND)) == nvml.failed(
+        "the NVIDIA driver library libnvidia-ml.so.1 is not installed", nvml_call.LIBRARY_NOT_FOUND
     )
-    assert nvml.read(library(nvmlInit=nvml.VERSION_MISMATCH)) == nvml.failed(
-        "NVML says: refused", nvml.VERSION_MISMATCH
+    assert nvml.read(library(nvmlInit=nvml_call.VERSION_MISMATCH)) == nvml.failed(
+        "NVML says: refused", nvml_call.VERSION_MISMATCH
     )
 
 
@@ -146,12 +150,12 @@ def test_no_library_and_other_refusals_to_begin() -> None:
     [("00000000:01:00.0", "0000:01:00.0"), ("0000:C1:00.0", "0000:c1:00.0"), ("00010000:01:00.0", "10000:01:00.0")],
 )
 def test_addresses_as_sysfs_spells_them(bus_id: str, address: str) -> None:
-    assert nvml.normalised(bus_id) == address
+    assert nvml_call.normalised(bus_id) == address
 
 
 def test_a_strange_address_is_refused() -> None:
     with pytest.raises(ValueError, match="not a PCI address"):
-        nvml.normalised("GPU 1")
+        nvml_call.normalised("GPU 1")
 
 
 def probe(answer: Completed | Exception) -> NvmlAnswer:
@@ -159,7 +163,7 @@ def probe(answer: Completed | Exception) -> NvmlAnswer:
 
 
 def test_the_answer_of_the_child_comes_back() -> None:
-    answer = nvml.read(library(nvmlDeviceGetHandleByIndex_1=nvml.GPU_IS_LOST))
+    answer = nvml.read(library(nvmlDeviceGetHandleByIndex_1=nvml_call.GPU_IS_LOST))
     assert probe(completed(msgspec.json.encode(answer).decode())) == answer
 
 
@@ -198,14 +202,14 @@ def test_the_binding_without_a_library(monkeypatch: pytest.MonkeyPatch) -> None:
     # A developer's machine may have a driver: its library must not be found here.
     monkeypatch.setattr(pynvml, "nvmlLib", None)
     monkeypatch.setattr(pynvml, "CDLL", nothing)
-    assert nvml.read(pynvml) == nvml.failed(nvml.LIBRARY_MISSING, nvml.LIBRARY_NOT_FOUND)
-    assert pynvml.NVML_ERROR_LIBRARY_NOT_FOUND == nvml.LIBRARY_NOT_FOUND
-    assert pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH == nvml.VERSION_MISMATCH
-    assert pynvml.NVML_ERROR_DRIVER_NOT_LOADED == nvml.DRIVER_NOT_LOADED
-    assert pynvml.NVML_ERROR_FUNCTION_NOT_FOUND == nvml.FUNCTION_NOT_FOUND
-    assert pynvml.NVML_ERROR_NOT_SUPPORTED == nvml.NOT_SUPPORTED
-    assert pynvml.NVML_ERROR_NO_PERMISSION == nvml.NO_PERMISSION
-    assert pynvml.NVML_ERROR_GPU_IS_LOST == nvml.GPU_IS_LOST
+    assert nvml.read(pynvml) == nvml.failed(nvml.LIBRARY_MISSING, nvml_call.LIBRARY_NOT_FOUND)
+    assert pynvml.NVML_ERROR_LIBRARY_NOT_FOUND == nvml_call.LIBRARY_NOT_FOUND
+    assert pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH == nvml_call.VERSION_MISMATCH
+    assert pynvml.NVML_ERROR_DRIVER_NOT_LOADED == nvml_call.DRIVER_NOT_LOADED
+    assert pynvml.NVML_ERROR_FUNCTION_NOT_FOUND == nvml_call.FUNCTION_NOT_FOUND
+    assert pynvml.NVML_ERROR_NOT_SUPPORTED == nvml_call.NOT_SUPPORTED
+    assert pynvml.NVML_ERROR_NO_PERMISSION == nvml_call.NO_PERMISSION
+    assert pynvml.NVML_ERROR_GPU_IS_LOST == nvml_call.GPU_IS_LOST
 
 
 def test_a_real_child_gives_a_readable_answer() -> None:

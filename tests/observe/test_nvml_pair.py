@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from fake_nvml import LOST, FakeNvml, Refusal
 
+from acceptance.machine.inventory import NvmlPair
 from acceptance.observe import nvml_pair
-from acceptance.observe.nvml_pair import NvmlPair
 
 
 def test_a_pair_that_tells_everything() -> None:

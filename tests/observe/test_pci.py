@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from machine_tree import Tree
 
+from acceptance.machine import inventory
 from acceptance.observe import pci
 from acceptance.observe.sysfs import SysfsError
 
@@ -22,7 +23,7 @@ def test_no_bus_shows_nothing(tree: Tree) -> None:
 def test_a_healthy_idle_card(tree: Tree) -> None:
     address = tree.gpu(1)
     (seen,) = pci.read(tree.root)
-    assert seen == pci.PciFunction(
+    assert seen == inventory.PciFunction(
         address=address,
         device_id="10de:2684",
         class_code="030000",

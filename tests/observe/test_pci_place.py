@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from machine_tree import Tree
 
+from acceptance.machine import topology
+from acceptance.machine.inventory import PciPlace
 from acceptance.observe import pci_place
-from acceptance.observe.pci_place import PciPlace
 
 
 def place(host: str, *bridges: str, node: int | None = 0) -> PciPlace:
@@ -53,4 +54,4 @@ def test_a_domain_of_its_own_below_another_bridge(tmp_path: Path) -> None:
     ],
 )
 def test_paths(a: PciPlace, b: PciPlace, path: str) -> None:
-    assert (pci_place.path(a, b), pci_place.path(b, a)) == (path, path)
+    assert (topology.path(a, b), topology.path(b, a)) == (path, path)

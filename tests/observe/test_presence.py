@@ -8,13 +8,13 @@ import msgspec
 import pytest
 from machine_tree import NO_DMI, Programs, Tree, completed
 
-from acceptance.deadline import Deadline
-from acceptance.observe import nvml, presence
+from acceptance.machine.inventory import NvmlAnswer, NvmlDevice
+from acceptance.observe import nvml, nvml_call, presence
 from acceptance.observe.inventory import observe
-from acceptance.observe.nvml import NvmlAnswer, NvmlDevice
 from acceptance.observe.presence import Looked
+from acceptance.process.deadline import Deadline
 
-LIBRARY = nvml.failed(nvml.LIBRARY_MISSING, nvml.LIBRARY_NOT_FOUND)
+LIBRARY = nvml.failed(nvml.LIBRARY_MISSING, nvml_call.LIBRARY_NOT_FOUND)
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_one_card_has_fallen_off_the_bus(tree: Tree) -> None:
     tree.gpu(1)
     tree.gpu(2, dead=True)
     tree.driver(nodes=("nvidia0", "nvidia1", "nvidiactl"))
-    seen = look(tree, known("0000:01:00.0", "0000:02:00.0", error="NVML says: GPU is lost", code=nvml.GPU_IS_LOST))
+    seen = look(tree, known("0000:01:00.0", "0000:02:00.0", error="NVML says: GPU is lost", code=nvml_call.GPU_IS_LOST))
     assert seen[0].found == "1 of 2 do not answer (rev ff): gpu1 (0000:02:00.0, 10de:2684)"
     assert (seen[0].cure, seen[3].cure) == (presence.FALLEN_OFF, presence.FALLEN_OFF)
     assert seen[3].found.startswith("GPU 0: NVML says: GPU is lost; GPU 1: ")
@@ -138,7 +138,7 @@ def test_nodes_that_this_user_may_not_open(tree: Tree, monkeypatch: pytest.Monke
     tree.gpu(1)
     tree.driver()
     monkeypatch.setattr(os, "access", lambda _path, _mode: False)
-    seen = look(tree, nvml.failed("NVML says: Insufficient Permissions", nvml.NO_PERMISSION))
+    seen = look(tree, nvml.failed("NVML says: Insufficient Permissions", nvml_call.NO_PERMISSION))
     assert seen[2].found == "this user may not open /dev/nvidia-uvm, /dev/nvidia0, /dev/nvidiactl"
     assert (seen[2].cure, seen[3].cure) == (presence.NODES_CLOSED, presence.NODES_CLOSED)
 
@@ -146,11 +146,11 @@ def test_nodes_that_this_user_may_not_open(tree: Tree, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("answer", "cure"),
     [
-        (nvml.failed("mismatch", nvml.VERSION_MISMATCH), presence.MISMATCH),
+        (nvml.failed("mismatch", nvml_call.VERSION_MISMATCH), presence.MISMATCH),
         (LIBRARY, presence.LIBRARY),
         (nvml.failed("NVML did not end within its time: the driver hangs"), presence.HUNG),
         (known("0000:01:00.0", error="NVML says: Unknown Error", code=999), presence.HUNG),
-        (known("0000:01:00.0", error="NVML says: no", code=nvml.NO_PERMISSION), presence.NODES_CLOSED),
+        (known("0000:01:00.0", error="NVML says: no", code=nvml_call.NO_PERMISSION), presence.NODES_CLOSED),
     ],
 )
 def test_what_nvml_answers(tree: Tree, answer: NvmlAnswer, cure: str) -> None:

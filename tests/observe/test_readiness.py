@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from gpu_machine import SOMEBODY, TRAITS, address, device, look, machine, tree_of, uuid
 
-from acceptance.observe.gpu_traits import GpuProcess
-from acceptance.observe.inventory import Inventory, gpus
+from acceptance.machine.gpu import gpus
+from acceptance.machine.inventory import GpuProcess, Inventory
 from acceptance.observe.readiness import Obstacle, obstacles, remarks
 
 MODE = "sudo nvidia-smi -i"

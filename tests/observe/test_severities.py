@@ -7,11 +7,11 @@ import tomllib
 import pytest
 from severity_book import BOOK, problems
 
-from acceptance import fixtures
-from acceptance.observe import kernel_log
+from acceptance import resources
 from acceptance.observe.event import RANK
+from acceptance.tools.read import kernel_log as read_kernel_log
 
-FOLDER = fixtures.locate("events")
+FOLDER = resources.locate("events")
 LINES = tomllib.loads(BOOK.read_text(encoding="utf-8"))["kernel"]
 
 
@@ -21,6 +21,6 @@ def test_the_tables_weigh_events_as_the_book_does() -> None:
 
 @pytest.mark.parametrize("line", LINES, ids=[line["line"] for line in LINES])
 def test_each_message_of_the_kernel_comes_to_its_weight(line: dict[str, object]) -> None:
-    (event,) = kernel_log.parse(f"[   12.345678] {line['line']}\n")
+    (event,) = read_kernel_log.parse(f"[   12.345678] {line['line']}\n")
     assert (event.severity, event.hardware) == (line["severity"], line["hardware"])
     assert event.severity in RANK

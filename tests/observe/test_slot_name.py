@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.observe import slot_name
+from acceptance.observe import pci
 
 
 def structure(
@@ -46,13 +46,13 @@ def structure(
     ],
 )
 def test_a_structure(raw: bytes, found: tuple[str, str] | None) -> None:
-    assert slot_name.parse(raw) == found
+    assert pci.parse_slots(raw) == found
 
 
 @given(st.binary(max_size=80))
 def test_no_bytes_are_too_much(raw: bytes) -> None:
     for given_raw in (raw, b"\x09" + raw, structure()[:17] + raw):
-        found = slot_name.parse(given_raw)
+        found = pci.parse_slots(given_raw)
         assert found is None or all(found)
 
 
@@ -69,13 +69,13 @@ def test_the_firmwares_name_goes_before_the_kernels(tmp_path: Path) -> None:
     for name, raw in tables.items():
         (tmp_path / "sys/firmware/dmi/entries" / name).mkdir(parents=True)
         (tmp_path / "sys/firmware/dmi/entries" / name / "raw").write_bytes(raw)
-    named = slot_name.read(tmp_path)
-    assert slot_name.of("0000:01:00.0", "0000:00:01.0", named) == "PCIEX16_1"
-    assert slot_name.of("0000:01:00.1", "0000:00:01.0", named) == "PCIEX16_1", "the card's other function"
-    assert slot_name.of("0000:21:00.0", "0000:00:01.1", named) == "PCIEX16_2", "told of the port above"
-    assert slot_name.of("0000:41:00.0", "0000:00:01.3", named) == "7"
-    assert slot_name.of("0000:05:00.0", "0000:00:01.4", named) is None
+    named = pci.read_slots(tmp_path)
+    assert pci.slot_of("0000:01:00.0", "0000:00:01.0", named) == "PCIEX16_1"
+    assert pci.slot_of("0000:01:00.1", "0000:00:01.0", named) == "PCIEX16_1", "the card's other function"
+    assert pci.slot_of("0000:21:00.0", "0000:00:01.1", named) == "PCIEX16_2", "told of the port above"
+    assert pci.slot_of("0000:41:00.0", "0000:00:01.3", named) == "7"
+    assert pci.slot_of("0000:05:00.0", "0000:00:01.4", named) is None
 
 
 def test_a_machine_that_shows_neither(tmp_path: Path) -> None:
-    assert slot_name.read(tmp_path) == {}
+    assert pci.read_slots(tmp_path) == {}

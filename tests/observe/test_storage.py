@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from machine_tree import Programs, Tree, completed
 
-from acceptance.deadline import Deadline
-from acceptance.observe import storage
-from acceptance.observe.storage import Disk
-from acceptance.tools import smartctl
+from acceptance.machine.inventory import Disk
+from acceptance.observe import smart
+from acceptance.observe import storage as observe_storage
+from acceptance.process.deadline import Deadline
 
 SATA = "pci0000:00/0000:00:17.0/ata3/host2/target2:0:0/2:0:0:0"
 
@@ -22,7 +22,7 @@ def tree(tmp_path: Path) -> Tree:
 def test_nvme(tree: Tree) -> None:
     device = tree.disk("nvme0n1", "pci0000:00/0000:04:00.0/nvme/nvme0")
     tree.files(device, model="Samsung SSD 990 PRO 2TB  ", serial="S7", firmware_rev="4B2QJXD7", transport="pcie")
-    (disk,) = storage.read(tree.root)
+    (disk,) = observe_storage.read(tree.root)
     assert disk == Disk("nvme0n1", "Samsung SSD 990 PRO 2TB", "S7", 512110190592, "nvme", "nvme", "4B2QJXD7")
     assert disk.component == "disk:nvme0n1"
 
@@ -33,7 +33,7 @@ def test_multipath_nvme_is_one_disk(tree: Tree) -> None:
     tree.write("sys/devices/pci0000:00/0000:04:00.0/nvme/nvme0/transport", "tcp\n")
     tree.disk("nvme0c0n1", "pci0000:00/0000:04:00.0/nvme/nvme0")
     tree.write("sys/block/nvme0c0n1/hidden", "1\n")
-    (disk,) = storage.read(tree.root)
+    (disk,) = observe_storage.read(tree.root)
     assert (disk.name, disk.transport) == ("nvme0n1", "nvme-tcp")
 
 
@@ -45,7 +45,7 @@ def test_sata_has_its_whole_name_in_the_identify_data(tree: Tree) -> None:
         swapped = bytes(value for at in range(0, len(text), 2) for value in (ord(text[at + 1]), ord(text[at])))
         identity[2 * word : 2 * word + len(text)] = swapped
     tree.write(f"{device}/vpd_pg89", b"\0" * 60 + bytes(identity))
-    (disk,) = storage.read(tree.root)
+    (disk,) = observe_storage.read(tree.root)
     assert (disk.model, disk.serial, disk.firmware) == ("WDC  WUH721818ALE6L4", "2PKXXXXX", "PCGNW232")
     assert (disk.kind, disk.transport) == ("hdd", "sata")
 
@@ -55,7 +55,7 @@ def test_sas_has_a_serial_page(tree: Tree) -> None:
     tree.files(device, model="PM1653", rev="A1")
     tree.write(f"{device}/vpd_pg80", b"\0\x80\0\x08S6  1234")
     tree.write(f"{device}/vpd_pg89", b"short")
-    (disk,) = storage.read(tree.root)
+    (disk,) = observe_storage.read(tree.root)
     assert (disk.model, disk.serial, disk.firmware) == ("PM1653", "S6  1234", "A1")
     assert (disk.kind, disk.transport) == ("ssd", "sas")
 
@@ -77,13 +77,13 @@ def test_kinds(tree: Tree, name: str, path: str, model: str | None, kind: str, t
     device = tree.disk(name, path)
     if model:
         tree.files(device, model=model)
-    (disk,) = storage.read(tree.root)
+    (disk,) = observe_storage.read(tree.root)
     assert (disk.kind, disk.transport, disk.model) == (kind, transport, model)
 
 
 def test_a_disk_that_does_not_say_whether_it_turns(tree: Tree) -> None:
     tree.disk("sda", SATA, rotational=None)
-    assert storage.read(tree.root)[0].kind is None
+    assert observe_storage.read(tree.root)[0].kind is None
 
 
 def test_what_is_no_disk_is_left_out(tree: Tree) -> None:
@@ -92,8 +92,8 @@ def test_what_is_no_disk_is_left_out(tree: Tree) -> None:
     tree.disk("sdz", "pci0000:00/usb1/host9", sectors=0)
     for name in ("loop0", "ram0", "zram0", "dm-0", "md127"):
         tree.files(f"sys/block/{name}", size=2048)
-    assert storage.read(tree.root) == ()
-    assert storage.read(tree.root / "nowhere") == ()
+    assert observe_storage.read(tree.root) == ()
+    assert observe_storage.read(tree.root / "nowhere") == ()
 
 
 DISK = Disk("sda", None, None, 1, "ssd", "sata", None)
@@ -102,12 +102,12 @@ DISK = Disk("sda", None, None, 1, "ssd", "sata", None)
 def test_health_is_asked_of_the_disk() -> None:
     document = {"smartctl": {"exit_status": 0}, "smart_status": {"passed": True}}
     programs = Programs(smartctl=completed(json.dumps(document)))
-    health = storage.health(DISK, deadline=Deadline.after(9), run=programs, program="smartctl")
+    health = observe_storage.health(DISK, deadline=Deadline.after(9), run=programs, program="smartctl")
     assert health.passed is True
     assert programs.asked == [("smartctl", "-j", "-a", "/dev/sda")]
 
 
 def test_a_disk_that_does_not_answer_proves_nothing() -> None:
     programs = Programs(smartctl=completed(timed_out=True))
-    with pytest.raises(smartctl.Interrupted, match="disk:sda did not answer"):
-        storage.health(DISK, deadline=Deadline.after(9), run=programs, program="smartctl")
+    with pytest.raises(smart.Interrupted, match="disk:sda did not answer"):
+        observe_storage.health(DISK, deadline=Deadline.after(9), run=programs, program="smartctl")

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from machine_tree import Tree
 
-from acceptance.judge.measurement import UNITS as KNOWN_UNITS
-from acceptance.observe import telemetry
-from acceptance.observe.telemetry import Sensors, Thinning
+from acceptance.core.limit import UNITS as KNOWN_UNITS
+from acceptance.observe import sensors as observe_sensors
+from acceptance.observe.sensors import Sensors, Thinning
 
 CPU = "sys/devices/system/cpu"
 
@@ -107,13 +107,13 @@ def test_a_sensor_that_fails_for_a_moment(tree: Tree) -> None:
 
 def test_cpus_without_topology_count_nothing(tree: Tree) -> None:
     tree.files(f"{CPU}/cpu0/thermal_throttle", core_throttle_count=5)
-    assert telemetry.throttle_files(tree.root) == ()
+    assert observe_sensors.throttle_files(tree.root) == ()
 
 
 def test_every_reading_has_a_unit(tree: Tree) -> None:
     intel(tree)
-    assert Sensors.find().offered() <= set(telemetry.UNITS)
-    assert set(telemetry.UNITS.values()) <= KNOWN_UNITS
+    assert Sensors.find().offered() <= set(observe_sensors.UNITS)
+    assert set(observe_sensors.UNITS.values()) <= KNOWN_UNITS
 
 
 # --- thinning ---

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from acceptance import fixtures
-from acceptance.judge import chronicle, noise
-from acceptance.judge.chronicle import Chronicle, Night
-from acceptance.judge.course import Course, Point
+from acceptance import resources
+from acceptance.history import noise, trend
+from acceptance.history.trend import Chronicle, Course, Night, Point
 
-BOOK = noise.read(fixtures.locate("noise.toml"))
+BOOK = noise.read(resources.locate("noise.toml"))
 FACTS = {1: {"driver": "580.1", "load burn": "20 s"}, 2: {"driver": "590.2", "load burn": "30 s"}}
 NIGHTS = 24
 
@@ -40,7 +39,7 @@ def machine(others: tuple[str, ...] = ()) -> Chronicle:
         (course("copy_d2h", "gpu0", usual, since=12), 51.0),
         (course("copy_d2h", "gpu1", {23: 5.0}), None),
     ]
-    rows = tuple(chronicle.row(one, BOOK, virtual=False, facts=FACTS, born=born) for one, born in made)
+    rows = tuple(trend.row(one, BOOK, virtual=False, facts=FACTS, born=born) for one, born in made)
     return Chronicle("0123abcd", 40, nights(), rows, others, "run-0")
 
 
@@ -48,8 +47,8 @@ def hostile(text: str) -> Chronicle:
     """Everything that comes from outside is this text."""
     one = Course(text, text, f"disk:{text}", "count", text, (Point(text, 1.0, 1.0, None, True, False, True, 1),) * 2)
     facts = {1: {text: text}}
-    row = chronicle.row(one, BOOK, virtual=False, facts=facts)
+    row = trend.row(one, BOOK, virtual=False, facts=facts)
     night = Night(text, text, "PASS", None, False)
     changes = ((1, ((text, None, text), (f"load {text}", text, None))),)
-    made = chronicle.Row(row.course, row.summary, changes, 2.0)
+    made = trend.Row(row.course, row.summary, changes, 2.0)
     return Chronicle(text, 2, (night, night), (made,), (text,), text)

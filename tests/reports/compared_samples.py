@@ -7,13 +7,13 @@ from dataclasses import replace
 import journals
 import samples
 
-from acceptance import fixtures
-from acceptance.judge import noise, run_facts
-from acceptance.judge.comparison import Comparison, Run, compare
-from acceptance.judge.measurement import Limit
-from acceptance.judge.verdict import fold
+from acceptance import resources
+from acceptance.core.fold import fold
+from acceptance.core.limit import Limit
+from acceptance.history import comparison, noise
+from acceptance.history.comparison import Comparison, Run, compare
 
-BOOK = noise.read(fixtures.locate("noise.toml"))
+BOOK = noise.read(resources.locate("noise.toml"))
 NONE_ALLOWED = Limit("count", "none", high=0.0)
 
 
@@ -51,7 +51,7 @@ def moved() -> Comparison:
 def hostile(text: str) -> Comparison:
     """Two runs in which everything that comes from outside is this text; one of them is of another machine."""
     _, found = samples.hostile(text)
-    run = run_facts.of(found.entries, text)
+    run = comparison.run_of(found.entries, text)
     facts = {(f"gpu {text}", f"name {text}"): f"value {text}"}
     first = replace(run, identities={f"disk:{text}": f"one {text}"}, facts=facts)
     second = replace(run, identities={f"disk:{text}": f"two {text}"}, machine_id=f"other {text}", name=f"second {text}")

@@ -15,12 +15,9 @@ import samples
 from hypothesis import strategies as st
 from msgspec import inspect
 
-from acceptance.judge.birth import Birth, Known
-from acceptance.judge.change_rules import ChangeBook, Counted, Rule
-from acceptance.judge.measurement import Limit
-from acceptance.judge.past import Counter, Past
-from acceptance.judge.plan import PlannedCheck
-from acceptance.judge.record import (
+from acceptance.core.limit import Limit
+from acceptance.core.plan import PlannedCheck
+from acceptance.core.record import (
     Body,
     Event,
     ForeignProcess,
@@ -33,6 +30,9 @@ from acceptance.judge.record import (
     SessionEnded,
     Table,
 )
+from acceptance.history.baseline_facts import Birth, Known
+from acceptance.history.change_rules import ChangeBook, Counted, Rule
+from acceptance.history.reference import Counter, Past
 
 # What each is to do to whom: a terminal (colour, title, clipboard, link, cursor, 8-bit controls), a reader's eyes (direction, invisible
 # letters), XML, HTML, a template, rich's markup, a format string, the line structure of a journal, CI's attachments.

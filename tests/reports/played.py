@@ -8,9 +8,11 @@ from collections.abc import Iterator
 import journals
 from msgspec.structs import replace
 
-from acceptance.judge.measurement import Limit
-from acceptance.judge.plan import SESSIONS, Plan
-from acceptance.judge.record import (
+from acceptance.core.collection import SESSIONS
+from acceptance.core.fold import fold
+from acceptance.core.limit import Limit
+from acceptance.core.plan import Plan
+from acceptance.core.record import (
     Body,
     CheckEnded,
     CheckStarted,
@@ -24,9 +26,8 @@ from acceptance.judge.record import (
     SessionEnded,
     SessionStarted,
 )
-from acceptance.judge.verdict import fold
 from acceptance.observe.gpu_sample import REASONS
-from acceptance.reports.places import Place, Places
+from acceptance.reports.locations import Place, Places
 from acceptance.reports.terminal import Terminal
 
 FLOOR = Limit("GB/s", "half of what the link can do", low=20.0)

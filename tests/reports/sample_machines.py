@@ -7,11 +7,7 @@ from dataclasses import replace
 
 import synthetic_machines
 
-from acceptance.observe.inventory import Inventory
-from acceptance.observe.network import Link
-from acceptance.observe.pci_place import PciPlace
-from acceptance.observe.storage import Disk
-from acceptance.tools.dmidecode import Dimm
+from acceptance.machine.inventory import Dimm, Disk, Inventory, NetworkLink, PciPlace
 from selftest import journals_made
 
 
@@ -80,16 +76,16 @@ def _dimm(slot: int) -> Dimm:
     return Dimm(name, 32 << 30, "DDR5", 5600, 5600, "Micron", "MTC40F2046S1RC56BD1", None, 64, 80, None)
 
 
-def _network(gpus: int) -> Iterator[Link]:
-    yield Link("enp5s0", "ethernet", "ixgbe", 10_000, "02:00:00:00:00:01", True, False, "0000:f0:00.0")
+def _network(gpus: int) -> Iterator[NetworkLink]:
+    yield NetworkLink("enp5s0", "ethernet", "ixgbe", 10_000, "02:00:00:00:00:01", True, False, "0000:f0:00.0")
     if gpus > 2:
         for port in range(4):
             address = f"0000:{0xA0 + port:02x}:00.0"
             speed = 400_000 if port != 3 else None
-            yield Link(f"mlx5_{port}/1", "infiniband", "mlx5_core", speed, None, port != 3, False, address)
+            yield NetworkLink(f"mlx5_{port}/1", "infiniband", "mlx5_core", speed, None, port != 3, False, address)
 
 
-def _places(seen: Inventory, cards: Sequence[Link], big: bool) -> dict[str, PciPlace]:
+def _places(seen: Inventory, cards: Sequence[NetworkLink], big: bool) -> dict[str, PciPlace]:
     """Two GPUs and a network card on a switch where there are many; else each on a port of its own."""
     found = {}
     for index, device in enumerate(seen.nvml.devices):

@@ -22,12 +22,11 @@ import sample_telemetry
 import synthetic_machines
 from msgspec import structs
 
-from acceptance import journal
-from acceptance.judge import dtype
-from acceptance.judge.machine import Waiver
-from acceptance.judge.measurement import quantity
-from acceptance.judge.plan import SESSIONS, Due, Plan, PlannedCheck
-from acceptance.judge.record import (
+from acceptance.core import dtype
+from acceptance.core.collection import SESSIONS
+from acceptance.core.limit import quantity
+from acceptance.core.plan import Due, Plan, PlannedCheck
+from acceptance.core.record import (
     Body,
     CheckEnded,
     CheckStarted,
@@ -45,9 +44,11 @@ from acceptance.judge.record import (
     Table,
     ToolRan,
 )
-from acceptance.observe import topology
-from acceptance.observe.inventory import Inventory
-from acceptance.segment import Head, Line
+from acceptance.core.waiver import Waiver
+from acceptance.journal import reader, segment
+from acceptance.journal.segment import Head, Line
+from acceptance.machine import topology
+from acceptance.machine.inventory import Inventory
 from selftest import journals_made
 
 RECORDED = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs/1xh200-host-accept"
@@ -134,8 +135,8 @@ def write(name: str, folder: Path) -> Path:
     """Put the run of that name into a folder that is not there yet, as the harness would have left it, without its reports."""
     if name == "h200":
         shutil.copytree(RECORDED, folder)
-        packed = folder / f"{journal.GPU_TELEMETRY}.gz"
-        (folder / journal.GPU_TELEMETRY).write_bytes(gzip.decompress(packed.read_bytes()))
+        packed = folder / f"{reader.GPU_TELEMETRY}.gz"
+        (folder / reader.GPU_TELEMETRY).write_bytes(gzip.decompress(packed.read_bytes()))
         packed.unlink()
         return folder
     return put(MADE[name], folder)
@@ -155,16 +156,16 @@ def put(made: Made, folder: Path) -> Path:
         for key, value in drawn.items()
     }
     story = list(_story(made, machine, plan, seen, values))
-    _segment(folder / journal.SUPERVISOR, story, "boot-1")
+    _segment(folder / reader.SUPERVISOR, story, "boot-1")
     heated = list(_heated(story))
     ended = story[-1][0]
     if made.breaks_in:
         detail = "the machine was restarted before it came to its end; together.burn was running; gpu0: 83 degC, 447 W"
         closed = RunClosed(made.breaks_in, True, {"gpu0 temperature_c": 83.0, "gpu0 power_w": 447.0}, detail)
-        _segment(folder / f"{journal.CLOSING}-1.jsonl", [(30.0 - BOOT_S, closed)], "boot-2", begun_after_s=900.0)
+        _segment(folder / f"{reader.CLOSING}-1.jsonl", [(30.0 - BOOT_S, closed)], "boot-2", begun_after_s=900.0)
         ended += 95.0  # the watch went on until the power went
     cards = tuple(_card(machine, made, gpu) for gpu in plan.gpus)
-    _segment(folder / journal.GPU_TELEMETRY, sample_telemetry.together(cards, heated, ended), "boot-1")
+    _segment(folder / reader.GPU_TELEMETRY, sample_telemetry.together(cards, heated, ended), "boot-1")
     return folder
 
 
@@ -317,7 +318,7 @@ def _segment(
     """A segment as its writer leaves it, with times of its own."""
     encode: Callable[[object], bytes] = msgspec.json.Encoder().encode
     with path.open("wb") as file:
-        file.write(encode(Head(journal.VERSION, path.name, boot_id, 4711, "machine-1")) + b"\n")
+        file.write(encode(Head(segment.VERSION, path.name, boot_id, 4711, "machine-1")) + b"\n")
         for seq, (after_s, body) in enumerate(records):
             moment = BEGAN + datetime.timedelta(seconds=after_s + begun_after_s)
             utc = f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from acceptance.judge.record import Sample
+from acceptance.core.record import Sample
 from acceptance.observe.gpu_sample import REASONS
 
 PERIOD_S, WHOLE_S, SPAN_S = 0.2, 3600.0, 10.0

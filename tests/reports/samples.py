@@ -9,11 +9,10 @@ from typing import Any
 
 import journals
 
-from acceptance.journal import Journal
-from acceptance.judge.machine import Waiver
-from acceptance.judge.measurement import Limit
-from acceptance.judge.plan import Due, Plan, PlannedCheck
-from acceptance.judge.record import (
+from acceptance.core.fold import fold
+from acceptance.core.limit import Limit
+from acceptance.core.plan import Due, Plan, PlannedCheck
+from acceptance.core.record import (
     Body,
     CheckEnded,
     CheckStarted,
@@ -29,7 +28,9 @@ from acceptance.judge.record import (
     Skipped,
     ToolRan,
 )
-from acceptance.judge.verdict import Verdict, fold
+from acceptance.core.verdict import Verdict
+from acceptance.core.waiver import Waiver
+from acceptance.journal.reader import Journal
 
 PROVENANCE = {"rigproof": "0.1.0", "host": "box", "kernel": "6.12", "commit": "abc"}
 LOOKED = "PCI bus: no NVIDIA device -> reseat the card\nkernel driver: not loaded -> the card first"

@@ -18,7 +18,7 @@ from pathlib import Path
 import pyte
 
 TESTS = Path(__file__).resolve().parents[1]
-FOLDERS = (TESTS.parent, TESTS, TESTS / "judge", TESTS / "observe", TESTS / "nvml", TESTS / "reports")
+FOLDERS = (TESTS.parent, TESTS, TESTS / "core", TESTS / "machine", TESTS / "observe", TESTS / "nvml", TESTS / "reports")
 
 
 class Seat:

@@ -4,9 +4,9 @@ import re
 
 from test_dashboard import Run
 
-from acceptance.judge.language import ENGLISH
-from acceptance.reports.calm import EVERY_S, Calm
-from acceptance.reports.signs import PLAIN
+from acceptance.core.language import ENGLISH
+from acceptance.reports.glyphs import PLAIN
+from acceptance.reports.heartbeat import EVERY_S, Calm
 
 
 class Log:

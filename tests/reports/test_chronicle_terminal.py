@@ -7,14 +7,15 @@ import pytest
 from test_junit import HOSTILE
 from test_terminal import piped, watched
 
-from acceptance.judge.chronicle import Chronicle
-from acceptance.judge.language import Language
-from acceptance.reports import chronicle_terminal, chronicle_words
+from acceptance.core.language import Language
+from acceptance.history import trend
+from acceptance.history.trend import Chronicle
+from acceptance.reports import trend_terminal, trend_words
 
 
 def lines(found: Chronicle, *, one: bool = False) -> list[str]:
     terminal, out = piped()
-    chronicle_terminal.show(found, terminal, one=one)
+    trend_terminal.show(found, terminal, one=one)
     return [" ".join(line.split()) for line in out.getvalue().splitlines()]
 
 
@@ -76,34 +77,34 @@ def test_parts_that_were_replaced_are_told_by_their_serial_numbers() -> None:
 
 
 def test_a_terminal_that_draws_nothing() -> None:
-    assert [chronicle_words.arrow(trend, plain=True) for trend in ("up", "down", "level", None)] == ["^", "v", "=", "-"]
+    assert [trend_words.arrow(trend, plain=True) for trend in ("up", "down", "level", None)] == ["^", "v", "=", "-"]
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_text_is_inert(text: str) -> None:
     for one in (True, False):
         terminal, out = piped()
-        chronicle_terminal.show(chronicles.hostile(text), terminal, one=one)
+        trend_terminal.show(chronicles.hostile(text), terminal, one=one)
         assert not any(ord(letter) < 32 and letter != "\n" for letter in out.getvalue())
         assert "\x1b" not in out.getvalue()
 
 
 def test_a_narrow_window() -> None:
     terminal, out = watched(60)
-    chronicle_terminal.show(chronicles.machine(), terminal)
+    trend_terminal.show(chronicles.machine(), terminal)
     assert all(len(line) <= 60 for line in out.getvalue().splitlines() if "\x1b" not in line)
 
 
 def test_another_language() -> None:
     terminal, out = piped()
     words = {"All measurements": "Alle Messungen", "machine {id}: {nights} recorded": "Maschine {id}: {nights}"}
-    chronicle_terminal.show(chronicles.machine(), terminal, Language("xx", words))
+    trend_terminal.show(chronicles.machine(), terminal, Language("xx", words))
     assert "Alle Messungen" in out.getvalue()
     assert "Maschine 0123abcd: 40 nights" in out.getvalue()
 
 
 def test_a_change_from_nothing_is_told_in_its_unit() -> None:
     made = chronicles.course("faults", "gpu0", {n: 0.0 if n < 12 else 3.0 for n in range(24)})
-    row = chronicles.chronicle.row(made, chronicles.BOOK, virtual=False, facts=chronicles.FACTS)
-    assert chronicle_words.share(row) == "+3"
-    assert chronicle_words.share(chronicles.machine().rows[3]) == "-"
+    row = trend.row(made, chronicles.BOOK, virtual=False, facts=chronicles.FACTS)
+    assert trend_words.share(row) == "+3"
+    assert trend_words.share(chronicles.machine().rows[3]) == "-"

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.judge.judgement import Finding
-from acceptance.judge.language import ENGLISH
+from acceptance.core.finding import Finding
+from acceptance.core.language import ENGLISH
 from acceptance.reports import closing
-from acceptance.reports.places import NOWHERE, Place, Places
+from acceptance.reports.locations import NOWHERE, Place, Places
 
 
 def low(component: str, value: str, check: str = "link.copy", basis: str = "half the link") -> Finding:

@@ -8,7 +8,7 @@ import pytest
 from pages import page, words
 from test_junit import HOSTILE
 
-from acceptance.judge.language import Language
+from acceptance.core.language import Language
 from acceptance.reports import comparison_page
 
 ALLOWED = {

@@ -7,8 +7,8 @@ import pytest
 from test_junit import HOSTILE
 from test_terminal import piped, watched
 
-from acceptance.judge.comparison import Comparison
-from acceptance.judge.language import Language
+from acceptance.core.language import Language
+from acceptance.history.comparison import Comparison
 from acceptance.reports import comparison_terminal
 
 

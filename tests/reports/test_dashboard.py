@@ -5,12 +5,12 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from acceptance.judge.language import ENGLISH
-from acceptance.judge.record import CheckEnded, CheckStarted
+from acceptance.core.language import ENGLISH
+from acceptance.core.record import CheckEnded, CheckStarted
 from acceptance.reports.dashboard import Dashboard
 from acceptance.reports.gauges import Gauges
+from acceptance.reports.glyphs import DRAWN, PLAIN, Signs
 from acceptance.reports.progress import Remaining
-from acceptance.reports.signs import DRAWN, PLAIN, Signs
 
 
 class Run:

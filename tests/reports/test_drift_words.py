@@ -13,11 +13,11 @@ import pytest
 from births import born, dimm, link, machine, ruled
 from hypothesis import given
 
-from acceptance.judge import drift, inventory_drift
-from acceptance.judge.birth import Known
-from acceptance.judge.judgement import Finding
-from acceptance.judge.language import ENGLISH
-from acceptance.judge.past import Bounds, Counter, First, Grown, Level, Past, Slope
+from acceptance.core.finding import Finding
+from acceptance.core.language import ENGLISH
+from acceptance.history import changes, drift
+from acceptance.history.baseline_facts import Known
+from acceptance.history.reference import Bounds, Counter, First, Grown, Level, Past, Slope
 from acceptance.reports import drift_words, languages
 from acceptance.reports.headline import headline
 
@@ -126,7 +126,7 @@ def test_nothing_of_a_changed_machine_is_left_in_english() -> None:
     for plain in altered():
         then = ruled(born(machine(), gpu_link_gen=5.0, gpu_link_width=16.0, nvlink_speed=25.0))
         for birth in (then, msgspec.structs.replace(then, known=(Known("", "kernel", "other", "2025-12-24"),))):
-            found = inventory_drift.changes(birth, born(plain, gpu_link_gen=1.0, gpu_link_width=1.0, nvlink_speed=12.0))
+            found = changes.changes(birth, born(plain, gpu_link_gen=1.0, gpu_link_width=1.0, nvlink_speed=12.0))
             assert found
             for one in found:
                 told = drift_words.said(one.text, CHINESE)

@@ -16,9 +16,11 @@ import samples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from acceptance import journal, outputs, segment
-from acceptance.judge.verdict import fold
-from acceptance.reports import junit, page, plain_json, verdict_json
+from acceptance.core.fold import fold
+from acceptance.journal import reader, run_folder, segment
+from acceptance.reports import junit, plain_json, verdict_json
+from acceptance.reports.page import render
+from acceptance.run import outputs
 
 RECORDED = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs/1xh200-host-smoke"
 many = settings(
@@ -46,7 +48,7 @@ def test_a_journal_gives_back_what_was_written_one_line_a_record(
     bodies = hostile.attack(text)
     path = runs.write_segment(folder / "journal.jsonl", bodies, runs.machine_root(folder / "root"))
     assert path.read_bytes().count(b"\n") == len(bodies) + 1
-    assert [entry.body for entry in journal.read(folder).entries] == bodies
+    assert [entry.body for entry in reader.read(folder).entries] == bodies
 
 
 def test_a_byte_that_is_no_utf_8_costs_no_record(tmp_path: Path) -> None:
@@ -54,7 +56,7 @@ def test_a_byte_that_is_no_utf_8_costs_no_record(tmp_path: Path) -> None:
     path = runs.write_segment(
         tmp_path / "journal.jsonl", hostile.attack("eth\udcff"), runs.machine_root(tmp_path / "root")
     )
-    entries = journal.read(tmp_path).entries
+    entries = reader.read(tmp_path).entries
     assert [entry.body for entry in entries] == hostile.attack("eth?")
     assert "\\udcff" not in path.read_text(encoding="utf-8")
 
@@ -63,7 +65,7 @@ def test_a_byte_that_is_no_utf_8_costs_no_record(tmp_path: Path) -> None:
 def test_megabytes_are_journalled_whole(text: str, tmp_path: Path) -> None:
     bodies = hostile.attack(text, "tool-ran.argv[]")
     runs.write_segment(tmp_path / "journal.jsonl", bodies, runs.machine_root(tmp_path / "root"))
-    assert [entry.body for entry in journal.read(tmp_path).entries] == bodies
+    assert [entry.body for entry in reader.read(tmp_path).entries] == bodies
 
 
 # --- reports of what stands around the records ---
@@ -87,9 +89,9 @@ def test_a_torn_segment_of_a_hostile_name_is_told_harmlessly(tmp_path: Path) -> 
     for name in ("\x1b[2J\u202e", "\udcff\x9b31m"):
         (folder / f"journal-{name}.jsonl").write_bytes(b'{"half\x1b[31m')
     outputs.write(folder)
-    for name in (outputs.JUNIT, outputs.PAGE, outputs.VERDICT):
+    for name in (run_folder.JUNIT, run_folder.PAGE, run_folder.VERDICT):
         assert_harmless((folder / name).read_text(encoding="utf-8"))
-    assert sum("half" in note for note in json.loads((folder / outputs.VERDICT).read_bytes())["notes"]) == 2
+    assert sum("half" in note for note in json.loads((folder / run_folder.VERDICT).read_bytes())["notes"]) == 2
 
 
 @pytest.mark.parametrize(
@@ -117,7 +119,7 @@ def test_two_checks_whose_names_look_alike_keep_two_testcases() -> None:
 
 
 def test_a_recorded_run_under_attack_keeps_its_measure() -> None:
-    found = journal.read(RECORDED)
+    found = reader.read(RECORDED)
     bodies = [entry.body for entry in found.entries]
     sizes = []
     for text in ("plain", hostile.EVERYTHING, "\u200b" * 2_500):
@@ -131,7 +133,7 @@ def test_a_recorded_run_under_attack_keeps_its_measure() -> None:
         data = junit.render(verdict, changed)
         assert jenkins_schema.faults(data) == []
         assert_harmless(data.decode())
-        shown = page.render(verdict, changed)
+        shown = render.render(verdict, changed)
         assert_harmless(shown)
         assert_harmless(verdict_json.render(verdict, changed).decode())
         sizes.append((len(data), len(shown)))

@@ -4,7 +4,7 @@ import msgspec
 import played
 import pytest
 
-from acceptance.judge.record import Body, CheckStarted, Entry, Event, Measured, Note, Sample
+from acceptance.core.record import Body, CheckStarted, Entry, Event, Measured, Note, Sample
 from acceptance.reports.gauges import STALE_S, Gauge, Gauges
 
 

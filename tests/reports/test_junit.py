@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from junitparser import Error, Failure, JUnitXml, Skipped
 from junitparser.xunit2 import TestCase
 
-from acceptance.judge.verdict import UnreadableRun, fold
+from acceptance.core.fold import fold
+from acceptance.core.verdict import UnreadableRun
 from acceptance.reports import junit
-from acceptance.reports.places import NOWHERE
+from acceptance.reports.locations import NOWHERE
 from acceptance.reports.teaching import labelled
 
 HOSTILE = [

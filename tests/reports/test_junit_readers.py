@@ -13,9 +13,9 @@ from lxml import etree
 from msgspec.structs import replace
 from test_junit import cases
 
-from acceptance.judge.limits import Limit
-from acceptance.judge.record import Body, CheckEnded, Measured, ToolRan
-from acceptance.judge.verdict import fold
+from acceptance.core.fold import fold
+from acceptance.core.limit import Limit
+from acceptance.core.record import Body, CheckEnded, Measured, ToolRan
 from acceptance.reports import junit
 from selftest import journals_made
 

@@ -15,12 +15,12 @@ import pytest
 from test_every_limit import collected
 
 import acceptance
-from acceptance import fixtures
-from acceptance.judge import change_rules
-from acceptance.judge.advice import placeholders
-from acceptance.judge.language import ENGLISH
+from acceptance import resources
+from acceptance.core.language import ENGLISH
+from acceptance.history import change_rules
 from acceptance.observe.event import table
 from acceptance.reports import languages
+from acceptance.reports.advice import placeholders
 from acceptance.reports.languages import CODES, UnknownLanguage
 
 PACKAGE = Path(acceptance.__file__).parent
@@ -68,7 +68,7 @@ def test_without_a_word_the_locale_decides(environ: dict[str, str], code: str) -
 
 
 def test_a_file_for_every_language_and_none_besides() -> None:
-    assert sorted(file.stem for file in fixtures.locate("causes").glob("*.toml")) == sorted(CODES)
+    assert sorted(file.stem for file in resources.locate("causes").glob("*.toml")) == sorted(CODES)
 
 
 # --- what is said in it ---
@@ -110,8 +110,8 @@ def tables_in(path: Path) -> Iterator[str]:
 
 def modules() -> list[Path]:
     """Those that speak to a reader in the reader's language."""
-    folders = (PACKAGE / name for name in ("reports", "verbs", "schedule"))
-    return [*(path for folder in folders for path in folder.rglob("*.py")), PACKAGE / "outputs.py"]
+    folders = (PACKAGE / name for name in ("reports", "cli", "notify/schedule"))
+    return [*(path for folder in folders for path in folder.rglob("*.py")), PACKAGE / "run/outputs.py"]
 
 
 @functools.cache
@@ -119,7 +119,7 @@ def said() -> frozenset[str]:
     """Every sentence that reports say in the language of their reader."""
     templates = (PACKAGE / "reports").rglob("*.j2")
     found = {text for path in modules() for text in (*literals_of(path), *tables_in(path))}
-    rules = change_rules.read(fixtures.locate("changes.toml")).change
+    rules = change_rules.read(resources.locate("changes.toml")).change
     facts = {name for rule in rules if rule.means != "nothing" for name in rule.facts.values()}
     return frozenset(found | facts | {text for path in templates for text in literals_in(path)})
 
@@ -156,7 +156,7 @@ def test_every_check_has_its_title() -> None:
 
 
 def test_every_profile_is_told_of() -> None:
-    profiles = tomllib.loads(fixtures.locate("profiles.toml").read_text(encoding="utf-8")).values()
+    profiles = tomllib.loads(resources.locate("profiles.toml").read_text(encoding="utf-8")).values()
     assert set(CHINESE.profiles) == {text for one in profiles for text in (one["summary"], *one["cannot_detect"])}
 
 
@@ -176,7 +176,11 @@ def test_every_event_has_its_meaning_and_what_it_asks_for() -> None:
     told = {entry[key] for entry in tables for key in ("meaning", "action")}
     told |= {entry["meaning"] for entry in (*table("sxid")["class"], *table("sxid")["sxid"].values())}
     told |= set(table("sxid")["action"].values())
-    modules = [*(PACKAGE / "observe").glob("*_events.py"), PACKAGE / "live.py", PACKAGE / "gpu_watch.py"]
+    modules = [
+        *(PACKAGE / "observe").glob("*_events.py"),
+        PACKAGE / "session/load_events.py",
+        PACKAGE / "watch/gpu_sampler.py",
+    ]
     told |= {text for path in modules for text in sentences_of(path)}
     assert set(CHINESE.events) == told
 

@@ -11,12 +11,12 @@ import samples
 from pages import page, words
 from test_junit import HOSTILE
 
-from acceptance.journal import JournalError
-from acceptance.judge.language import Language
-from acceptance.judge.record import ToolRan
-from acceptance.judge.verdict import fold
-from acceptance.reports import page as report_page
-from acceptance.sampled import Look, Readings, Sampled
+from acceptance.core.fold import fold
+from acceptance.core.language import Language
+from acceptance.core.record import ToolRan
+from acceptance.journal.samples import Look, Readings, Sampled
+from acceptance.journal.segment import JournalError
+from acceptance.reports.page import render
 
 ALLOWED = {
     "a", "article", "body", "br", "caption", "code", "dd", "desc", "div", "dl", "dt", "figcaption", "figure", "h1", "h2", "h3", "h4",
@@ -36,7 +36,7 @@ def assert_inert(text: str) -> None:
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_text_is_inert(text: str) -> None:
     verdict, found = samples.hostile(text)
-    shown = report_page.render(verdict, found)
+    shown = render.render(verdict, found)
     assert_inert(shown)
     shown.encode("utf-8")
     assert len(shown) < 400_000
@@ -61,14 +61,14 @@ def test_hostile_inventory_is_inert() -> None:
         },
         "board": dict.fromkeys(("vendor", "name", "bios_version", "kernel", "os", "nvidia_driver"), HOSTILE[0]),
     }
-    shown = report_page.render(verdict, samples.seen(found, inventory, [("", HOSTILE[0]), (HOSTILE[1], HOSTILE[2])]))
+    shown = render.render(verdict, samples.seen(found, inventory, [("", HOSTILE[0]), (HOSTILE[1], HOSTILE[2])]))
     assert_inert(shown)
     assert "alert(1)" in words(page(shown))
 
 
 def test_the_verdict_comes_first_and_every_reason_is_there() -> None:
     verdict, found = samples.mixed()
-    shown = report_page.render(verdict, samples.seen(found))
+    shown = render.render(verdict, samples.seen(found))
     assert_inert(shown)
     tree = page(shown)
     assert [element.tag for element in tree.find("body")] == ["header", "main"]
@@ -103,7 +103,7 @@ def test_the_verdict_comes_first_and_every_reason_is_there() -> None:
 
 def test_a_violation_says_what_was_expected_measured_and_what_to_do() -> None:
     verdict, found = samples.mixed()
-    tree = page(report_page.render(verdict, samples.seen(found)))
+    tree = page(render.render(verdict, samples.seen(found)))
     card = next(one for one in tree.find_class("card") if "gpu_count" in words(one))
     text = words(card)
     assert "machine · gpu.present" in text
@@ -122,7 +122,7 @@ def test_a_violation_says_what_was_expected_measured_and_what_to_do() -> None:
 
 def test_every_measurement_is_told_with_its_limit_and_basis() -> None:
     verdict, found = samples.mixed()
-    tree = page(report_page.render(verdict, found))
+    tree = page(render.render(verdict, found))
     rows = {words(row) for row in tree.iterfind(".//section[@class='checks']//tr")}
     assert "memory SN1 11 GB/s ! warn" in rows
     assert "machine 0 ✗ fail" in rows
@@ -141,14 +141,14 @@ def test_a_log_is_linked_beside_the_page_and_nowhere_else() -> None:
         for log in ("logs/a-1.log", "logs/b[c] d.log", "../logs/x", "/etc/passwd", "logs/../../x", "http://x/logs/y")
     ]
     found = samples.journal([*journals.bodies(made), *ran])
-    tree = page(report_page.render(fold(found.entries), found))
+    tree = page(render.render(fold(found.entries), found))
     links = [link.get("href") for link in tree.iterfind(".//table//a")]
     assert links == ["logs/a-1.log", "logs/b%5Bc%5D%20d.log"]
 
 
 def test_a_reader_without_eyes_finds_the_way() -> None:
     verdict, found = samples.mixed()
-    tree = page(report_page.render(verdict, samples.seen(found)))
+    tree = page(render.render(verdict, samples.seen(found)))
     assert tree.get("lang") == "en"
     assert tree.findtext(".//title") == "FAIL · rigproof · box"
     levels = [int(element.tag[1]) for element in tree.iter("h1", "h2", "h3", "h4")]
@@ -171,7 +171,7 @@ def test_a_reader_without_eyes_finds_the_way() -> None:
 def test_the_language_of_the_page_is_that_of_its_sentences() -> None:
     verdict, found = samples.mixed()
     language = Language("en", {"What failed": "WHAT FAILED IN OTHER WORDS", "{count} cores": "{count} CORES"})
-    tree = page(report_page.render(verdict, samples.seen(found), language=language))
+    tree = page(render.render(verdict, samples.seen(found), language=language))
     assert tree.get("lang") == language.code
     assert tree.get_element_by_id("failed").text == "WHAT FAILED IN OTHER WORDS"
     assert "64 CORES" in words(tree)
@@ -179,7 +179,7 @@ def test_the_language_of_the_page_is_that_of_its_sentences() -> None:
 
 def test_light_dark_and_paper() -> None:
     verdict, found = samples.passing()
-    style = page(report_page.render(verdict, found)).findtext(".//style")
+    style = page(render.render(verdict, found)).findtext(".//style")
     assert "color-scheme: light dark" in style
     assert "@media screen and (prefers-color-scheme: dark)" in style
     assert "@media print" in style
@@ -187,7 +187,7 @@ def test_light_dark_and_paper() -> None:
 
 def test_the_machine_is_told_without_what_was_not_captured() -> None:
     verdict, found = samples.passing()
-    text = words(page(report_page.render(verdict, samples.seen(found))))
+    text = words(page(render.render(verdict, samples.seen(found))))
     for expected in (
         "processor EPYC 9554, 1 socket, 64 cores, 128 threads",
         "memory 24 GiB",
@@ -209,21 +209,21 @@ def test_the_machine_is_told_without_what_was_not_captured() -> None:
 def test_the_ways_between_gpus_are_a_table() -> None:
     verdict, found = samples.passing()
     matrix = [("", "gpu0", "gpu1"), ("gpu0", "X", "NV4"), ("gpu1", "NV4", "X")]
-    shown = words(page(report_page.render(verdict, samples.seen(found, matrix=matrix))))
+    shown = words(page(render.render(verdict, samples.seen(found, matrix=matrix))))
     assert "gpu0 gpu1 gpu0 X NV4 gpu1 NV4 X" in shown
-    assert "Ways between" not in report_page.render(verdict, samples.seen(found))
+    assert "Ways between" not in render.render(verdict, samples.seen(found))
 
 
 def test_a_page_without_an_inventory_is_a_page() -> None:
     verdict, found = samples.passing()
-    tree = page(report_page.render(verdict, found))
+    tree = page(render.render(verdict, found))
     assert not tree.find_class("gpu")
     assert not list(tree.iter("figure"))
 
 
 def test_nothing_may_be_run_or_fetched() -> None:
     verdict, found = samples.passing()
-    (policy,) = page(report_page.render(verdict, found)).xpath("//meta[@http-equiv='Content-Security-Policy']/@content")
+    (policy,) = page(render.render(verdict, found)).xpath("//meta[@http-equiv='Content-Security-Policy']/@content")
     assert policy == "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
@@ -235,7 +235,7 @@ def test_samples_that_cannot_be_read_are_said_and_take_nothing_else_away() -> No
         yield Look(1, 102.0, Sampled(Readings(power_w=300.0), component="gpu0"))
         raise JournalError("telemetry-gpu.jsonl, line 4: is no sample")
 
-    tree = page(report_page.render(verdict, found, broken()))
+    tree = page(render.render(verdict, found, broken()))
     assert "telemetry-gpu.jsonl, line 4: is no sample" in words(tree)
     assert [words(one).startswith("gpu0") for one in tree.iter("figure")] == [True]
     assert "power: 100 to 300 W" in words(tree)
@@ -250,7 +250,7 @@ def _rgb(colour: str) -> float:
 
 def test_text_stands_out_from_what_is_behind_it_in_light_and_dark() -> None:
     verdict, found = samples.passing()
-    style = page(report_page.render(verdict, found)).findtext(".//style")
+    style = page(render.render(verdict, found)).findtext(".//style")
     themes = [
         dict(re.findall(r"--([a-z\d]+): (#[\da-f]{6})", block)) for block in re.findall(r":root \{[^}]*\}", style)
     ]
@@ -270,4 +270,4 @@ def test_a_page_of_a_large_machine_stays_small() -> None:
         *(journals.check(f"cpu.c{n}", *(journals.due("rate", f"core:{k}") for k in range(200))) for n in range(10))
     )
     found = samples.journal(journals.bodies(made))
-    assert len(report_page.render(fold(found.entries), found)) < 800_000
+    assert len(render.render(fold(found.entries), found)) < 800_000

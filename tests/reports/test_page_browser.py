@@ -20,10 +20,10 @@ import pytest
 import sample_runs
 import samples
 
-from acceptance import outputs, sampled
-from acceptance.judge.verdict import fold
-from acceptance.reports import page
-from acceptance.reports.page import nights
+from acceptance.core.fold import fold
+from acceptance.journal import samples as journal_samples
+from acceptance.reports.page import nights, render
+from acceptance.run import outputs
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 PHONE, DESK = 390, 1280
@@ -91,8 +91,8 @@ def test_a_page_fits_a_phone_and_a_desk_and_says_nothing_on_the_console(name: st
 @pytest.mark.parametrize("text", [hostile.EVERYTHING, "x" * 5_000], ids=["everything", "a word without end"])
 def test_hostile_text_does_nothing_in_a_browser(text: str, tmp_path: Path) -> None:
     found = samples.journal(hostile.attack(text))
-    looks = [look for entry in found.entries if (look := sampled.of(entry)) is not None]
-    (tmp_path / "report.html").write_text(page.render(fold(found.entries), found, looks), encoding="utf-8")
+    looks = [look for entry in found.entries if (look := journal_samples.of(entry)) is not None]
+    (tmp_path / "report.html").write_text(render.render(fold(found.entries), found, looks), encoding="utf-8")
     told, console = seen(tmp_path, PHONE)
     assert console == []
     assert (told["acting"], told["handlers"]) == (0, 0)

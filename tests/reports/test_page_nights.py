@@ -9,11 +9,10 @@ import pytest
 from lxml import html as lxml_html
 from test_junit import HOSTILE
 
-from acceptance.judge import chronicle
-from acceptance.judge.chronicle import Chronicle
-from acceptance.judge.course import Course, Point
-from acceptance.judge.language import Language
-from acceptance.reports.page import courses, nights
+from acceptance.core.language import Language
+from acceptance.history import trend
+from acceptance.history.trend import Chronicle, Course, Point
+from acceptance.reports.page import nights, trends
 
 ALLOWED = {
     "body", "div", "figcaption", "figure", "h1", "h2", "head", "header", "html", "main", "meta", "p", "path", "section", "span", "style",
@@ -95,10 +94,10 @@ def test_no_nights_at_all() -> None:
 
 def drawn(
     values: dict[int, float], count: int = chronicles.NIGHTS, born: float | None = None, since: int = 9999
-) -> courses.Drawn:
+) -> trends.Drawn:
     made = chronicles.course("m", "gpu0", values, since=since)
-    row = chronicle.row(made, chronicles.BOOK, virtual=False, facts=chronicles.FACTS, born=born)
-    return courses.draw(row, {f"run-{number}": number for number in range(count)})
+    row = trend.row(made, chronicles.BOOK, virtual=False, facts=chronicles.FACTS, born=born)
+    return trends.draw(row, {f"run-{number}": number for number in range(count)})
 
 
 def test_the_scale_holds_every_value_and_the_baseline() -> None:
@@ -124,13 +123,13 @@ def test_a_line_ends_with_its_era() -> None:
 def test_many_nights_share_their_places() -> None:
     values = {n: 50.0 + (n % 10) for n in range(2400)}
     found = drawn(values, 2400)
-    assert courses.width(2400) == courses.CELLS == 240
+    assert trends.width(2400) == trends.CELLS == 240
     assert found.lines[0].count("L") == 239
     assert found.lines[0].startswith("M0.5 ")
     (band,) = found.bands
     assert band.count("L") == 479
-    assert courses.width(3) == 3
-    assert courses.width(0) == 1
+    assert trends.width(3) == 3
+    assert trends.width(0) == 1
 
 
 def counted(*values: float, outside: int = -1, held: bool = True) -> Chronicle:
@@ -139,7 +138,7 @@ def counted(*values: float, outside: int = -1, held: bool = True) -> Chronicle:
         Point(f"run-{n}", 20454.0 + n, value, None, n == outside, False, held, 1) for n, value in enumerate(values)
     )
     course = Course("gpu.identity", "gpu_sm_count", "gpu0", "count", "GPU-a", points)
-    row = chronicle.row(course, chronicles.BOOK, virtual=False, facts=chronicles.FACTS)
+    row = trend.row(course, chronicles.BOOK, virtual=False, facts=chronicles.FACTS)
     return Chronicle("0123abcd", 4, chronicles.nights(4), (row,))
 
 

@@ -13,16 +13,20 @@ import sample_runs
 from lxml import html as lxml_html
 from msgspec.structs import replace
 
-from acceptance import gpu_limits, journal, outputs
-from acceptance.judge.judgement import Finding, Judged
-from acceptance.judge.language import ENGLISH
-from acceptance.judge.measurement import Limit
-from acceptance.judge.plan import Due
-from acceptance.judge.record import Observed, RunClosed
-from acceptance.judge.verdict import Verdict, fold
-from acceptance.observe.topology import build
+from acceptance.core.finding import Finding
+from acceptance.core.fold import fold
+from acceptance.core.judgement import Judged
+from acceptance.core.language import ENGLISH
+from acceptance.core.limit import Limit
+from acceptance.core.plan import Due
+from acceptance.core.record import Observed, RunClosed
+from acceptance.core.verdict import Verdict
+from acceptance.expect import gpu_limits
+from acceptance.journal import reader
+from acceptance.machine.topology import build
+from acceptance.reports.locations import places
 from acceptance.reports.page import bars, cards, heat, peaks, story, topology
-from acceptance.reports.places import places
+from acceptance.run import outputs
 from selftest import journals_made
 
 FLOOR = Limit("GB/s", "a basis", low=100.0)
@@ -193,7 +197,7 @@ def test_a_moment_is_told_as_people_read_it(utc: str, told: str | None) -> None:
 # --- cards ---
 
 
-def shown(verdict: Verdict, found: journal.Journal, *kinds: str) -> list[cards.Card]:
+def shown(verdict: Verdict, found: reader.Journal, *kinds: str) -> list[cards.Card]:
     return list(cards.cards(verdict.of_kind(*kinds), cards.by_key(verdict), places(found), ENGLISH))
 
 
@@ -203,7 +207,7 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_faults_of_one_card_with_one_lesson_are_one_card(slow: Path) -> None:
-    found = journal.read(slow)
+    found = reader.read(slow)
     verdict = fold(found.entries)
     told = shown(verdict, found, "fail")
     assert len(told) < 10 < len(verdict.of_kind("fail"))
@@ -223,7 +227,7 @@ def test_faults_of_one_card_with_one_lesson_are_one_card(slow: Path) -> None:
 
 
 def test_checks_that_could_not_be_judged_for_one_reason_are_one_card(tmp_path: Path) -> None:
-    found = journal.read(sample_runs.write("reboot", tmp_path / "run"))
+    found = reader.read(sample_runs.write("reboot", tmp_path / "run"))
     told = shown(fold(found.entries), found, "error", "skip")
     never = next(card for card in told if card.texts == ("never ran",))
     assert len(never.checks) > 3

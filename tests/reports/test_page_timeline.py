@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acceptance.journal.samples import Look, Readings, Sampled
 from acceptance.reports.page import curves, timeline
 from acceptance.reports.page.timeline import MOST, Timeline, Track, stretches
-from acceptance.sampled import Look, Readings, Sampled
 
 
 def look(boot_s: float, gpu: str | None = "gpu0", span_s: float = 0.0, **values: float) -> Look:

@@ -5,10 +5,10 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from acceptance.judge.language import ENGLISH, Language
+from acceptance.core.language import ENGLISH, Language
 from acceptance.reports import panel
 from acceptance.reports.gauges import Gauges
-from acceptance.reports.signs import DRAWN, PLAIN, Signs
+from acceptance.reports.glyphs import DRAWN, PLAIN, Signs
 
 
 def gauges(gpus: int) -> Gauges:

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 import samples
 
-from acceptance.judge.record import Observed
-from acceptance.reports.places import NOWHERE, Place, places
+from acceptance.core.record import Observed
+from acceptance.reports.locations import NOWHERE, Place, places
 
 INVENTORY = {
     "memory": {"dimms": [{"slot": "DIMM_A1", "serial": "S1"}], "dimms_unread": None},

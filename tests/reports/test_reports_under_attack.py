@@ -25,17 +25,19 @@ from lxml import etree
 from lxml import html as lxml_html
 from rich.console import Console
 
-from acceptance import gpu_limits, sampled
-from acceptance.journal import Journal
-from acceptance.judge.language import ENGLISH
-from acceptance.judge.record import Body, Measured, Note, Observed, RunStarted
-from acceptance.judge.verdict import Verdict, fold
+from acceptance.core.fold import fold
+from acceptance.core.language import ENGLISH
+from acceptance.core.record import Body, Measured, Note, Observed, RunStarted
+from acceptance.core.verdict import Verdict
+from acceptance.expect import gpu_limits
+from acceptance.journal import samples as journal_samples
+from acceptance.journal.reader import Journal
 from acceptance.reports import junit, verdict_json
-from acceptance.reports import page as report_page
 from acceptance.reports.dashboard import Dashboard
 from acceptance.reports.gauges import Gauges
+from acceptance.reports.glyphs import DRAWN
+from acceptance.reports.page import render
 from acceptance.reports.progress import Remaining
-from acceptance.reports.signs import DRAWN
 from acceptance.reports.terminal import Terminal
 
 many = settings(
@@ -61,8 +63,8 @@ def judged(bodies: Sequence[Body]) -> tuple[Verdict, Journal]:
 
 def page(bodies: Sequence[Body]) -> str:
     verdict, found = judged(bodies)
-    looks = [look for entry in found.entries if (look := sampled.of(entry)) is not None]
-    return report_page.render(verdict, found, looks, gpu_limits.sheets())
+    looks = [look for entry in found.entries if (look := journal_samples.of(entry)) is not None]
+    return render.render(verdict, found, looks, gpu_limits.sheets())
 
 
 def on_screen(bodies: Sequence[Body], *, watched: bool = False) -> str:

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import sample_runs
 
-from acceptance import journal
-from acceptance.judge.gpu_history import histories
-from acceptance.judge.verdict import fold
+from acceptance.core.fold import fold
+from acceptance.diagnosis.gpu_history import histories
+from acceptance.journal import reader, segment
 
 VERDICTS = {
     "h200": "PASS",
@@ -23,10 +23,10 @@ VERDICTS = {
 @pytest.mark.parametrize("name", sample_runs.NAMES)
 def test_a_sample_run_is_a_run(name: str, tmp_path: Path) -> None:
     folder = sample_runs.write(name, tmp_path / "run")
-    found = journal.read(folder)
+    found = reader.read(folder)
     assert fold(found.entries).verdict == VERDICTS[name]
     if name != "8xh200":  # its samples are those of the other one
-        seen = histories(journal.read_segment(folder / journal.GPU_TELEMETRY).entries)
+        seen = histories(segment.read_segment(folder / reader.GPU_TELEMETRY).entries)
         plan = found.entries[0].body.plan  # type: ignore[union-attr]  # it is the beginning of the run
         assert set(seen) == set(plan.gpus)
         assert all(history.maximum("power_w") > 200.0 for history in seen.values())

@@ -16,10 +16,10 @@ import pytest
 import runs
 
 from acceptance.__main__ import main
-from acceptance.arguments.recorded import TOOLS
-from acceptance.image import __main__ as image_main
+from acceptance.cli import read
+from acceptance.cli.read import READERS
 from acceptance.observe import draft, inventory
-from acceptance.verbs import read
+from acceptance.station.image import __main__ as image_main
 
 WHOLE = hostile.EVERYTHING.encode("utf-8", errors="replace").decode("utf-8")  # as a file can hold it
 # A file name holds no slash and no NUL, and at most 255 bytes.
@@ -110,7 +110,7 @@ def test_a_mistake_in_the_call_is_quoted_harmlessly(arguments: list[str], call: 
         assert_one_sentence(err)
 
 
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", READERS)
 def test_what_is_read_is_told_harmlessly(tool: str, call: Call, tmp_path: Path) -> None:
     known = {
         "kernel-log": "NVRM: Xid (PCI:0000:01:00): 79, pid='<unknown>', name=<unknown>, {} has fallen off the bus."

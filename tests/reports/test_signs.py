@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from acceptance.reports.signs import DRAWN, PLAIN, Signs, plain_locale, signs
+from acceptance.reports.glyphs import DRAWN, PLAIN, Signs, plain_locale, signs
 
 
 @pytest.mark.parametrize(

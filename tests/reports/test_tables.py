@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from acceptance.judge.record import Table
-from acceptance.reports import tables
+from acceptance.core.record import Table
+from acceptance.reports.page import tables
 
 
 def test_formats_stand_side_by_side() -> None:

@@ -3,11 +3,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from acceptance.judge.judgement import Finding
-from acceptance.judge.plan import Due
+from acceptance.core.finding import Finding
+from acceptance.core.plan import Due
 from acceptance.reports import languages
 from acceptance.reports.headline import headline
-from acceptance.reports.places import NOWHERE, Place, Places
+from acceptance.reports.locations import NOWHERE, Place, Places
 from acceptance.reports.teaching import Teaching, details, labelled, notes, teaching, together
 
 CHINESE = languages.language("zh-CN")

@@ -17,12 +17,14 @@ from msgspec.structs import replace
 from rich.console import Console
 from test_junit import HOSTILE
 
-from acceptance.judge.judgement import Finding
-from acceptance.judge.limits import NO_ARCHITECTURE, NO_SHEET
-from acceptance.judge.record import Body, CheckEnded, CheckStarted, Event, Measured, Skipped
-from acceptance.judge.verdict import Verdict, fold
-from acceptance.reports import page, summary, teaching
-from acceptance.reports.places import NOWHERE
+from acceptance.core.finding import Finding
+from acceptance.core.fold import fold
+from acceptance.core.record import Body, CheckEnded, CheckStarted, Event, Measured, Skipped
+from acceptance.core.verdict import Verdict
+from acceptance.expect.limit_book import NO_ARCHITECTURE, NO_SHEET
+from acceptance.reports import summary, teaching
+from acceptance.reports.locations import NOWHERE
+from acceptance.reports.page import render
 from acceptance.reports.screen import Screen
 from acceptance.reports.terminal import Terminal
 
@@ -327,7 +329,7 @@ def test_a_pass_says_what_could_not_be_judged(unjudged: tuple[tuple[str, str, st
     assert verdict.verdict == "PASS"
     line = summary.closing_line(verdict)
     assert line.startswith(f"PASS ({told}" if told else "PASS: 1 passed")
-    shown = page.render(verdict, found)
+    shown = render.render(verdict, found)
     assert line in shown.partition("<main>")[0].replace("&gt;", ">")
 
 

@@ -17,9 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_junit import HOSTILE
 
-from acceptance.judge.record import RunClosed
-from acceptance.judge.verdict import UnreadableRun, fold
-from acceptance.reports import verdict_file, verdict_json
+from acceptance.core.fold import fold
+from acceptance.core.record import RunClosed
+from acceptance.core.verdict import UnreadableRun
+from acceptance.reports import verdict_json
 
 PUBLISHED = Path(__file__).resolve().parents[2] / "docs" / "verdict.schema.json"
 SCHEMA: dict[str, Any] = json.loads(PUBLISHED.read_bytes())
@@ -60,9 +61,9 @@ REAL: dict[str, Callable[[], bytes]] = {
 
 
 def test_the_published_schema_is_that_of_this_version() -> None:
-    made = subprocess.run([sys.executable, "-m", "acceptance.reports.verdict_file"], capture_output=True, check=True)
+    made = subprocess.run([sys.executable, "-m", "acceptance.reports.verdict_json"], capture_output=True, check=True)
     assert made.stdout == PUBLISHED.read_bytes(), (
-        "renew it: python -m acceptance.reports.verdict_file > docs/verdict.schema.json"
+        "renew it: python -m acceptance.reports.verdict_json > docs/verdict.schema.json"
     )
 
 
@@ -90,7 +91,7 @@ def test_every_shape_is_closed_and_said() -> None:
 def test_its_shape() -> None:
     content = read(verdict_json.render(*samples.mixed()))
     assert list(content) == KEYS
-    assert content["schema"] == verdict_file.SCHEMA == 3
+    assert content["schema"] == verdict_json.SCHEMA == 3
     assert (content["verdict"], content["exit_code"]) == ("FAIL", 1)
     assert all(list(check) == CHECK for check in content["checks"])
     first, lost = content["violations"]
@@ -140,7 +141,7 @@ def test_a_pass() -> None:
 
 def test_a_run_without_a_plan_has_the_same_shape() -> None:
     content = read(REAL["unreadable"]())
-    assert (content["schema"], content["verdict"], content["exit_code"]) == (verdict_file.SCHEMA, "UNJUDGED", 3)
+    assert (content["schema"], content["verdict"], content["exit_code"]) == (verdict_json.SCHEMA, "UNJUDGED", 3)
     assert content["unjudged"] == [{"check": "run", "text": "nothing was measured"}]
     assert list(content) == KEYS[:12]
 

@@ -12,9 +12,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from acceptance.judge.measurement import Grade, Limit
-from acceptance.judge.record import Entry
-from acceptance.judge.verdict import Verdict, fold
+from acceptance.core.fold import fold
+from acceptance.core.limit import Grade, Limit
+from acceptance.core.record import Entry
+from acceptance.core.verdict import Verdict
 from selftest import journals_made
 from selftest.alarms import false_alarms
 from selftest.figures import EVERYWHERE, RECORDED

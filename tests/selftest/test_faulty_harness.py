@@ -35,19 +35,19 @@ pytestmark = [pytest.mark.docker, pytest.mark.timeout(1200)]
 # What is done to the harness: a file, its right text, a wrong one; and the fault of the catalogue that must show it.
 FAULTY = {
     "a parser that skips what it should read": (
-        "acceptance/tools/gpu_burn_table.py",
+        "acceptance/tools/gpu_burn.py",
         'if verdict == "FAULTY"',
         'if verdict == "no word of gpu-burn"',
         "gpu-burn-faulty-exit-0",
     ),
     "a limit that is dropped": (
-        "acceptance/judge/judgement.py",
+        "acceptance/core/judgement.py",
         "    if due.limit is None:\n        return None\n    grade",
         '    if due.limit is None or due.measurement == "gpu_sm_count":\n        return None\n    grade',
         "fewer-multiprocessors",
     ),
     "a fold that counts only failures": (
-        "acceptance/judge/verdict.py",
+        "acceptance/core/fold.py",
         '"UNJUDGED" if kinds & {"error", "skip"} else "PASS"',
         '"PASS"',
         "skips-the-work",

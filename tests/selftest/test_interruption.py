@@ -17,8 +17,9 @@ from rig import Rig
 from run_left import Run
 from runs import machine_root, write_segment
 
-from acceptance import journal, unfinished
-from acceptance.judge.record import Body, CheckEnded, CheckStarted, Measured, Sample
+from acceptance.core.record import Body, CheckEnded, CheckStarted, Measured, Sample
+from acceptance.journal import reader
+from acceptance.run import unfinished
 from selftest import power
 from selftest.aftermath import Cut, segments
 from selftest.disk import Disk, full_disks, refused
@@ -139,7 +140,7 @@ def test_each_thing_that_is_not_as_it_must_be(cut: Cut, tmp_path: Path) -> None:
     assert "does not say what was torn" in wrong()
     (cut.folder / "report.html").unlink()
     assert "report.html or junit.xml is missing" in wrong()
-    changed = replace(cut, kept={**cut.kept, journal.SUPERVISOR: b"other"})
+    changed = replace(cut, kept={**cut.kept, reader.SUPERVISOR: b"other"})
     assert "journal.jsonl was changed" in "; ".join(changed.after_the_next_start(told))
     (cut.folder / "journal.jsonl").write_bytes(b"no journal\n")
     assert "the journal does not read back" in "; ".join(cut.before_the_next_start())

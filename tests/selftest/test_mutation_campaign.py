@@ -116,8 +116,8 @@ def test_without_a_green_beginning_there_is_no_score(tmp_path: Path, project: Pa
 def test_faults_put_into_the_product_are_noticed(tmp_path: Path) -> None:
     """A fold that counts only failures, a parser that skips what it read, a clock event bit that is gone."""
     asked = {
-        "acceptance/judge/verdict.py": ["'UNJUDGED' -> 'PASS'", "'FAIL' -> 'PASS'"],
-        "acceptance/tools/nvbandwidth_matrix.py": ["self.matrices.append(matrix) -> pass"],
+        "acceptance/core/verdict.py": ["'UNJUDGED' -> 'PASS'", "'FAIL' -> 'PASS'"],
+        "acceptance/tools/nvbandwidth.py": ["self.matrices.append(matrix) -> pass"],
         "acceptance/observe/gpu_sample.py": ["64 -> 0"],
     }
     done = drive(tmp_path, ROOT, asked)

@@ -12,14 +12,14 @@ from selftest.mutation.score import Result, Score
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRY = """[[equivalent]]
-path = "acceptance/judge/x.py"
+path = "acceptance/core/x.py"
 line = "if a < b:"
 change = "a < b -> a <= b"
 why = "a and b are never equal here"
 """
 
 
-def result(by: str, why: str | None = None, path: str = "acceptance/judge/x.py") -> Result:
+def result(by: str, why: str | None = None, path: str = "acceptance/core/x.py") -> Result:
     return Result(path, 3, "if a < b:", "compared", "a < b -> a <= b", by, why)
 
 
@@ -28,7 +28,7 @@ def test_what_nobody_noticed_is_told_with_its_place_and_lowers_the_score() -> No
     assert table.counts("acceptance/") == (4, 2, 1, 1)
     assert len(table.missed) == 1
     lines = list(table.lines())
-    assert lines[-1] == "NOT noticed: acceptance/judge/x.py:3: a < b -> a <= b   [compared; if a < b:]"
+    assert lines[-1] == "NOT noticed: acceptance/core/x.py:3: a < b -> a <= b   [compared; if a < b:]"
     assert any(line.startswith("all") and line.endswith("66.7 %") for line in lines)
 
 
@@ -46,11 +46,9 @@ def test_only_all_is_100_percent(noticed: int, of: int, share: str) -> None:
 
 
 def test_what_was_missed_can_be_tried_again(tmp_path: Path) -> None:
-    table = Score((result("t"), result("", path="acceptance/judge/y.py")))
+    table = Score((result("t"), result("", path="acceptance/core/y.py")))
     (tmp_path / "mutation.json").write_text(json.dumps(table.to_json_object()), encoding="utf-8")
-    assert score.missed_before(tmp_path / "mutation.json") == {
-        ("acceptance/judge/y.py", "if a < b:", "a < b -> a <= b")
-    }
+    assert score.missed_before(tmp_path / "mutation.json") == {("acceptance/core/y.py", "if a < b:", "a < b -> a <= b")}
 
 
 def test_a_sample_is_spread_over_everything_and_always_the_same() -> None:
@@ -69,17 +67,17 @@ def listed(tmp_path: Path, text: str) -> equivalents.Known:
 
 def test_a_listed_mutation_is_excused_and_no_other(tmp_path: Path) -> None:
     known = listed(tmp_path, ENTRY)
-    assert known.why("acceptance/judge/x.py", "if a < b:", "a < b -> a <= b") == "a and b are never equal here"
-    assert known.why("acceptance/judge/x.py", "if a < b:", "a < b -> a > b") is None
-    assert known.why("acceptance/judge/y.py", "if a < b:", "a < b -> a <= b") is None
+    assert known.why("acceptance/core/x.py", "if a < b:", "a < b -> a <= b") == "a and b are never equal here"
+    assert known.why("acceptance/core/x.py", "if a < b:", "a < b -> a > b") is None
+    assert known.why("acceptance/core/y.py", "if a < b:", "a < b -> a <= b") is None
 
 
 def test_an_entry_that_no_mutation_matches_any_more_is_stale(tmp_path: Path) -> None:
     known = listed(tmp_path, ENTRY)
-    there = ("acceptance/judge/x.py", "if a < b:", "a < b -> a <= b")
-    assert known.stale([there], ["acceptance/judge/x.py"]) == []
-    assert known.stale([(there[0], "if a < c:", there[2])], ["acceptance/judge/x.py"]) == list(known.entries)
-    assert known.stale([], ["acceptance/judge/y.py"]) == []  # not looked at
+    there = ("acceptance/core/x.py", "if a < b:", "a < b -> a <= b")
+    assert known.stale([there], ["acceptance/core/x.py"]) == []
+    assert known.stale([(there[0], "if a < c:", there[2])], ["acceptance/core/x.py"]) == list(known.entries)
+    assert known.stale([], ["acceptance/core/y.py"]) == []  # not looked at
 
 
 @pytest.mark.parametrize(
@@ -103,8 +101,8 @@ def test_the_shipped_list_can_be_read() -> None:
 
 def test_all_that_judges_is_mutated_and_every_test_file_is_there() -> None:
     paths = {one.path for one in subjects.SUBJECTS}
-    for folder in ("judge", "tools"):
-        for file in (ROOT / "acceptance" / folder).glob("*.py"):
+    for folder in ("core", "diagnosis", "expect", "tools"):
+        for file in (ROOT / "acceptance" / folder).rglob("*.py"):
             assert file.name == "__init__.py" or str(file.relative_to(ROOT)) in paths, file
     for one in subjects.SUBJECTS:
         assert (ROOT / one.path).is_file()

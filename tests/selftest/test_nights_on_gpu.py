@@ -9,11 +9,11 @@ from types import SimpleNamespace
 import pytest
 from nights import night
 
-from acceptance import clock
-from acceptance.history import certificate, where
+from acceptance.history import baseline_file, location
 from acceptance.history.night import Night
 from acceptance.history.store import Store
-from acceptance.judge.course import Course, Point
+from acceptance.history.trend import Course, Point
+from acceptance.journal import clock
 from selftest import nights_on_gpu
 
 
@@ -75,7 +75,7 @@ class Box:
         folder.mkdir(parents=True)
         (folder / "verdict.json").write_text(json.dumps({"verdict": made.verdict, "warnings": []}))
         file.write_text(f"{folder}\n")
-        path = where.database(self.out, clock.machine_id())
+        path = location.database(self.out, clock.machine_id())
         path.parent.mkdir(parents=True, exist_ok=True)
         with Store.open(path) as store:
             store.add(made, made.run_id)
@@ -83,7 +83,7 @@ class Box:
 
     def main(self, monkeypatch: pytest.MonkeyPatch) -> int:
         monkeypatch.setattr(nights_on_gpu, "rigproof", self.rigproof)
-        monkeypatch.setattr(certificate, "read", lambda *_: self.baseline)
+        monkeypatch.setattr(baseline_file, "read", lambda *_: self.baseline)
         monkeypatch.setattr(Path, "glob", lambda self, pattern: iter([self]))
         return nights_on_gpu.main(["--out", str(self.out), "--machine", "box.toml"])
 
@@ -128,7 +128,7 @@ def test_an_alarm_of_an_earlier_start_is_one_still(
     (tmp_path / night(2).run_id / "verdict.json").write_text(json.dumps({"verdict": "PASS", "warnings": ["hot"]}))
     assert box.main(monkeypatch) == 1
     assert capsys.readouterr().out.splitlines()[-1] == "3 of 3 nights after the baseline, 1 alarms"
-    with Store.open(where.database(tmp_path, clock.machine_id())) as store:
+    with Store.open(location.database(tmp_path, clock.machine_id())) as store:
         store.link(night(2).run_id, None)
     assert box.main(monkeypatch) == 1
     assert "is gone" in (tmp_path / nights_on_gpu.NIGHTS).read_text()

@@ -27,12 +27,12 @@ def test_the_interpreter_starts_that_load_with_the_fault_and_every_other_as_it_i
     told = words("-c", "import sys, acceptance; print(sys.executable, *sys.argv[1:])", "a", "b c")
     assert told.stdout.split() == [str(python), "a", "b", "c"]
     # Neither has a GPU here: what is looked at is that the option came through, and to that load alone.
-    wrong = words("-m", "acceptance.loads.vram", "--seconds", "1", "--inject", "bit")
+    wrong = words("-m", "acceptance.loads.vram.load", "--seconds", "1", "--inject", "bit")
     assert "GPU" in wrong.stderr or "torch" in wrong.stderr
-    assert "--seconds" in words("-m", "acceptance.loads.vram").stderr
+    assert "--seconds" in words("-m", "acceptance.loads.vram.load").stderr
     python.write_text(python.read_text(encoding="utf-8").replace("bit", "nothing"), encoding="utf-8")
-    assert "invalid choice: 'nothing'" in words("-m", "acceptance.loads.vram", "--seconds", "1").stderr
-    assert "--inject" not in words("-m", "acceptance.loads.gpu_copy", "--seconds", "x").stderr.partition("error:")[2]
+    assert "invalid choice: 'nothing'" in words("-m", "acceptance.loads.vram.load", "--seconds", "1").stderr
+    assert "--inject" not in words("-m", "acceptance.loads.copy.load", "--seconds", "x").stderr.partition("error:")[2]
 
 
 def test_where_there_is_no_gpu_it_says_so(

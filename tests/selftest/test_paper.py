@@ -13,7 +13,7 @@ from junitparser.xunit2 import TestCase
 from lxml import html
 from rich.console import Console
 
-from acceptance import proven
+from acceptance.run import selftest_record
 from selftest import paper
 from selftest.__main__ import close
 from selftest.row import FalseAlarms, Row, Sensitivity
@@ -104,9 +104,9 @@ def test_its_record_is_what_later_runs_tell(tmp_path: Path, rows: tuple[Row, ...
     folder = tmp_path / "selftest"
     folder.mkdir()
     assert close(outcome(*rows), folder, tmp_path, "digest") == code
-    record = msgspec.json.decode((tmp_path / proven.NAME).read_bytes(), type=proven.Record)
+    record = msgspec.json.decode((tmp_path / selftest_record.NAME).read_bytes(), type=selftest_record.Record)
     assert (record.caught, record.faults, record.package_digest) == (1, len(rows), "digest")
-    told = proven.told(tmp_path, "digest", record.machine_id)
+    told = selftest_record.told(tmp_path, "digest", record.machine_id)
     assert f"1 of {len(rows)} faults caught" in told
     assert {path.name for path in folder.iterdir()} == {
         "selftest.html",
@@ -121,4 +121,4 @@ def test_a_part_leaves_no_record(tmp_path: Path) -> None:
     (tmp_path / "selftest").mkdir()
     part = paper.Outcome("2026-11-22T02:00:00Z", "abc123", "only links", 3.0, (CAUGHT,))
     assert close(part, tmp_path / "selftest", tmp_path, "digest") == 0
-    assert not (tmp_path / proven.NAME).exists()
+    assert not (tmp_path / selftest_record.NAME).exists()

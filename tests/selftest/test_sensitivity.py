@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from acceptance.judge import judgement
-from acceptance.judge.judgement import Finding
-from acceptance.judge.machine import Waiver
-from acceptance.judge.plan import Due
-from acceptance.judge.record import Entry
-from acceptance.judge.verdict import Verdict, fold
+from acceptance.core import judgement
+from acceptance.core.finding import Finding
+from acceptance.core.fold import fold
+from acceptance.core.plan import Due
+from acceptance.core.record import Entry
+from acceptance.core.verdict import Verdict
+from acceptance.core.waiver import Waiver
 from selftest import journals_made
 from selftest.asked import COUNTED, SLOW
 from selftest.journals_made import everything, machines, named

@@ -13,10 +13,11 @@ from journals import bodies, check, due, entries, plan
 from run_left import Run
 from runs import machine_root
 
-from acceptance import journal, outputs
-from acceptance.judge import judgement, verdict
-from acceptance.judge.record import CheckEnded, SessionEnded
-from acceptance.judge.verdict import CheckResult, Verdict
+from acceptance.core import fold, judgement
+from acceptance.core.record import CheckEnded, SessionEnded
+from acceptance.core.verdict import CheckResult, Verdict
+from acceptance.journal import reader, segment
+from acceptance.run import outputs
 from selftest import trial
 from selftest.fault import Expect, Fault, Named
 
@@ -39,7 +40,7 @@ def made(folder: Path, value: float = 50.0, *others: float) -> Run:
     ]
     run_dir = folder / "run-1"
     (run_dir / "logs").mkdir(parents=True)
-    with journal.Writer(run_dir / journal.SUPERVISOR, machine_root(folder / "root")) as writer:
+    with segment.Writer(run_dir / reader.SUPERVISOR, machine_root(folder / "root")) as writer:
         for entry in entries(records):
             writer.write(entry.body)
     verdict = outputs.write(run_dir)
@@ -128,7 +129,7 @@ def test_a_fold_that_counts_only_what_sessions_say_failed_is_missed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def lenient(found: Any) -> Verdict:
-        folded = verdict.fold(found)
+        folded = fold.fold(found)
         checks = tuple(passed(one) for one in folded.checks)
         return msgspec.structs.replace(folded, verdict="PASS", checks=checks, findings=())
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.judge import drift
-from acceptance.judge.drift import Drifted
+from acceptance.history import drift
+from acceptance.history.drift import Drifted
 from selftest import lived, year
 from selftest.decay import FAULTS, Fault
 from selftest.journals_made import nightly

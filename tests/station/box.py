@@ -15,12 +15,16 @@ from typing import Any
 import docker
 from rig import BUSY, Rig, wait_for
 
-from acceptance import clock, command, holder, session, station
-from acceptance.command import Completed
-from acceptance.container import LABEL, Room
-from acceptance.deadline import Deadline
-from acceptance.gpu_grant import Grant
-from acceptance.image.record import ImageRef
+from acceptance.journal import clock
+from acceptance.process import command
+from acceptance.process.command import Completed
+from acceptance.process.deadline import Deadline
+from acceptance.session import context
+from acceptance.station import container_owner
+from acceptance.station import docker as station_docker
+from acceptance.station.container_args import LABEL, Room
+from acceptance.station.gpu_grant import Grant
+from acceptance.station.image.record import ImageRef
 
 ROOM = Room(1 << 30, 64 << 20)
 
@@ -87,9 +91,9 @@ class Probe:
         (self.run_dir / "session.json").write_text("{}")
         self.run_id = f"probe-{os.getpid()}-{time.monotonic_ns()}"
 
-    def station(self) -> station.Docker:
-        held_by = self.held_by or holder.name(clock.boot_id())
-        return station.Docker(self.client, self.image, self.grant, self.room, held_by, self.traits)
+    def station(self) -> station_docker.Docker:
+        held_by = self.held_by or container_owner.name(clock.boot_id())
+        return station_docker.Docker(self.client, self.image, self.grant, self.room, held_by, self.traits)
 
     def owned_by(self, uid: int, gid: int) -> None:
         """Give the run directory to somebody."""
@@ -102,7 +106,7 @@ class Probe:
         program.write_text(script)
         program.chmod(0o644)
         inner = ["/opt/rigproof/venv/bin/python", "-c", LIKE_A_SESSION, "/rigproof/probe.py"]
-        monkeypatch.setattr(session, "in_container", lambda _context, left, _boot: [*inner, f"{left:.0f}"])
+        monkeypatch.setattr(context, "in_container", lambda _context, left, _boot: [*inner, f"{left:.0f}"])
         return self.station().start(
             self.run_dir / "session.json", self.run_id, Deadline.after(seconds), self.run_dir / "session.log"
         )
@@ -123,7 +127,7 @@ class Probe:
 # session.main with another program in pytest's place.
 LIKE_A_SESSION = """
 import os, sys
-from acceptance import reaper
+from acceptance.process import reaper
 argv = [sys.executable, "-I", "-S", reaper.__file__, f"stdin:{sys.argv[2]}", "3", "--", sys.executable, "-u", sys.argv[1]]
 os.execv(argv[0], argv)
 """

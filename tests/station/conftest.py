@@ -12,9 +12,9 @@ import pytest
 from box import Probe
 from rig import Rig
 
-from acceptance import image
-from acceptance.deadline import Deadline
-from acceptance.image.record import ImageRef
+from acceptance.process.deadline import Deadline
+from acceptance.station.image import build
+from acceptance.station.image.record import ImageRef
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +27,7 @@ def client() -> Iterator[docker.DockerClient]:
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> ImageRef:
     """Found, or built from nothing (minutes)."""
-    return image.build(log_dir=tmp_path_factory.mktemp("logs"), say=print, deadline=Deadline.after(3000.0))
+    return build.build(log_dir=tmp_path_factory.mktemp("logs"), say=print, deadline=Deadline.after(3000.0))
 
 
 @pytest.fixture(scope="session")

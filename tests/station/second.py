@@ -13,8 +13,8 @@ from pathlib import Path
 import box
 from rig import wait_for
 
-from acceptance import command
-from acceptance.image.record import ImageRef
+from acceptance.process import command
+from acceptance.station.image.record import ImageRef
 
 # Of the image what a session needs that loads nothing but the processor; torch and its libraries stay behind.
 LEFT_BEHIND = (

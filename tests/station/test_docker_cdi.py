@@ -15,11 +15,11 @@ import pytest
 from box import Probe
 from second import carry
 
-from acceptance import gpu_grant, station
-from acceptance.command import CommandError
-from acceptance.gpu_grant import DriverFiles
-from acceptance.image.record import ImageRef
-from acceptance.observe.inventory import Gpu
+from acceptance.machine.gpu import Gpu
+from acceptance.process.command import CommandError
+from acceptance.station import docker, gpu_grant
+from acceptance.station.gpu_grant import DriverFiles
+from acceptance.station.image.record import ImageRef
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
 ADDRESS = os.environ.get("RIGPROOF_TEST_CDI", "unix:///var/run/docker.sock")
@@ -36,14 +36,14 @@ devices:
 class Cdi:
     """An engine that reads CDI specifications, with one of ours."""
 
-    engine: station.Engine
+    engine: docker.Engine
     image: str
     spec: Path
 
 
 @pytest.fixture(scope="module")
-def engine(built: ImageRef) -> Iterator[tuple[station.Engine, str, Path]]:
-    found = station.connect(ADDRESS)
+def engine(built: ImageRef) -> Iterator[tuple[docker.Engine, str, Path]]:
+    found = docker.connect(ADDRESS)
     folders = [Path(folder) for folder in found.client.info().get("CDISpecDirs") or ()]
     folder = next((one for one in folders if os.access(one, os.W_OK)), None)
     if folder is None:
@@ -63,7 +63,7 @@ def device(name: str, number: int) -> dict[str, object]:
 
 
 @pytest.fixture(params=["json", "yaml"])
-def cdi(engine: tuple[station.Engine, str, Path], request: pytest.FixtureRequest) -> Iterator[Cdi]:
+def cdi(engine: tuple[docker.Engine, str, Path], request: pytest.FixtureRequest) -> Iterator[Cdi]:
     found, image, folder = engine
     devices = [device(name, number) for number, name in enumerate(NODES)]
     if request.param == "json":
@@ -101,7 +101,7 @@ print(json.dumps({"nodes": there, "given": sorted(name for name in os.environ if
 def test_the_gpus_that_are_due_are_given_and_no_others(
     cdi: Cdi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, due: tuple[int, ...]
 ) -> None:
-    facts = station.connect(ADDRESS).facts
+    facts = docker.connect(ADDRESS).facts
     grant = gpu_grant.choose([gpu(number) for number in due], facts, DriverFiles())
     assert grant.mode == ("cdi" if due else "none")
     made = Probe(cdi.engine.client, cdi.image, tmp_path / "run", cdi.engine.traits, grant)

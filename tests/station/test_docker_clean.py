@@ -11,8 +11,8 @@ import pytest
 from junitparser import JUnitXml
 from rig import Rig
 
-from acceptance.image.record import ImageRef
-from acceptance.judge.record import RunStarted
+from acceptance.core.record import RunStarted
+from acceptance.station.image.record import ImageRef
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(3600)]
 CPU_ONLY = Path(__file__).resolve().parents[2] / "fixtures/machines/cpu-only.toml"

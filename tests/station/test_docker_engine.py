@@ -17,10 +17,13 @@ from junitparser import JUnitXml
 from rig import Rig, wait_for
 from second import Second, carry
 
-from acceptance import clock, container, station, strays
-from acceptance.image.record import ImageRef
-from acceptance.judge.record import SessionEnded
-from acceptance.preflight import ENGINE_CURE
+from acceptance.core.record import SessionEnded
+from acceptance.journal import clock
+from acceptance.process import deadline, orphans
+from acceptance.station import container_args
+from acceptance.station import docker as station_docker
+from acceptance.station.image.record import ImageRef
+from acceptance.station.preflight import ENGINE_CURE
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(3600)]
 ONLY = "cpu.stress_ng,kernel_log.during_run"
@@ -86,7 +89,7 @@ def test_a_second_engine(rig: Rig, second: Second, client: docker.DockerClient) 
     assert set(run.outcomes().values()) == {"pass"}, run.texts("unjudged")
     other = docker.DockerClient(base_url=second.socket)
     assert run.verdict["provenance"]["image_id"] == other.images.get("rigproof-test:small").id
-    assert other.containers.list(all=True, filters={"label": container.LABEL}) == []
+    assert other.containers.list(all=True, filters={"label": container_args.LABEL}) == []
     other.close()
 
 
@@ -95,14 +98,14 @@ def test_the_engine_is_killed_in_the_middle(rig: Rig, second: Second) -> None:
     argv = rig.argv("--station", "docker", "--image", "rigproof-test:small", "--profile", "soak", only=ONLY, burn=200)
     process, before, began, folder = box.begin(rig, *argv)
     rig.reached(folder, "cpu.stress_ng")
-    wait_for(lambda: any("stress-ng" in line for line in strays.find(folder.name).values()))
+    wait_for(lambda: any("stress-ng" in line for line in orphans.find(folder.name).values()))
     second.kill()
     moment = time.monotonic()
     # Its containers go on without it, their standard input open: the harness ends the load itself.
     run = rig.finish(process, before, began)
     assert time.monotonic() - moment < 40
     run.assert_agrees()
-    assert strays.find(folder.name) == {}
+    assert orphans.find(folder.name) == {}
     assert "outlived" not in " ".join(run.verdict["notes"]), "it was ended before anything else was measured"
     assert (run.code, run.verdict["verdict"]) == (3, "UNJUDGED")
     assert "the engine no longer answers (" in run.texts("unjudged")
@@ -111,7 +114,7 @@ def test_the_engine_is_killed_in_the_middle(rig: Rig, second: Second) -> None:
     # It comes back, and the next start removes what it could not.
     second.start()
     other = docker.DockerClient(base_url=second.socket)
-    assert station.sweep(other, clock.boot_id()) == [run.path.name]
+    assert station_docker.sweep(other, clock.boot_id()) == [run.path.name]
     assert box.containers(other, run.path.name) == []
     other.close()
 
@@ -125,7 +128,7 @@ def test_an_engine_under_another_kernel_is_not_this_machines(
     made = box.Probe(client, built.id, tmp_path / "run", held_by="x")
     done = (
         made.station()
-        .start(made.run_dir / "session.json", made.run_id, station.Deadline.after(60.0), tmp_path / "log")
+        .start(made.run_dir / "session.json", made.run_id, deadline.Deadline.after(60.0), tmp_path / "log")
         .wait()
     )
     client.close()

@@ -15,12 +15,16 @@ from box import Probe
 from rig import Rig, wait_for
 from run_left import Run
 
-from acceptance import clock, command, journal, station, strays, supervisor
-from acceptance.container import Room
-from acceptance.deadline import Deadline
-from acceptance.image.record import ImageRef
-from acceptance.judge.record import SessionEnded, ToolRan
-from acceptance.preparation import Options, prepare
+from acceptance.core.record import SessionEnded, ToolRan
+from acceptance.journal import clock, reader
+from acceptance.process import orphans, output
+from acceptance.process.deadline import Deadline
+from acceptance.run import supervisor
+from acceptance.run.planning import prepare
+from acceptance.station import docker as station_docker
+from acceptance.station.container_args import Room
+from acceptance.station.image.record import ImageRef
+from acceptance.station.options import Options
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(3600)]
 Probes = Callable[..., Probe]
@@ -36,7 +40,7 @@ class Going:
         self.process, self.before, self.began, self.folder = box.begin(rig, *argv)
         rig.reached(self.folder, "cpu.stress_ng")
         (self.container,) = box.containers(client, self.folder.name)
-        wait_for(lambda: any("stress-ng" in line for line in strays.find(self.folder.name).values()))
+        wait_for(lambda: any("stress-ng" in line for line in orphans.find(self.folder.name).values()))
 
     def finish(self) -> Run:
         run = self.rig.finish(self.process, self.before, self.began)
@@ -50,7 +54,7 @@ class Going:
 def assert_unjudged(run: Run, client: docker.DockerClient, *, host_after: bool = True) -> None:
     assert (run.code, run.verdict["verdict"]) == (3, "UNJUDGED")
     assert box.containers(client, run.path.name) == []
-    assert strays.find(run.path.name) == {}
+    assert orphans.find(run.path.name) == {}
     assert run.outcomes()["cpu.stress_ng"] == "error"
     ended = {end.session: end.complete for end in run.bodies(SessionEnded)}
     assert ended == ({"load": False, "host-after": True} if host_after else {"load": False})
@@ -88,7 +92,7 @@ def test_the_harness_is_told_to_stop(rig: Rig, client: docker.DockerClient, numb
 def test_the_harness_is_killed(rig: Rig, client: docker.DockerClient) -> None:
     going = Going(rig, client)
     # A start while the run lives leaves its container alone.
-    assert station.sweep(client, clock.boot_id()) == []
+    assert station_docker.sweep(client, clock.boot_id()) == []
     going.container.reload()
     assert going.container.status == "running"
     going.process.kill()
@@ -99,7 +103,7 @@ def test_the_harness_is_killed(rig: Rig, client: docker.DockerClient) -> None:
         return str(going.container.status) == "exited"
 
     wait_for(over, 10.0)  # the engine closes the session's standard input, and the reaper inside ends it
-    assert strays.find(going.folder.name) == {}
+    assert orphans.find(going.folder.name) == {}
     again = rig.accept("--station", "docker", only="kernel_log.during_run")
     assert f"a container of the run {going.folder.name}, which is dead, was removed" in again.out
     assert f"an earlier run ({going.folder.name}) was never finished: " in again.out
@@ -111,7 +115,7 @@ def test_out_of_memory_in_a_run(
     client: docker.DockerClient, built: ImageRef, tmp_path: Path, rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepared = prepare(Options(rig.machine, "smoke", only=("memory.stressapptest",), burn_s=2.0))
-    where = station.Docker(
+    where = station_docker.Docker(
         client, built.id, box.Grant("none"), Room(512 << 20, 64 << 20), box.holder.name(clock.boot_id())
     )
     run_dir = supervisor.new_run_dir(tmp_path / "out")
@@ -168,7 +172,7 @@ def test_a_run_directory_that_cannot_be_written(
 ) -> None:
     """Root outside may write anywhere; root inside has no capability, and is refused."""
 
-    class Locked(station.Docker):
+    class Locked(station_docker.Docker):
         def start(self, context: Path, run_id: str, deadline: Deadline, log: Path) -> Any:
             context.parent.chmod(0o555)
             return super().start(context, run_id, deadline, log)
@@ -181,7 +185,7 @@ def test_a_run_directory_that_cannot_be_written(
     told = "\n".join(finding.text for finding in verdict.of_kind("error"))
     assert "session load ended with exit code 65" in told
     assert "journal-load.jsonl: cannot be written (Permission denied)" in told
-    assert not any(isinstance(entry.body, ToolRan) for entry in journal.read(run_dir).entries)
+    assert not any(isinstance(entry.body, ToolRan) for entry in reader.read(run_dir).entries)
 
 
 def test_an_output_folder_that_cannot_be_written(rig: Rig) -> None:
@@ -200,7 +204,7 @@ def test_its_deadline_outside(probe: Probes, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_its_deadline_inside(probe: Probes, monkeypatch: pytest.MonkeyPatch) -> None:
     """A harness that hangs, and still holds the line: the session ends by its own clock."""
-    monkeypatch.setattr(station, "INSIDE_LATER_S", 0.0)
+    monkeypatch.setattr(station_docker, "INSIDE_LATER_S", 0.0)
     running = probe().start(monkeypatch, "import time; time.sleep(600)", seconds=2.0)
 
     def over() -> bool:
@@ -224,7 +228,7 @@ def test_a_flood_is_cut(probe: Probes, monkeypatch: pytest.MonkeyPatch) -> None:
     done = probe().run(monkeypatch, script)
     assert done.returncode == 0
     assert done.truncated
-    assert len(done.stdout) == command.CAP_BYTES
+    assert len(done.stdout) == output.CAP_BYTES
 
 
 def test_a_signal_that_ends_a_session(probe: Probes, monkeypatch: pytest.MonkeyPatch) -> None:

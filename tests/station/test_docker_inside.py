@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from box import Probe
 
-from acceptance.command import CommandError
-from acceptance.gpu_grant import LIBRARIES_INSIDE, Grant
+from acceptance.process.command import CommandError
+from acceptance.station.gpu_grant import LIBRARIES_INSIDE, Grant
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(3600)]
 Probes = Callable[..., Probe]

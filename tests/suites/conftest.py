@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from acceptance.plugin import MARKS
+from acceptance.session.plugin import MARKS
 
 
 def pytest_configure(config: pytest.Config) -> None:

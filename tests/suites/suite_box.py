@@ -12,14 +12,16 @@ import pytest
 from gpu_machine import device, machine
 from product_session import Product
 
-from acceptance import components, preparation, session
-from acceptance.check import Check, Violation
-from acceptance.judge import plan
-from acceptance.judge.plan import Collected, Plan, Session
-from acceptance.judge.record import Body, CheckEnded, Measured, Note, Skipped, ToolRan
-from acceptance.observe.inventory import Inventory
+from acceptance.core.collection import Collected, Session
+from acceptance.core.plan import Plan
+from acceptance.core.record import Body, CheckEnded, Measured, Note, Skipped, ToolRan
+from acceptance.expect import components, plan_builder
+from acceptance.machine.inventory import Inventory
+from acceptance.run import planning
+from acceptance.session import context
+from acceptance.session.check import Check, Violation
 
-OWN = session.SUITES
+OWN = context.SUITES
 LOADS_S = {"nvbandwidth": 1.0, "bandwidth_test": 1.0, "p2p_bandwidth": 1.0, "gpu_burn_float": 1.0}
 LOADS_S |= {"gpu_gemm_short": 1.0, "gpu_gemm": 7.0, "gpu_copy": 1.0, "vram": 1.0, "burn": 1.0}
 
@@ -27,13 +29,13 @@ LOADS_S |= {"gpu_gemm_short": 1.0, "gpu_gemm": 7.0, "gpu_copy": 1.0, "vram": 1.0
 @functools.cache
 def collected() -> tuple[Collected, ...]:
     """Every check there is."""
-    return preparation.collect(Path("/")).checks
+    return planning.collect(Path("/")).checks
 
 
 def planned(inventory: Inventory, names: Sequence[str], only: Sequence[str], digest: str) -> Plan:
     """The plan of these checks on these GPUs, with the limits that they have on that machine."""
     found = tuple(names)
-    return plan.build(
+    return plan_builder.build(
         collected(),
         profile="smoke",
         loads_s=LOADS_S,
@@ -41,7 +43,7 @@ def planned(inventory: Inventory, names: Sequence[str], only: Sequence[str], dig
         cannot_detect=(),
         components=components.resolve(None, inventory, frozenset(), found),
         not_offered=(),
-        book=preparation.book(None, None, inventory, found),
+        book=planning.book(None, None, inventory, found),
         waivers=(),
         declared_in=None,
         only=only,

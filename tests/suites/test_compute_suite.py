@@ -11,17 +11,18 @@ from boxes import H200, Box
 from suite_box import Said, ask, planned
 from synthetic_machines import inventory
 
-from acceptance import gpu_limits
-from acceptance.gpu_loads import GpuLoads
-from acceptance.judge.dtype import DTYPES
-from acceptance.judge.judgement import judge_due
-from acceptance.judge.machine import Waiver
-from acceptance.judge.plan import Plan
-from acceptance.judge.record import Measured
-from acceptance.judge.sheet import find
+from acceptance.core.dtype import DTYPES
+from acceptance.core.judgement import judge_due
+from acceptance.core.plan import Plan
+from acceptance.core.record import Measured
+from acceptance.core.waiver import Waiver
+from acceptance.expect import gpu_limits
+from acceptance.expect.sheet import find
 from acceptance.loads.protocol import LoadOutput, LoadReading, LoadTable
-from acceptance.observe.inventory import Inventory, gpus
+from acceptance.machine.gpu import gpus
+from acceptance.machine.inventory import Inventory
 from acceptance.suites import compute
+from acceptance.suites.fixtures.gpu_loads import GpuLoads
 from acceptance.tools.load_output import LoadFailed
 
 NAMES = ("gpu0", "gpu1")

@@ -16,13 +16,14 @@ from machine_tree import Programs as Answers
 from product_session import Product
 from suite_box import ask
 
-from acceptance import session
-from acceptance.deadline import Deadline
-from acceptance.judge.measurement import Limit
-from acceptance.judge.record import CheckEnded, Measured
+from acceptance.core.limit import Limit
+from acceptance.core.record import CheckEnded, Measured
+from acceptance.machine.gpu import gpus
+from acceptance.machine.inventory import Inventory, NvmlAnswer, NvmlDevice
 from acceptance.observe import nvml
-from acceptance.observe.inventory import Inventory, gpus, observe
-from acceptance.observe.nvml import NvmlAnswer, NvmlDevice
+from acceptance.observe.inventory import observe
+from acceptance.process.deadline import Deadline
+from acceptance.session import context
 from acceptance.suites import gpu
 
 # Stands before the package's own suites: what NVML answers inside this session.
@@ -69,7 +70,7 @@ Granted = Callable[[NvmlAnswer], CheckEnded]
 
 @pytest.fixture
 def product(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inventory: Inventory) -> Product:
-    own = session.SUITES / "gpu.py"
+    own = context.SUITES / "gpu.py"
     made = Product(tmp_path, monkeypatch)
     shutil.copy(own, made.suites)
     (made.suites / "conftest.py").write_text(FAKE)

@@ -12,16 +12,16 @@ import pytest
 from gpu_machine import COUNTERS, SOMEBODY, TRAITS, answer, device, link, look, machine, pairs, tree_of
 from suite_box import Box, Said, ask, collected, planned
 
-from acceptance import components, preparation
-from acceptance.judge import plan
-from acceptance.judge.machine import Machine
-from acceptance.judge.record import Skipped
+from acceptance.core.record import Skipped
+from acceptance.expect import components, plan_builder
+from acceptance.machine.gpu import gpus
+from acceptance.machine.inventory import Inventory, NvmlAnswer, NvmlDevice, NvmlPair
+from acceptance.machine.machine_file import Machine
 from acceptance.observe import nvml
-from acceptance.observe.inventory import Inventory, gpus
-from acceptance.observe.nvml import NvmlAnswer, NvmlDevice
-from acceptance.observe.nvml_pair import NvmlPair
-from acceptance.suites import gpu, watch
+from acceptance.run import planning
+from acceptance.suites import gpu as suites_gpu
 from acceptance.suites import link as link_suite
+from acceptance.suites import watch
 
 BEFORE = ("gpu.ready", "gpu.memory_health", "link.paths")
 
@@ -75,7 +75,7 @@ def test_where_the_loads_run_in_place_the_other_gpus_are_seen_as_well(
     made = planned(seen, ("gpu1",), ("gpu.granted",), "d")
     programs = SimpleNamespace(deadline=None)
     due = gpus(seen)[1:2]
-    said = ask(made, "gpu.granted", gpu.test_granted, inventory=seen, due_gpus=due, programs=programs)
+    said = ask(made, "gpu.granted", suites_gpu.test_granted, inventory=seen, due_gpus=due, programs=programs)
     assert said.outcome == outcome
     assert ("cannot be seen from where the loads run: gpu1" in said.message) == (outcome == "error")
 
@@ -99,7 +99,7 @@ def asked(seen: Inventory, name: str, function: Callable[..., None], **given: ob
 )
 def test_a_memory_that_was_through_something(counters: dict[str, int], told: str) -> None:
     seen = machine(device(0), device(1, counters=replace(COUNTERS, **counters)))
-    said = asked(seen, "gpu.memory_health", gpu.test_memory_health)
+    said = asked(seen, "gpu.memory_health", suites_gpu.test_memory_health)
     assert said.outcome == "fail"
     assert said.message.startswith(told)
     assert len(said.message.splitlines()) == 1
@@ -113,7 +113,7 @@ def test_ecc_that_is_off_where_the_model_has_it_is_an_error_with_its_cure(tmp_pa
     on, off = replace(TRAITS, ecc_enabled=True), replace(TRAITS, ecc_enabled=False)
     blind = device(1, name="NVIDIA H200", traits=off, counters=replace(COUNTERS, ecc_uncorrected=None))
     seen = look(tree, [device(0, name="NVIDIA H200", traits=on), blind])
-    said = asked(seen, "gpu.memory_health", gpu.test_memory_health)
+    said = asked(seen, "gpu.memory_health", suites_gpu.test_memory_health)
     assert said.outcome == "error"
     assert said.message.startswith(
         "gpu1: ECC is off, and an H200 SXM 141GB has it on: `sudo nvidia-smi -i GPU-00000001-"
@@ -131,7 +131,7 @@ def test_counters_that_are_gone_when_they_are_due_are_an_error() -> None:
         (gone, "gpu_ecc_uncorrected on gpu1 was not measured"),
         (pages, "gpu_retired_pages on gpu1 was not"),
     ):
-        said = ask(made, "gpu.memory_health", gpu.test_memory_health, inventory=found, due_gpus=gpus(found))
+        said = ask(made, "gpu.memory_health", suites_gpu.test_memory_health, inventory=found, due_gpus=gpus(found))
         assert said.outcome == "error"
         assert said.message.startswith(told)
 
@@ -165,7 +165,7 @@ def test_a_path_that_is_another_than_the_declared_one() -> None:
     pair = {"between": [0, 1], "path": "NV4"}
     declared = msgspec.convert({"schema": 1, "name": "m", "gpus": 2, "gpu_pair": [pair]}, Machine)
     names = ("gpu0", "gpu1")
-    made = plan.build(
+    made = plan_builder.build(
         collected(),
         profile="smoke",
         loads_s={},
@@ -173,7 +173,7 @@ def test_a_path_that_is_another_than_the_declared_one() -> None:
         cannot_detect=(),
         components=components.resolve(declared, seen, frozenset(), names),
         not_offered=(),
-        book=preparation.book(declared, "m.toml", seen, names),
+        book=planning.book(declared, "m.toml", seen, names),
         waivers=(),
         declared_in="m.toml",
         only=("link.paths",),

@@ -13,18 +13,19 @@ import msgspec
 import pytest
 from machine_tree import NO_DMI, Programs, Tree, completed
 
-from acceptance import command
-from acceptance.deadline import Deadline
-from acceptance.judge.machine import Machine
-from acceptance.judge.measurement import Series
-from acceptance.loads.protocol import LoadReading
+from acceptance.diagnosis.series import Series
+from acceptance.loads.protocol import LoadOutput, LoadReading
+from acceptance.machine.gpu import gpus
+from acceptance.machine.inventory import Disk, Inventory, NvmlAnswer, NvmlDevice
+from acceptance.machine.machine_file import Machine
 from acceptance.observe import draft
-from acceptance.observe.inventory import Inventory, gpus, observe
-from acceptance.observe.nvml import GPU_IS_LOST, NvmlAnswer, NvmlDevice
-from acceptance.observe.storage import Disk
+from acceptance.observe.inventory import observe
+from acceptance.observe.nvml_call import GPU_IS_LOST
+from acceptance.process import command
+from acceptance.process.deadline import Deadline
 from acceptance.suites import conftest, cpu, gpu, inventory, kernel_log, memory, storage
 from acceptance.tools import stress_ng
-from acceptance.tools.load_output import LoadFailed, LoadOutput
+from acceptance.tools.load_output import LoadFailed
 from acceptance.tools.proof import ToolTrouble, proven
 from acceptance.tools.reading import Reading, ToolOutput
 

@@ -12,12 +12,13 @@ from gpu_machine import device, machine
 from suite_box import Box, Said, ask, planned
 from test_watch_suite import write
 
-from acceptance.journal import GPU_TELEMETRY
-from acceptance.judge.gpu_history import GpuHistory, Point
-from acceptance.judge.plan import Plan
-from acceptance.judge.record import Body, CheckEnded, CheckStarted, Measured, Outcome, Sample, Table
+from acceptance.core.plan import Plan
+from acceptance.core.record import Body, CheckEnded, CheckStarted, Measured, Outcome, Sample, Table
+from acceptance.diagnosis.gpu_history import GpuHistory, Point
+from acceptance.journal.reader import GPU_TELEMETRY
+from acceptance.machine.gpu import Gpu, gpus
+from acceptance.machine.inventory import Inventory
 from acceptance.observe.gpu_sample import REASONS
-from acceptance.observe.inventory import Gpu, Inventory, gpus
 from acceptance.suites import thermal
 
 BEGIN, SECONDS = 1000.0, 240.0

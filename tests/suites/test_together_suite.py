@@ -12,19 +12,19 @@ from boxes import H200, Box
 from suite_box import Said, ask, planned
 from synthetic_machines import inventory
 
-from acceptance.burn_loads import HostRun, Together
-from acceptance.gpu_loads import GpuLoads
-from acceptance.judge.diagnosis import Heat
-from acceptance.judge.dtype import DTYPES
-from acceptance.judge.judgement import judge_due
-from acceptance.judge.machine import Waiver
-from acceptance.judge.plan import Plan
-from acceptance.judge.record import Measured, Skipped
+from acceptance.core.dtype import DTYPES
+from acceptance.core.judgement import judge_due
+from acceptance.core.plan import Plan
+from acceptance.core.record import Measured, Skipped
+from acceptance.core.waiver import Waiver
+from acceptance.diagnosis.signature import Heat
 from acceptance.loads.protocol import LoadOutput, LoadReading, LoadTable
-from acceptance.observe.inventory import Inventory, gpus
+from acceptance.machine.gpu import gpus
+from acceptance.machine.inventory import Inventory
 from acceptance.suites import together, vram
-from acceptance.tools.burn_load_output import LAPS
-from acceptance.tools.load_output import LoadFailed
+from acceptance.suites.fixtures.burn import HostRun, Together
+from acceptance.suites.fixtures.gpu_loads import GpuLoads
+from acceptance.tools.load_output import LAPS, LoadFailed
 from acceptance.tools.reading import Reading, ToolOutput
 
 NAMES = ("gpu0", "gpu1", "gpu2")

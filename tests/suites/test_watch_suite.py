@@ -15,13 +15,14 @@ from gpu_machine import NO_COUNTERS, TRAITS, device, machine
 from runs import BOOT
 from suite_box import Box, Said, ask, planned
 
-from acceptance.journal import GPU_TELEMETRY, read_segment
-from acceptance.judge.gpu_history import GpuHistory, histories
-from acceptance.judge.plan import Plan
-from acceptance.judge.record import Body, CheckEnded, CheckStarted, Measured, Sample, Skipped
+from acceptance.core.plan import Plan
+from acceptance.core.record import Body, CheckEnded, CheckStarted, Measured, Sample, Skipped
+from acceptance.diagnosis.gpu_history import GpuHistory, histories
+from acceptance.journal.reader import GPU_TELEMETRY
+from acceptance.journal.segment import VERSION, Head, Line, read_segment
+from acceptance.machine.gpu import Gpu, gpus
+from acceptance.machine.inventory import Inventory
 from acceptance.observe.gpu_sample import REASONS, TIMES
-from acceptance.observe.inventory import Gpu, Inventory, gpus
-from acceptance.segment import VERSION, Head, Line
 from acceptance.suites import watch
 
 BEGIN, END = 110.0, 140.0  # of the load, in seconds since boot

@@ -12,37 +12,38 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from acceptance.command import Completed
+from acceptance.core.plain_text import UnreadableOutput
 from acceptance.loads.protocol import LoadOutput, Output
-from acceptance.observe import kernel_log
+from acceptance.observe import dmi, smart
+from acceptance.process.command import Completed
 from acceptance.tools import (
     bandwidth_test,
     device_query,
-    dmidecode,
     gpu_burn,
     nvbandwidth,
     p2p_bandwidth,
-    smartctl,
     stress_ng,
     stressapptest,
-    topo,
-    topo_p2p,
 )
-from acceptance.tools.burn_load_output import (
+from acceptance.tools.load_output import (
     BURN_OF_GPU,
     BURN_OF_PEER,
     BURN_READINGS,
     DIGESTS,
+    GEMM_READINGS,
     LAPS,
     PASSES,
     PATTERNS,
     VRAM_READINGS,
+    LoadFailed,
+    read,
     read_burn,
+    read_gpu_gemm,
     read_vram,
 )
-from acceptance.tools.gpu_load_output import GEMM_READINGS, read_gpu_gemm
-from acceptance.tools.load_output import LoadFailed, read
-from acceptance.tools.reading import ToolOutput, UnreadableOutput
+from acceptance.tools.read import kernel_log as read_kernel_log
+from acceptance.tools.read import topo
+from acceptance.tools.reading import ToolOutput
 
 RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings"
 INDEX: list[dict[str, Any]] = tomllib.loads((RECORDINGS / "INDEX.toml").read_text())["recording"]
@@ -50,7 +51,7 @@ INDEX: list[dict[str, Any]] = tomllib.loads((RECORDINGS / "INDEX.toml").read_tex
 # How many times as many attacks as in CI.
 TIMES = max(1, int(os.environ.get("RIGPROOF_ATTACKS", "1")))
 # Only these say that a text proves nothing; any other exception is a crash.
-DECLARED = (UnreadableOutput, LoadFailed, dmidecode.NotReadable, smartctl.NotReadable)
+DECLARED = (UnreadableOutput, LoadFailed, dmi.NotReadable, smart.NotReadable)
 NOT_A_PASS = "no pass"
 
 # What a text is worth: NOT_A_PASS, or all that a judge is given of a pass, to be compared.
@@ -91,7 +92,7 @@ def _facts(parse: Callable[[str, int], Any]) -> Read:
             found = parse(text, 0)
         except DECLARED:
             return NOT_A_PASS
-        return NOT_A_PASS if isinstance(found, smartctl.Health) and smartctl.faults(found) else found
+        return NOT_A_PASS if isinstance(found, smart.Health) and smart.faults(found) else found
 
     return worth
 
@@ -104,12 +105,12 @@ READ: dict[str, Read] = {
     "p2pBandwidthLatencyTest": _tool(p2p_bandwidth.parse),
     "nvbandwidth": _tool(nvbandwidth.parse),
     "topo-m": _tool(topo.parse, topo.matrix),
-    "topo-p2p": _tool(topo_p2p.parse),
-    "kernel-log": _tool(kernel_log.read),
+    "topo-p2p": _tool(topo.parse_p2p),
+    "kernel-log": _tool(read_kernel_log.read),
     "stress-ng": _tool(stress_ng.parse),
     "stressapptest": _tool(stressapptest.parse),
-    "smartctl": _facts(smartctl.parse),
-    "dmidecode": _facts(dmidecode.parse),
+    "smartctl": _facts(smart.parse),
+    "dmidecode": _facts(dmi.parse),
     "cpu_gemm": _load(lambda done: read(done, "cpu_gemm", {"seconds": 8.0, "dtype": "float64"})),
     "memory_bandwidth": _load(lambda done: read(done, "memory_bandwidth", {"seconds": 8.0})),
     "gpu_copy": _load(lambda done: read(done, "gpu_copy", {"seconds": 8.0, "uuid": "GPU-1"})),

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from acceptance.core.plain_text import UnreadableOutput
 from acceptance.tools import bandwidth_test
-from acceptance.tools.reading import UnreadableOutput
 
 RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings/bandwidthTest"
 QUICK, CSV, SHMOO, SUM, TWO_RUNS = (

@@ -9,12 +9,16 @@ from typing import Any
 
 import pytest
 
-from acceptance.command import Completed
-from acceptance.loads import burn, burn_worker, vram, vram_patterns, vram_worker
-from acceptance.loads.burn_worker import NAMES
+from acceptance.loads.burn import load as burn_load
+from acceptance.loads.burn import worker as burn_worker
+from acceptance.loads.burn.worker import NAMES
 from acceptance.loads.protocol import Output
-from acceptance.tools import burn_load_output
-from acceptance.tools.burn_load_output import (
+from acceptance.loads.vram import load as vram_load
+from acceptance.loads.vram import patterns
+from acceptance.loads.vram import worker as vram_worker
+from acceptance.process.command import Completed
+from acceptance.tools import load_output
+from acceptance.tools.load_output import (
     BURN_OF_GPU,
     BURN_OF_PEER,
     BURN_READINGS,
@@ -23,13 +27,13 @@ from acceptance.tools.burn_load_output import (
     PASSES,
     PATTERNS,
     VRAM_READINGS,
+    LoadFailed,
     burn_argv,
     digests,
     read_burn,
     read_vram,
     vram_argv,
 )
-from acceptance.tools.load_output import LoadFailed
 
 ASKED: dict[str, Any] = {"dtypes": ["f64", "f8"], "seconds": 8.0}
 OWN = {"uuid": "GPU-1"}
@@ -108,11 +112,11 @@ def memory_run() -> Said:
 
 def test_the_command_line_is_what_the_burn_reads() -> None:
     argv = burn_argv("python3", dtypes=["f64", "bf16"], seconds=240, peers=3, inject="bit")
-    assert argv[:3] == ("python3", "-m", "acceptance.loads.burn")
-    options = burn.arguments().parse_args(argv[3:])
+    assert argv[:3] == ("python3", "-m", "acceptance.loads.burn.load")
+    options = burn_load.arguments().parse_args(argv[3:])
     assert [dtype.short for dtype in options.dtypes] == ["f64", "bf16"]
     assert (options.seconds, options.peers, options.inject, options.plain) == (240.0, 3, "bit", False)
-    options = burn.arguments().parse_args(burn_argv("python3", dtypes=["i8"], seconds=0.5)[3:])
+    options = burn_load.arguments().parse_args(burn_argv("python3", dtypes=["i8"], seconds=0.5)[3:])
     assert (options.seconds, options.peers, options.inject) == (0.5, 0, None)
 
 
@@ -121,7 +125,7 @@ def test_the_readings_are_those_that_the_burn_gives() -> None:
 
 
 def test_the_patterns_and_columns_are_those_of_the_memory_test() -> None:
-    assert set(PATTERNS) == {*vram_patterns.PATTERNS, vram_patterns.RETENTION}
+    assert set(PATTERNS) == {*patterns.PATTERNS, patterns.RETENTION}
     assert vram_worker.PASSES_COLUMNS == PASSES
 
 
@@ -131,8 +135,8 @@ def test_the_patterns_and_columns_are_those_of_the_memory_test() -> None:
 )
 def test_the_command_line_of_the_memory_test(inject: str | None, words: tuple[str, ...]) -> None:
     argv = vram_argv("python3", seconds=20, inject=inject)
-    assert argv == ("python3", "-m", "acceptance.loads.vram", *words)
-    options = vram.arguments().parse_args(argv[3:])
+    assert argv == ("python3", "-m", "acceptance.loads.vram.load", *words)
+    options = vram_load.arguments().parse_args(argv[3:])
     assert (options.seconds, options.inject) == (20.0, inject)
 
 
@@ -360,7 +364,7 @@ def test_turns_that_are_missing_doubled_or_too_short_prove_nothing() -> None:
 
 
 def test_the_load_and_its_reader_thin_the_table_alike() -> None:
-    assert burn_load_output.LAP_ROWS == burn_worker.LAP_ROWS
+    assert load_output.LAP_ROWS == burn_worker.LAP_ROWS
 
 
 def test_of_many_turns_the_first_and_the_last_are_looked_at() -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from acceptance.core.plain_text import UnreadableOutput
 from acceptance.tools import bandwidth_test, device_query, gpu_burn, nvbandwidth, p2p_bandwidth
 from acceptance.tools.gpu_burn import Mode
-from acceptance.tools.reading import ToolOutput, UnreadableOutput
+from acceptance.tools.reading import ToolOutput
 
 RECORDINGS = Path(__file__).resolve().parents[2] / "fixtures/recordings"
 TENSOR = "gpu-burn/ok_tensor_2gpu_2024.txt"

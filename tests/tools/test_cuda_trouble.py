@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.tools import cuda_trouble
+from acceptance.tools import cuda_error
 
 
 @pytest.mark.parametrize(
@@ -37,17 +37,17 @@ from acceptance.tools import cuda_trouble
     ],
 )
 def test_forms(text: str, code: int, words: str | None) -> None:
-    assert cuda_trouble.find(text.split("\n")) == cuda_trouble.CudaError(code, words)
+    assert cuda_error.find_code(text.split("\n")) == cuda_error.CudaError(code, words)
 
 
 @pytest.mark.parametrize("text", ["", "cudaGetDeviceCount returned 0", "-> alone", "Detected 2 CUDA Capable device(s)"])
 def test_no_error(text: str) -> None:
-    assert cuda_trouble.find(text.split("\n")) is None
+    assert cuda_error.find_code(text.split("\n")) is None
 
 
 def test_a_proven_fault_counts_before_an_earlier_error() -> None:
     lines = ["cudaGetDeviceCount returned 999", 'CUDA error at a.cu:1 code=214(cudaErrorECCUncorrectable) "f()"']
-    error = cuda_trouble.find(lines)
+    error = cuda_error.find_code(lines)
     assert error is not None
     assert (error.code, error.hardware) == (214, True)
 
@@ -65,30 +65,30 @@ def test_a_proven_fault_counts_before_an_earlier_error() -> None:
     ],
 )
 def test_cause_and_cure(code: int, word: str) -> None:
-    error = cuda_trouble.CudaError(code, None)
+    error = cuda_error.CudaError(code, None)
     assert word in error.sentence()
     assert not error.hardware
 
 
 def test_a_code_that_is_not_in_the_table() -> None:
-    error = cuda_trouble.CudaError(12345, "odd")
+    error = cuda_error.CudaError(12345, "odd")
     assert "12345 (odd)" in error.sentence()
     assert not error.hardware
 
 
 def test_only_memory_and_link_errors_prove_a_fault() -> None:
-    assert {code for code, cause in cuda_trouble.CAUSES.items() if cause.hardware} == {39, 214, 220}
+    assert {code for code, cause in cuda_error.CAUSES.items() if cause.hardware} == {39, 214, 220}
 
 
 @given(st.lists(st.text()))
 def test_nothing_makes_it_crash(lines: list[str]) -> None:
-    cuda_trouble.find(lines)
+    cuda_error.find_code(lines)
 
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("begin", ["CUDA error at x ", "CUDA error : ("])
 def test_a_line_of_nothing_but_beginnings_takes_no_time(begin: str) -> None:
-    assert cuda_trouble.find([begin * 20_000]) is None
-    found = cuda_trouble.find([begin * 20_000 + "CUDA error at a.cu:1 code=214(cudaErrorECCUncorrectable)"])
+    assert cuda_error.find_code([begin * 20_000]) is None
+    found = cuda_error.find_code([begin * 20_000 + "CUDA error at a.cu:1 code=214(cudaErrorECCUncorrectable)"])
     assert found is not None
     assert found.hardware

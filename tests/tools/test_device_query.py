@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from acceptance.core.plain_text import UnreadableOutput
 from acceptance.tools import device_query
-from acceptance.tools.cuda_device import Device
-from acceptance.tools.reading import ToolOutput, UnreadableOutput
+from acceptance.tools.device_query import Device
+from acceptance.tools.reading import ToolOutput
 
 RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings/deviceQuery"
 TWO = (RECORDINGS / "two_gpus_12.8.txt").read_text()

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from acceptance.core.plain_text import UnreadableOutput
 from acceptance.tools import gpu_burn
 from acceptance.tools.gpu_burn import Mode
-from acceptance.tools.reading import UnreadableOutput
 
 RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings/gpu-burn"
 # read_text turns the carriage returns of the progress into line ends.

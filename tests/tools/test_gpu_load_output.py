@@ -5,19 +5,18 @@ from typing import Any
 
 import pytest
 
-from acceptance.command import Completed
-from acceptance.loads.gpu_gemm import arguments
-from acceptance.loads.gpu_gemm_worker import GEMM_NAMES
+from acceptance.loads.gemm.load import arguments
+from acceptance.loads.gemm.worker import GEMM_NAMES
 from acceptance.loads.protocol import Output
-from acceptance.tools.gpu_load_output import GEMM_READINGS, gpu_gemm_argv, read_gpu_gemm
-from acceptance.tools.load_output import LoadFailed
+from acceptance.process.command import Completed
+from acceptance.tools.load_output import GEMM_READINGS, LoadFailed, gpu_gemm_argv, read_gpu_gemm
 
 ASKED: dict[str, Any] = {"dtypes": ["f64", "f8"], "seconds": 2.0}
 
 
 def test_the_command_line_is_what_the_load_reads() -> None:
     argv = gpu_gemm_argv("python3", dtypes=["f64", "bf16"], seconds=6, size=4096, table=[128, 512], inject="slow")
-    assert argv[:3] == ("python3", "-m", "acceptance.loads.gpu_gemm")
+    assert argv[:3] == ("python3", "-m", "acceptance.loads.gemm.load")
     options = arguments().parse_args(argv[3:])
     assert [dtype.short for dtype in options.dtypes] == ["f64", "bf16"]
     assert (options.seconds, options.size, options.table, options.inject) == (6.0, 4096, (128, 512), "slow")

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 import acceptance
-from acceptance import command
-from acceptance.command import Completed
-from acceptance.deadline import Deadline
-from acceptance.loads.cores import by_group, parse_cores
-from acceptance.loads.cpu_gemm import arguments as gemm_arguments
-from acceptance.loads.memory_bandwidth import arguments as memory_arguments
+from acceptance.loads.cpu.cores import by_group, parse_cores
+from acceptance.loads.cpu.gemm import arguments as gemm_arguments
+from acceptance.loads.cpu.memory_bandwidth import arguments as memory_arguments
+from acceptance.process import command
+from acceptance.process.command import Completed
+from acceptance.process.deadline import Deadline
 from acceptance.tools.load_output import (
     LoadFailed,
     cores_argument,
@@ -91,7 +91,7 @@ GROUPS = {"performance": [[0, 1], [2, 3]], "efficiency": [[4]]}
 def test_command_lines_are_what_the_loads_read() -> None:
     assert by_group(parse_cores(cores_argument(GROUPS))) == GROUPS
     argv = cpu_gemm_argv("python3", dtype="float32", seconds=60, groups=GROUPS, size=512, inject="slow:30")
-    assert argv[:3] == ("python3", "-m", "acceptance.loads.cpu_gemm")
+    assert argv[:3] == ("python3", "-m", "acceptance.loads.cpu.gemm")
     options = gemm_arguments().parse_args(argv[3:])
     assert (options.dtype, options.seconds, options.size, options.inject) == ("float32", 60.0, 512, "slow:30")
     assert by_group(options.cores) == GROUPS
@@ -101,7 +101,7 @@ def test_command_lines_are_what_the_loads_read() -> None:
     argv = memory_bandwidth_argv(
         "python3", seconds=10, groups=GROUPS, llc_bytes=33554432, megabytes_per_core=500, inject="die"
     )
-    assert argv[:3] == ("python3", "-m", "acceptance.loads.memory_bandwidth")
+    assert argv[:3] == ("python3", "-m", "acceptance.loads.cpu.memory_bandwidth")
     options = memory_arguments().parse_args(argv[3:])
     assert (options.seconds, options.llc_bytes, options.megabytes_per_core, options.inject) == (
         10.0,
@@ -114,7 +114,7 @@ def test_command_lines_are_what_the_loads_read() -> None:
 
 
 def test_the_command_line_of_the_copies() -> None:
-    plain = ("python3", "-m", "acceptance.loads.gpu_copy", "--seconds", "2.0")
+    plain = ("python3", "-m", "acceptance.loads.copy.load", "--seconds", "2.0")
     assert gpu_copy_argv("python3", seconds=2) == plain
     assert gpu_copy_argv("python3", seconds=2, mib=64, inject="bit") == (*plain, "--mib", "64", "--inject", "bit")
 

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acceptance.tools import bandwidth_test, device_query, gpu_burn, log_prefix, nvbandwidth, p2p_bandwidth, topo
-from acceptance.tools.reading import UnreadableOutput, tool_lines
+from acceptance.core.plain_text import UnreadableOutput
+from acceptance.tools import bandwidth_test, device_query, gpu_burn, nvbandwidth, p2p_bandwidth
+from acceptance.tools.read import log_prefix, topo
+from acceptance.tools.reading import tool_lines
 
 RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings"
 TIME = "2026-03-04T05:06:07.123456789Z"

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acceptance.judge.measurement import UNITS
-from acceptance.tools import nvbandwidth, nvbandwidth_matrix
-from acceptance.tools.reading import ToolOutput, UnreadableOutput
+from acceptance.core.limit import UNITS
+from acceptance.core.plain_text import UnreadableOutput
+from acceptance.tools import nvbandwidth
+from acceptance.tools.reading import ToolOutput
 
 RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings/nvbandwidth"
 TEXT = (RECORDINGS / "h200_x3_v0.8.txt").read_text()
@@ -455,9 +456,9 @@ def test_nothing_makes_it_crash(text: str) -> None:
 
 
 def test_a_matrix_names_its_part_only_where_the_description_does() -> None:
-    assert nvbandwidth_matrix.part(
-        "all_to_one_write_sm", "memcpy SM All Gpus -> GPU(column) total bandwidth (GB/s)"
-    ) == ("all_to_one_write_sm")
+    assert nvbandwidth.part("all_to_one_write_sm", "memcpy SM All Gpus -> GPU(column) total bandwidth (GB/s)") == (
+        "all_to_one_write_sm"
+    )
 
 
 def test_a_sum_that_only_one_matrix_lacks_was_cut() -> None:

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acceptance.judge.measurement import UNITS
+from acceptance.core.limit import UNITS
+from acceptance.core.plain_text import UnreadableOutput
 from acceptance.tools import p2p_bandwidth
-from acceptance.tools.reading import ToolOutput, UnreadableOutput
+from acceptance.tools.reading import ToolOutput
 
 RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings/p2pBandwidthLatencyTest"
 FOUR = (RECORDINGS / "l40s_x4_peers_inside_a_socket.txt").read_text()

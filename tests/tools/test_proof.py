@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from acceptance.command import Completed
+from acceptance.core.plain_text import UnreadableOutput
+from acceptance.process.command import Completed
 from acceptance.tools.proof import ToolTrouble, proven
-from acceptance.tools.reading import ToolOutput, UnreadableOutput
+from acceptance.tools.reading import ToolOutput
 
 PASS = ToolOutput("tool", "pass", "all is well")
 

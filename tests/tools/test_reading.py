@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from acceptance.core import plain_text
+from acceptance.core.plain_text import UnreadableOutput
 from acceptance.tools import reading
-from acceptance.tools.reading import Reading, ToolOutput, UnreadableOutput
+from acceptance.tools.reading import Reading, ToolOutput
 
 
 @pytest.mark.parametrize(
@@ -25,23 +27,23 @@ from acceptance.tools.reading import Reading, ToolOutput, UnreadableOutput
     ],
 )
 def test_lines(text: str, expected: tuple[str, ...]) -> None:
-    assert reading.lines(text) == expected
+    assert plain_text.lines(text) == expected
 
 
 def test_what_no_program_put_before_the_lines_is_tidied_once() -> None:
     text = "> > a\n> > b"
-    assert reading.tool_lines(text) == reading.lines(text) == ("> a", "> b")
+    assert reading.tool_lines(text) == plain_text.lines(text) == ("> a", "> b")
 
 
 @pytest.mark.parametrize(("length", "shown"), [(160, "x" * 160), (161, "x" * 160 + "...")])
 def test_a_quote_says_where_it_was_cut(length: int, shown: str) -> None:
-    assert reading.quote("x" * length) == shown
+    assert plain_text.quote("x" * length) == shown
 
 
 @settings(deadline=None)
 @given(st.text())
 def test_lines_holds_no_line_end(text: str) -> None:
-    assert all("\n" not in line and "\r" not in line for line in reading.lines(text))
+    assert all("\n" not in line and "\r" not in line for line in plain_text.lines(text))
 
 
 def test_unreadable_quotes_the_line_escaped_and_capped() -> None:
@@ -55,7 +57,7 @@ def test_unreadable_quotes_the_line_escaped_and_capped() -> None:
 @settings(deadline=None)
 @given(st.text())
 def test_a_quote_is_one_printable_line(text: str) -> None:
-    assert reading.quote(text).isprintable()
+    assert plain_text.quote(text).isprintable()
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
@@ -67,12 +69,12 @@ def test_a_reading_is_finite(value: float) -> None:
 @pytest.mark.parametrize("digits", ["9" * 400, "nan", "1,5", "x"])
 def test_number_refuses(digits: str) -> None:
     with pytest.raises(UnreadableOutput, match="a number cannot be read"):
-        reading.number("tool", "the line", digits)
+        plain_text.number("tool", "the line", digits)
 
 
 def test_first_line() -> None:
-    assert reading.first_line("\n \n b\n") == " b".strip()
-    assert reading.first_line("\n") == ""
+    assert plain_text.first_line("\n \n b\n") == " b".strip()
+    assert plain_text.first_line("\n") == ""
 
 
 def test_json_object_has_designs_shape() -> None:
@@ -90,7 +92,7 @@ def test_json_object_has_designs_shape() -> None:
 
 
 def test_a_value_is_shown_in_a_line_and_what_is_nested_is_named() -> None:
-    assert [reading.shown(value) for value in (None, "a\n", 1.5, [1], {"a": 1})] == [
+    assert [plain_text.shown(value) for value in (None, "a\n", 1.5, [1], {"a": 1})] == [
         "None",
         r"'a\n'",
         "1.5",

@@ -8,26 +8,25 @@ from typing import Any
 
 import pytest
 
-from acceptance.observe import kernel_log
+from acceptance.core import plain_text
 from acceptance.tools import (
     bandwidth_test,
     device_query,
     gpu_burn,
     nvbandwidth,
     p2p_bandwidth,
-    reading,
     stress_ng,
     stressapptest,
-    topo,
-    topo_p2p,
 )
+from acceptance.tools.read import kernel_log as read_kernel_log
+from acceptance.tools.read import topo
 
 RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings"
-PARSERS = {"stress-ng": stress_ng.parse, "stressapptest": stressapptest.parse, "kernel-log": kernel_log.read}
+PARSERS = {"stress-ng": stress_ng.parse, "stressapptest": stressapptest.parse, "kernel-log": read_kernel_log.read}
 PARSERS["gpu-burn"] = gpu_burn.parse
 PARSERS |= {"nvbandwidth": nvbandwidth.parse, "p2pBandwidthLatencyTest": p2p_bandwidth.parse}
 PARSERS |= {"deviceQuery": device_query.parse, "bandwidthTest": bandwidth_test.parse}
-PARSERS |= {"topo-m": topo.parse, "topo-p2p": topo_p2p.parse}
+PARSERS |= {"topo-m": topo.parse, "topo-p2p": topo.parse_p2p}
 ENTRIES = [e for e in tomllib.loads((RECORDINGS / "INDEX.toml").read_text())["recording"] if e["tool"] in PARSERS]
 
 
@@ -36,7 +35,7 @@ def test_recording_is_read_as_indexed(entry: dict[str, Any]) -> None:
     text = (RECORDINGS / entry["path"]).read_text()
     parse = PARSERS[entry["tool"]]
     if entry["outcome"] == "unreadable":
-        with pytest.raises(reading.UnreadableOutput):
+        with pytest.raises(plain_text.UnreadableOutput):
             parse(text)
         return
     output = parse(text)

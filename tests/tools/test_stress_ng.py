@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acceptance import command
-from acceptance.deadline import Deadline
-from acceptance.tools import stress_ng, stress_ng_command
-from acceptance.tools.reading import UnreadableOutput
+from acceptance.core.plain_text import UnreadableOutput
+from acceptance.process import command
+from acceptance.process.deadline import Deadline
+from acceptance.tools import stress_ng
 
 RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings/stress-ng"
 HEALTHY = [
@@ -39,7 +39,7 @@ FOOTER = HEALTHY[3]
     ],
 )
 def test_argv(arguments: dict[str, object], expected: str) -> None:
-    assert stress_ng_command.argv("stress-ng", **arguments) == tuple(expected.split())  # type: ignore[arg-type]
+    assert stress_ng.argv("stress-ng", **arguments) == tuple(expected.split())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_argv(arguments: dict[str, object], expected: str) -> None:
 )
 def test_argv_refuses(arguments: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="stress-ng"):
-        stress_ng_command.argv("stress-ng", **arguments)  # type: ignore[arg-type]
+        stress_ng.argv("stress-ng", **arguments)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -287,7 +287,7 @@ def test_nothing_makes_it_crash(text: str) -> None:
 @pytest.mark.tools
 def test_the_real_one(tmp_path: Path) -> None:
     binary = command.find("stress-ng", "stress-ng")
-    arguments = stress_ng_command.argv(binary, seconds=1, workers=1, temp_path=str(tmp_path))
+    arguments = stress_ng.argv(binary, seconds=1, workers=1, temp_path=str(tmp_path))
     completed = command.run(arguments, deadline=Deadline.after(30.0))
     output = stress_ng.parse(completed.stdout + completed.stderr)
     assert output.outcome == "pass", output.reason

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acceptance import command
-from acceptance.deadline import Deadline
+from acceptance.core.plain_text import UnreadableOutput
+from acceptance.process import command as process_command
+from acceptance.process.deadline import Deadline
 from acceptance.tools import stressapptest
-from acceptance.tools.reading import UnreadableOutput
 
 PASS = (Path(__file__).parents[2] / "fixtures/recordings/stressapptest/pass_1.0.6.txt").read_text()
 
@@ -191,9 +191,9 @@ def test_nothing_makes_it_crash(text: str) -> None:
 
 @pytest.mark.tools
 def test_the_real_one() -> None:
-    binary = command.find("stressapptest", "stressapptest")
+    binary = process_command.find("stressapptest", "stressapptest")
     arguments = stressapptest.argv(binary, megabytes=32, seconds=1, threads=1)
-    output = stressapptest.parse(command.run(arguments, deadline=Deadline.after(60.0)).stdout)
+    output = stressapptest.parse(process_command.run(arguments, deadline=Deadline.after(60.0)).stdout)
     assert output.outcome == "pass", output.reason
     assert output.reading("stressapptest_copy")["memory"] > 0
 

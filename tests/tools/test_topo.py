@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acceptance.tools import topo, topo_p2p
-from acceptance.tools.reading import UnreadableOutput
+from acceptance.core.plain_text import UnreadableOutput
+from acceptance.tools.read import topo
 
 RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings"
 EIGHT = (RECORDINGS / "topo-m/eight_gpus_four_nics_570.txt").read_text()
@@ -26,9 +26,9 @@ ALONE = "\tGPU0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\nGPU0\t X \t0-71\t0\t\
 
 def test_argv() -> None:
     assert topo.argv("nvidia-smi") == ("nvidia-smi", "topo", "-m")
-    assert topo_p2p.argv("nvidia-smi") == ("nvidia-smi", "topo", "-p2p", "r")
+    assert topo.p2p_argv("nvidia-smi") == ("nvidia-smi", "topo", "-p2p", "r")
     with pytest.raises(ValueError, match="not 'x'"):
-        topo_p2p.argv("nvidia-smi", capability="x")
+        topo.p2p_argv("nvidia-smi", capability="x")
 
 
 def test_matrix() -> None:
@@ -145,7 +145,7 @@ def test_both_matrices_in_one_text() -> None:
     output = topo.parse(EMPTY + REFUSED)
     assert (output.tool, output.outcome) == ("topo-m", "pass")
     assert {reading.name for reading in output.readings} == {"topo_path_rank", "p2p_ok"}
-    assert topo_p2p.parse(EMPTY + REFUSED).reading("p2p_ok") == output.reading("p2p_ok")
+    assert topo.parse_p2p(EMPTY + REFUSED).reading("p2p_ok") == output.reading("p2p_ok")
     assert topo.matrix(EMPTY + REFUSED) == topo.matrix(EMPTY)
 
 
@@ -169,13 +169,13 @@ def test_error(text: str, reason: str) -> None:
 
 
 def test_p2p_says_why_there_is_no_matrix() -> None:
-    assert topo_p2p.parse("No devices were found").outcome == "error"
+    assert topo.parse_p2p("No devices were found").outcome == "error"
 
 
 @pytest.mark.parametrize("text", ["", "hello", "No devices were found", EIGHT + BRIDGED, ISLANDS])
 def test_no_one_matrix(text: str) -> None:
     with pytest.raises(UnreadableOutput):
-        topo.matrix(text) if text != ISLANDS else topo_p2p.parse(EIGHT)
+        topo.matrix(text) if text != ISLANDS else topo.parse_p2p(EIGHT)
 
 
 @pytest.mark.parametrize(
@@ -316,7 +316,7 @@ PIECES = st.sampled_from(
     )
 )
 def test_nothing_makes_it_crash(text: str) -> None:
-    for parse in (topo.parse, topo_p2p.parse):
+    for parse in (topo.parse, topo.parse_p2p):
         try:
             output = parse(text)
         except UnreadableOutput:

@@ -1,4 +1,4 @@
-/* The words that copies carry (`acceptance.loads.copy_pattern`), as the GPU where they lie makes,
+/* The words that copies carry (`acceptance.loads.copy.pattern`), as the GPU where they lie makes,
  * overwrites and compares them itself.
  *
  * C that is CUDA as well: the tests run this very text on a processor. All words are of 64 bits. */
@@ -12,7 +12,7 @@ typedef unsigned long long word;
 #define STEPS 2
 #define PLACES 3
 
-/* Number `number` of the SplitMix64 sequence, as `copy_pattern` has it. */
+/* Number `number` of the SplitMix64 sequence, as `loads.copy.pattern` has it. */
 static __device__ word made(word number)
 {
     word x = number * 0x9E3779B97F4A7C15ull;

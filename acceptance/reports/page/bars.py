@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from acceptance.judge.judgement import Judged
-from acceptance.judge.language import Language
-from acceptance.judge.verdict import CheckResult
+from acceptance.core.judgement import Judged
+from acceptance.core.language import Language
+from acceptance.core.verdict import CheckResult
 from acceptance.reports import summary
 from acceptance.reports.page import heat
 from acceptance.reports.page.heat import Heat

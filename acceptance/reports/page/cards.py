@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from acceptance.judge.judgement import Finding, Judged
-from acceptance.judge.language import Language
-from acceptance.judge.measurement import Limit, number, quantity
-from acceptance.judge.verdict import Verdict
+from acceptance.core.finding import Finding
+from acceptance.core.judgement import Judged
+from acceptance.core.language import Language
+from acceptance.core.limit import Limit, number, quantity
+from acceptance.core.verdict import Verdict
 from acceptance.reports import summary
 from acceptance.reports.headline import headline
-from acceptance.reports.places import Place, Places
+from acceptance.reports.locations import Place, Places
 from acceptance.reports.teaching import Teaching, notes, teaching
 from acceptance.reports.text import one_line
 

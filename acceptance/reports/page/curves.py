@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from acceptance.judge.measurement import number
+from acceptance.core.limit import number
 from acceptance.reports.page.timeline import METRICS, Cell, Timeline, runs, stretches
 
 # Of every metric: its unit as people read it, and to what its scale is rounded.

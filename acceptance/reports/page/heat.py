@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from acceptance.judge.judgement import Judged
-from acceptance.judge.measurement import number
+from acceptance.core.judgement import Judged
+from acceptance.core.limit import number
 from acceptance.reports.page.names import nvlinks, pair
 
 LEVELS = 6

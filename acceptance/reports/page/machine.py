@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from acceptance.judge import shown
-from acceptance.judge.language import Language
-from acceptance.judge.measurement import GIB, number
-from acceptance.judge.shown import ShownGpu
+from acceptance.core.language import Language
+from acceptance.core.limit import GIB, number
+from acceptance.machine import recorded_inventory
+from acceptance.machine.recorded_inventory import ShownGpu
 
 Inventory = Mapping[str, Any]
 
@@ -88,12 +88,12 @@ def _modules(memory: Mapping[str, Any], _: Language) -> Iterator[tuple[str, str]
 
 def gpus(inventory: Inventory, language: Language) -> Iterator[GpuCard]:
     """The GPUs on the PCI bus in order, as components name them, then those that the driver alone knows."""
-    due = shown.gpus(inventory)
+    due = recorded_inventory.gpus(inventory)
     for gpu in due:
         facts = (*_link(gpu, language), *_facts(gpu.device, language))
         yield GpuCard(gpu.name, gpu.device.get("name"), facts, gpu.device.get("error"))
     placed = {gpu.address for gpu in due}
-    others = [device for device in shown.devices(inventory) if device["pci_address"] not in placed]
+    others = [device for device in recorded_inventory.devices(inventory) if device["pci_address"] not in placed]
     for device in sorted(others, key=lambda device: not device["pci_address"]):  # those without an address last
         name = f"NVML {device['index']}"
         yield GpuCard(name, device.get("name"), tuple(_facts(device, language)), device.get("error"))

@@ -7,11 +7,11 @@ from itertools import groupby
 
 import jinja2
 
-from acceptance.judge.chronicle import Chronicle, Row
-from acceptance.judge.language import ENGLISH, Language
-from acceptance.reports import chronicle_words as words
+from acceptance.core.language import ENGLISH, Language
+from acceptance.history.trend import Chronicle, Row
 from acceptance.reports import templating
-from acceptance.reports.page import courses
+from acceptance.reports import trend_words as words
+from acceptance.reports.page import trends
 
 
 @functools.cache
@@ -29,7 +29,7 @@ def _still(row: Row) -> bool:
 def render(found: Chronicle, language: Language = ENGLISH) -> str:
     """The page's text."""
     places = {night.run_id: place for place, night in enumerate(found.shown)}
-    drawn = [(row, courses.draw(row, places)) for row in found.rows if not _still(row)]
+    drawn = [(row, trends.draw(row, places)) for row in found.rows if not _still(row)]
     return _template().render(
         _=language,
         language=language,
@@ -39,6 +39,6 @@ def render(found: Chronicle, language: Language = ENGLISH) -> str:
         changed=found.changed(),
         still=[row for row in found.rows if _still(row)],
         groups=[(name, list(rows)) for name, rows in groupby(drawn, key=lambda one: one[0].course.check)],
-        width=courses.width(len(found.shown)),
+        width=trends.width(len(found.shown)),
         cells=lambda row: words.cells(row, plain=False),
     )

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from acceptance.judge import pcie, sheet, shown
-from acceptance.judge.dtype import PEAKS, burn_name, gemm_names
-from acceptance.judge.gpu_expectation import COPIES
-from acceptance.judge.language import Language
-from acceptance.judge.sheet import LOCAL_COPY, Sheet
+from acceptance.core.dtype import PEAKS, burn_name, gemm_names
+from acceptance.core.language import Language
+from acceptance.expect import sheet
+from acceptance.expect.gpu import COPIES
+from acceptance.expect.sheet import LOCAL_COPY, Sheet
+from acceptance.machine import pcie, recorded_inventory
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +33,12 @@ def peaks(inventory: Mapping[str, Any], sheets: Sequence[Sheet], language: Langu
 def _all(
     inventory: Mapping[str, Any], sheets: Sequence[Sheet], language: Language
 ) -> Iterator[tuple[tuple[str, str], Peak]]:
-    for gpu in shown.gpus(inventory):
+    for gpu in recorded_inventory.gpus(inventory):
         own = sheet.find(sheets, pci_id=gpu.function["device_id"], nvml_name=gpu.device.get("name"))
         if own is not None:
             for measurement, value in _of_sheet(own):
                 yield (measurement, gpu.name), Peak(value, language("sheet of {model}", model=own.name))
-        traits = shown.table(gpu.device, "traits")
+        traits = recorded_inventory.table(gpu.device, "traits")
         rate = _link(gpu.function, traits)
         if rate is not None:
             yield from (((copy, gpu.name), Peak(*rate)) for copy in COPIES)

@@ -8,19 +8,22 @@ from collections.abc import Iterable, Iterator, Sequence
 import jinja2
 from markupsafe import Markup
 
-from acceptance.journal import Journal, JournalError
-from acceptance.judge import duration, shown
-from acceptance.judge.language import ENGLISH, Language
-from acceptance.judge.measurement import quantity
-from acceptance.judge.record import RunStarted, Table
-from acceptance.judge.sheet import Sheet
-from acceptance.judge.spans import Spans
-from acceptance.judge.verdict import Verdict
-from acceptance.reports import drift_words, summary, tables, templating, text
-from acceptance.reports.page import bars, cards, curves, heat, machine, peaks, story, timeline, topology
-from acceptance.reports.places import places
+from acceptance.core import duration
+from acceptance.core.language import ENGLISH, Language
+from acceptance.core.limit import quantity
+from acceptance.core.record import RunStarted, Table
+from acceptance.core.spans import Spans
+from acceptance.core.verdict import Verdict
+from acceptance.expect.sheet import Sheet
+from acceptance.journal.reader import Journal
+from acceptance.journal.samples import Look
+from acceptance.journal.segment import JournalError
+from acceptance.machine import recorded_inventory
+from acceptance.reports import drift_words, summary, templating
+from acceptance.reports import text as reports_text
+from acceptance.reports.locations import places
+from acceptance.reports.page import bars, cards, curves, heat, machine, peaks, story, tables, timeline, topology
 from acceptance.reports.text import one_line
-from acceptance.sampled import Look
 
 MOST_ROWS = 60  # of one table; all of them are in the journal
 
@@ -34,7 +37,7 @@ def coded(text: str) -> Markup:
 @functools.cache  # reading the templates takes longer than filling them in
 def _environment() -> jinja2.Environment:
     environment = templating.environment("acceptance.reports.page")
-    environment.filters.update(duration=text.duration, coded=coded)
+    environment.filters.update(duration=reports_text.duration, coded=coded)
     environment.globals.update(quantity=quantity, WIDTH=topology.WIDTH, MOST_ROWS=MOST_ROWS)
     return environment
 
@@ -73,7 +76,7 @@ def render(
     first = duration.began(found.entries)
     assert first is not None
     assert isinstance(first.body, RunStarted)  # there is no verdict without one
-    observed = shown.observed(found.entries)
+    observed = recorded_inventory.observed(found.entries)
     inventory = observed.inventory
     damage: list[str] = []
     seen = timeline.timeline(first.boot_s, _readable(looks, damage), duration.seconds(found.entries) or 0.0)

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from acceptance.journal import Journal
-from acceptance.judge.duration import began
-from acceptance.judge.record import Entry, Event, RunClosed, RunEnded, ToolRan
+from acceptance.core.duration import began
+from acceptance.core.record import Entry, Event, RunClosed, RunEnded, ToolRan
+from acceptance.journal.reader import Journal
 
 _UTC = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z?")
 # Sessions write the names of logs: a link leads into the folder of logs beside the page, or there is none.

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
 
-from acceptance.judge import reasons
-from acceptance.judge.gpu_history import GAP_S
-from acceptance.sampled import Look, Sampled
+from acceptance.core import clock_reasons
+from acceptance.diagnosis.gpu_history import GAP_S
+from acceptance.journal.samples import Look, Sampled
 
 MOST = 480  # cells of a picture: a little more than a dot of a phone each
 FIRST_WIDTH_S = 0.25
@@ -16,7 +16,7 @@ METRICS = ("temperature_c", "power_w", "sm_clock_mhz")
 _METRICS = {
     name: (attrgetter(f"values.{name}"), attrgetter(f"low.{name}"), attrgetter(f"high.{name}")) for name in METRICS
 }
-_FLAGS = {name: attrgetter(f"values.{name}") for name in (*reasons.HEAT_OR_HARDWARE, reasons.POWER_CAP)}
+_FLAGS = {name: attrgetter(f"values.{name}") for name in (*clock_reasons.HEAT_OR_HARDWARE, clock_reasons.POWER_CAP)}
 
 
 @dataclass(slots=True)
@@ -136,9 +136,9 @@ class _Gatherer:
                 cell = Cell(min(values + lows), max(values + highs), sum(values), len(values))
                 known = track.cells[name].get(number)
                 track.cells[name][number] = known.merge(cell) if known else cell
-        if _up(reasons.POWER_CAP, samples, spans):
+        if _up(clock_reasons.POWER_CAP, samples, spans):
             track.capped.add(number)
-        if any(_up(flag, samples, spans) for flag in reasons.HEAT_OR_HARDWARE):
+        if any(_up(flag, samples, spans) for flag in clock_reasons.HEAT_OR_HARDWARE):
             track.slowed.add(number)
 
 

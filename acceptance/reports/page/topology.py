@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from acceptance.judge import shown
-from acceptance.judge.language import Language
+from acceptance.core.language import Language
+from acceptance.machine import recorded_inventory
 from acceptance.reports.page.names import is_gpu, nvlinks
 from acceptance.reports.text import one_line
 
@@ -130,9 +130,9 @@ def _sentence(device: _Device, node: str, language: Language) -> str:
 
 
 def _devices(inventory: Mapping[str, Any]) -> Iterator[_Device]:
-    places = shown.table(inventory, "places")
+    places = recorded_inventory.table(inventory, "places")
     shared = _switches(places)
-    for gpu in shown.gpus(inventory):
+    for gpu in recorded_inventory.gpus(inventory):
         node = (places.get(gpu.address) or {}).get("numa_node")
         yield _device(
             gpu.name,
@@ -140,11 +140,11 @@ def _devices(inventory: Mapping[str, Any]) -> Iterator[_Device]:
             gpu.device.get("name") or "",
             gpu.address,
             places,
-            shown.table(gpu.device, "traits").get("numa_node") if node is None else node,
+            recorded_inventory.table(gpu.device, "traits").get("numa_node") if node is None else node,
             shared,
         )
     seen: set[str] = set()
-    for link in sorted(shown.rows(inventory, "links"), key=lambda link: "/" not in link["name"]):
+    for link in sorted(recorded_inventory.rows(inventory, "links"), key=lambda link: "/" not in link["name"]):
         address = link.get("pci_address")
         if address and address in places and address not in seen and not link.get("virtual"):
             seen.add(address)

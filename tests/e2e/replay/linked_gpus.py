@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from acceptance.loads.copy_pattern import SPOILED
+from acceptance.loads.copy.pattern import SPOILED
 from acceptance.loads.exact_product import spread
 
 Words = NDArray[Any]

@@ -1,4 +1,4 @@
-"""Stands in for a load of ours on a described machine: `load.py NAME ARGUMENTS`, as the interpreter of the image is told to start it.
+"""Stands in for a load of ours on a described machine: `load.py MODULE ARGUMENTS`, as the interpreter of the image is told to start it.
 
 `loads.json` beside it says which load, what is wrong with which GPU, and what is left of its rate. The burn is the real one, with torch
 on the processor in the place of the GPU: its faults are made in its products and found by its own comparing, in every number format, and
@@ -52,18 +52,17 @@ def burn(words: list[str]) -> None:
     import linked_gpus
     import torch
 
-    from acceptance.loads import burn_copies
-    from acceptance.loads.burn_card import boot_s
-    from acceptance.loads.burn_compare import TorchComparator
-    from acceptance.loads.burn_device import TorchDevice
-    from acceptance.loads.burn_order import Order
-    from acceptance.loads.burn_worker import Worker
-    from acceptance.loads.gpu_dtypes import DTYPES
+    from acceptance.loads.burn import copies
+    from acceptance.loads.burn.card import boot_s
+    from acceptance.loads.burn.compare import TorchComparator
+    from acceptance.loads.burn.device import TorchDevice
+    from acceptance.loads.burn.worker import Order, Worker
+    from acceptance.loads.gemm.dtypes import DTYPES
     from acceptance.loads.protocol import Output
 
     # Other faults are played beside it, and threads of small products wait more than they work.
     torch.set_num_threads(1)
-    told = plan("burn")
+    told = plan("acceptance.loads.burn.load")
     gpu, parameters = who()
     sick = gpu.index == told["gpu"]
     fault = told["fault"] if sick else ""
@@ -90,11 +89,11 @@ def burn(words: list[str]) -> None:
         """The real ones, in small; of the fault "lost-writes" nothing that the GPU sends reaches a peer."""
 
         def __init__(self) -> None:
-            burn_copies.PIECE = COPIED
+            copies.PIECE = COPIED
             self._gpus = linked_gpus.Machine(1 + peers, range(1, 1 + peers) if fault == "lost-writes" else ())
             with self._gpus.in_place():
                 pattern = functools.partial(linked_gpus.NumpyPattern, self._gpus)
-                self._copies = burn_copies.Copies(output, pattern, range(1, 1 + peers), boot_s)
+                self._copies = copies.Copies(output, pattern, range(1, 1 + peers), boot_s)
 
         def step(self) -> None:
             with self._gpus.in_place():
@@ -125,7 +124,7 @@ def burn(words: list[str]) -> None:
 def gpu_gemm(words: list[str]) -> None:
     from acceptance.loads.protocol import Output
 
-    told = plan("gpu_gemm")
+    told = plan("acceptance.loads.gemm.load")
     gpu, parameters = who()
     sick = gpu.index == told["gpu"]
     dtypes, seconds = option(words, "--dtypes").split(","), float(option(words, "--seconds"))
@@ -143,7 +142,7 @@ def gpu_gemm(words: list[str]) -> None:
 
 
 def vram(words: list[str]) -> None:
-    told = plan("vram")
+    told = plan("acceptance.loads.vram.load")
     gpu, parameters = who()
     fault = told["fault"] if gpu.index == told["gpu"] else ""
     seconds = float(option(words, "--seconds"))
@@ -171,7 +170,7 @@ def scaled(name: str, words: list[str]) -> None:
     """
     told = plan(name)
     real = [f"{sys.executable}.real" if Path(f"{sys.executable}.real").exists() else sys.executable]
-    done = subprocess.run([*real, "-m", f"acceptance.loads.{name}", *words], stdout=subprocess.PIPE, text=True)
+    done = subprocess.run([*real, "-m", name, *words], stdout=subprocess.PIPE, text=True)
     which, _, component = told["fault"].partition(" ")
     for line in done.stdout.splitlines():
         one = json.loads(line)
@@ -184,7 +183,11 @@ def scaled(name: str, words: list[str]) -> None:
 
 def main() -> None:
     name, *words = sys.argv[1:]
-    own = {"burn": burn, "gpu_gemm": gpu_gemm, "vram": vram}
+    own = {
+        "acceptance.loads.burn.load": burn,
+        "acceptance.loads.gemm.load": gpu_gemm,
+        "acceptance.loads.vram.load": vram,
+    }
     if name in own:
         own[name](words)
     else:

@@ -1,0 +1,28 @@
+"""`rigproof accept`: the machine tested, from the lock to the verdict."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+
+from acceptance.cli import closing, machine_test, run_options
+from acceptance.cli import options as cli_options
+from acceptance.reports.terminal import Terminal
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `rigproof accept`."""
+    cli_options.run(parser)
+    cli_options.run_dir_file(parser)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Test the machine; returns the verdict's exit code."""
+    machine_test.forget(given.run_dir_file)
+    options, language = (
+        replace(run_options.options(given), run_dir_file=given.run_dir_file),
+        closing.language_of(given),
+    )
+    screen = Terminal.on_stdout(language)
+    found, run_dir = machine_test.machine(options, screen, language)
+    return closing.close(screen, found, run_dir)

@@ -1,0 +1,97 @@
+"""`rigproof baseline`: a run made the machine's birth certificate, or the one there is shown."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import msgspec
+
+from acceptance import resources
+from acceptance.cli import closing, options
+from acceptance.core.language import ENGLISH, Language
+from acceptance.history import baseline_file, noise
+from acceptance.journal import clock
+from acceptance.reports import baseline_terminal, plain_json
+from acceptance.reports.terminal import Terminal
+
+EPILOG = (
+    "Exit codes: 0 done, 3 a file cannot be read, believed or written, 2 for a mistake in the call or an unfit run."
+)
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `rigproof baseline`."""
+    parser.epilog = EPILOG
+    what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
+    text = "make a run that passed the baseline of this machine; it never makes a run pass, later nights are held to it"
+    accept = what.add_parser("accept", help=text, description=text, epilog=EPILOG)
+    accept.add_argument("run_dir", metavar="RUN", type=options.path, help="folder of the run, such as reports/latest")
+    accept.add_argument(
+        "--replace", action="store_true", help="put it in the place of the one that is there, which is kept"
+    )
+    accept.add_argument(
+        "--out",
+        metavar="DIR",
+        type=options.path,
+        help="folder of the runs and their history (default: the one that the run lies in)",
+    )
+    options.language(accept)
+    text = "show the baseline of this machine"
+    show = what.add_parser("show", help=text, description=text, epilog=EPILOG)
+    show.add_argument(
+        "--out",
+        metavar="DIR",
+        type=options.path,
+        default=Path("reports"),
+        help="folder of the runs and their history (default: reports)",
+    )
+    show.add_argument("--json", action="store_true", help="the whole certificate, as JSON")
+    options.language(show)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Make a run the machine's baseline, or show it; returns 0, every trouble is raised."""
+    language = closing.language_of(given)
+    screen = Terminal.on_stdout(language)
+    if given.what == "accept":
+        accept(given.run_dir, given.out, screen, replace=given.replace, language=language)
+    else:
+        show(given.out, screen, as_json=given.json, language=language)
+    if screen.failure:
+        raise OSError(screen.failure.errno, screen.failure.strerror, "standard output")
+    return 0
+
+
+def accept(
+    run_dir: Path,
+    out: Path | None,
+    screen: Terminal,
+    *,
+    replace: bool,
+    language: Language = ENGLISH,
+    root: Path = Path("/"),
+) -> None:
+    """Make a run the baseline of this machine, and say so. Without `out` it lies beside the run's folder.
+
+    Raises BaselineRefused, BaselineUnsound, JournalError, UnreadableRun or NoiseFileError.
+    """
+    book = noise.read(resources.locate("noise.toml"))
+    done = baseline_file.accept(run_dir, out or run_dir.resolve().parent, book, replace=replace, root=root)
+    former = str(done.former) if done.former else None
+    found = done.baseline.certificate
+    baseline_terminal.accepted(found, screen, already=done.already, former=former, language=language)
+    screen.path(str(done.baseline.path))
+
+
+def show(out: Path, screen: Terminal, *, as_json: bool, language: Language = ENGLISH, root: Path = Path("/")) -> None:
+    """Print the baseline of this machine. Raises BaselineRefused where there is none, and BaselineUnsound."""
+    machine_id = clock.machine_id(root)
+    found = baseline_file.needed(out, machine_id)
+    if as_json:
+        plain = {"sha256": found.sha256, "certificate": msgspec.to_builtins(found.certificate)}
+        sys.stdout.buffer.write(plain_json.render(plain, sys.stdout.encoding))
+        return
+    former = [one.certificate for one in baseline_file.former(out, machine_id)]
+    baseline_terminal.show(found.certificate, found.sha256, former, screen, language)

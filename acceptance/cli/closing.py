@@ -1,0 +1,28 @@
+"""What verbs say in the same way: in which language, how a run is planned, and how one is closed."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from acceptance.core.language import Language
+from acceptance.core.verdict import Verdict
+from acceptance.journal import reader, run_folder
+from acceptance.reports import languages
+from acceptance.reports.locations import places
+from acceptance.reports.terminal import Terminal
+
+
+def language_of(given: argparse.Namespace) -> Language:
+    """The language of page and terminal, asked for first: a wrong one, or a file of ours that is wrong, is told before anything heats."""
+    languages.catalogue("en")  # that of JUnit and verdict.json, whatever else is spoken
+    return languages.choose(given.lang, os.environ)
+
+
+def close(screen: Terminal, found: Verdict, run_dir: Path) -> int:
+    """Show a run's verdict and where its files are; returns its exit code."""
+    where = places(reader.read(run_dir))
+    names = (run_folder.PAGE, run_folder.JUNIT, run_folder.VERDICT)
+    screen.verdict(found, [str(run_dir / name) for name in names if (run_dir / name).is_file()], where)
+    return found.exit_code()

@@ -1,0 +1,86 @@
+"""`rigproof compare`: recorded runs side by side."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from acceptance import resources
+from acceptance.cli import closing, options
+from acceptance.core.language import ENGLISH, Language
+from acceptance.core.verdict import UnreadableRun
+from acceptance.history import comparison, noise
+from acceptance.history.comparison import Comparison, Run
+from acceptance.journal import reader, run_folder
+from acceptance.reports import comparison_page, comparison_terminal
+from acceptance.reports.terminal import Terminal
+
+EPILOG = "Exit codes: 0 nothing is worse than in the first run, 1 something is, 3 a run cannot be read, 2 for a mistake in the call."
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `rigproof compare`."""
+    parser.epilog = EPILOG
+    parser.add_argument("run_dirs", metavar="RUN_DIR", nargs="+", type=options.path, help="folders of two runs or more")
+    parser.add_argument("--page", metavar="FILE", type=options.path, help="write the comparison as a page, too")
+    parser.add_argument("--all", action="store_true", help="show what lies within the noise as well")
+    options.language(parser)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Show the runs; 0 when none is worse than the first outside the noise, 1 when one is."""
+    language = closing.language_of(given)
+    screen = Terminal.on_stdout(language)
+    found = show(given.run_dirs, screen, given.page, everything=given.all, language=language)
+    return 1 if found.worse else 0
+
+
+MOST = 26  # a letter each
+
+
+class NoComparison(Exception):
+    """The runs that were given make no comparison; the message is one sentence."""
+
+
+def _comparable(folders: Sequence[Path]) -> None:
+    """Refuse fewer than two runs, more than there are letters for, and a run beside itself."""
+    if not 2 <= len(folders) <= MOST:
+        given = "1 run was" if len(folders) == 1 else f"{len(folders)} runs were"
+        raise NoComparison(f"{given} given: give the folders of 2 to {MOST} runs")
+    known: dict[Path, Path] = {}
+    for folder in folders:
+        if same := known.get(folder.resolve()):
+            raise NoComparison(f"{folder} and {same} are the same run: give another one to compare it with")
+        known[folder.resolve()] = folder
+
+
+def _run(folder: Path) -> Run:
+    """One of several runs: which one cannot be judged must be said."""
+    try:
+        return comparison.run_of(reader.read(folder).entries, str(folder))
+    except UnreadableRun as error:
+        raise UnreadableRun(f"{folder}: {error}: leave it out") from error
+
+
+def show(
+    folders: Sequence[Path],
+    screen: Terminal,
+    page: Path | None,
+    *,
+    everything: bool = False,
+    language: Language = ENGLISH,
+) -> Comparison:
+    """Compare runs, print the comparison, and write it as a page where one is asked for; `everything` shows what is within the noise.
+
+    Raises NoComparison, JournalError, UnreadableRun or NoiseFileError, and OSError when standard output is gone.
+    """
+    _comparable(folders)
+    found = comparison.compare([_run(folder) for folder in folders], noise.read(resources.locate("noise.toml")))
+    comparison_terminal.show(found, screen, everything=everything, language=language)
+    if page is not None:
+        run_folder.put(page, comparison_page.render(found, language).encode("utf-8"), then="start again")
+        screen.path(str(page))
+    if screen.failure:
+        raise OSError(screen.failure.errno, screen.failure.strerror, "standard output")
+    return found

@@ -1,0 +1,62 @@
+"""All errors that end a verb with one sentence. Imported when there is one: a verb that goes well needs few of the modules they are in."""
+
+from __future__ import annotations
+
+from acceptance import resources
+from acceptance.cli import compare, history
+from acceptance.cli.read import NoRecording
+from acceptance.core import collection, verdict
+from acceptance.expect import limit_book, sheet
+from acceptance.history import change_rules, drift_rules, noise
+from acceptance.history.errors import BaselineRefused, BaselineUnsound, HistoryError
+from acceptance.journal import reader, segment
+from acceptance.machine import gpu_selection, machine_file
+from acceptance.notify import targets
+from acceptance.notify.schedule import installation
+from acceptance.observe import draft, sysfs
+from acceptance.process import command
+from acceptance.reports import advice, languages
+from acceptance.run import lock, planning, profile, signals, supervisor
+from acceptance.station import base, gpu_grant
+from acceptance.station.image.engine import ImageError
+
+# A mistake in what the user gave: exit code 2.
+USER_ERRORS: tuple[type[BaseException], ...] = (
+    machine_file.MachineFileError,
+    collection.PlanError,
+    profile.ProfileError,
+    gpu_selection.SelectionError,
+    base.StationError,
+    supervisor.OutputError,
+    lock.Busy,
+    lock.LockError,
+    draft.DraftError,
+    languages.UnknownLanguage,
+    reader.NoRun,
+    NoRecording,
+    compare.NoComparison,
+    history.NoHistory,
+    BaselineRefused,
+    targets.TellingError,
+    installation.ScheduleError,
+)
+# rigproof or the machine got in the way: exit code 3, and the machine stays unjudged.
+TROUBLE: tuple[type[BaseException], ...] = (
+    signals.Stopped,
+    command.CommandError,
+    segment.JournalError,
+    verdict.UnreadableRun,
+    planning.PreparationError,
+    ImageError,
+    gpu_grant.GrantError,
+    limit_book.LimitFileError,
+    sheet.SheetError,
+    noise.NoiseFileError,
+    change_rules.ChangeFileError,
+    drift_rules.DriftFileError,
+    resources.FixtureMissing,
+    advice.AdviceFileError,
+    sysfs.SysfsError,
+    BaselineUnsound,
+    HistoryError,
+)

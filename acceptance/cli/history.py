@@ -1,0 +1,248 @@
+"""`rigproof history`: what the runs of a machine measured from night to night."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import sys
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+from acceptance import resources
+from acceptance.cli import closing, options
+from acceptance.core.language import ENGLISH, Language
+from acceptance.core.limit import GIB
+from acceptance.history import baseline_file, location, noise, queries, retention
+from acceptance.history import export as history_export
+from acceptance.history import rebuild as history_rebuild
+from acceptance.history.baseline_file import Baseline
+from acceptance.history.errors import BaselineUnsound
+from acceptance.history.store import Store
+from acceptance.history.trend import Course
+from acceptance.journal import clock, reader, run_folder
+from acceptance.reports import trend_terminal, trend_words
+from acceptance.reports.terminal import Terminal
+from acceptance.run import lock
+
+EPILOG = "Exit codes: 0 done, 3 the history cannot be read or written, 2 for a mistake in the call."
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `rigproof history`."""
+    parser.epilog = EPILOG
+    parser.add_argument(
+        "measurement", metavar="MEASUREMENT", nargs="?", help="one measurement by name or shell pattern: gemm_bf16*"
+    )
+    parser.add_argument("--component", metavar="C", help="one component by name or shell pattern: gpu0")
+    options.out(parser)
+    parser.add_argument("--machine-id", metavar="ID", help="another machine whose history is there (default: this one)")
+    parser.add_argument(
+        "--nights", metavar="N", type=options.count, help="the last so many (default: 120; for --export all of them)"
+    )
+    parser.add_argument("--page", metavar="FILE", type=options.path, help="write it as a page with plots, too")
+    action = parser.add_mutually_exclusive_group()
+    action.add_argument("--export", choices=("csv", "jsonl"), help="write every value to standard output, for programs")
+    action.add_argument(
+        "--rebuild", action="store_true", help="make the history anew from the runs; the old one is kept"
+    )
+    action.add_argument(
+        "--prune",
+        action="store_true",
+        help="remove old runs with their telemetry; never the baseline, the newest, or what is no run of this machine",
+    )
+    parser.add_argument(
+        "--keep-days", metavar="N", type=options.amount, help="with --prune: runs and values of so many days stay"
+    )
+    parser.add_argument(
+        "--keep-gib", metavar="N", type=options.amount, help="with --prune: the newest runs of so many GiB stay"
+    )
+    options.language(parser)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Show the history, write it out, prune it or make it anew; returns 0, every trouble is raised."""
+    language = closing.language_of(given)
+    screen = Terminal.on_stdout(language)
+    if not given.prune and (given.keep_days is not None or given.keep_gib is not None):
+        raise NoHistory("--keep-days and --keep-gib say what stays when something is removed: give --prune as well")
+    if given.page and (given.export or given.rebuild or given.prune):
+        raise NoHistory("--page goes with looking at the history: leave --export, --rebuild and --prune away")
+    if (given.prune or given.rebuild) and (given.measurement or given.component or given.nights):
+        raise NoHistory("--prune and --rebuild go by whole runs: leave MEASUREMENT, --component and --nights away")
+    asked = Asked(given.out, given.machine_id, given.measurement, given.component, given.nights)
+    histories = Histories(asked, screen, language)
+    if given.export:
+        histories.export(given.export)
+    elif given.rebuild:
+        histories.rebuild()
+    elif given.prune:
+        histories.prune(given.keep_days, given.keep_gib)
+    else:
+        histories.show(given.page)
+    if screen.failure:
+        raise OSError(screen.failure.errno, screen.failure.strerror, "standard output")
+    return 0
+
+
+_NEAR = 5  # names that are offered for one that is not there
+
+
+class NoHistory(Exception):
+    """There is nothing of what was asked for; the message is one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What of whose history: `measurement` and `component` by name or shell pattern, of the `last` so many nights (None: all there are).
+
+    `machine_id` names another machine than this one.
+    """
+
+    out: Path
+    machine_id: str | None = None
+    measurement: str | None = None
+    component: str | None = None
+    last: int | None = None
+
+
+class Histories:
+    """The histories of one output folder, as this machine sees them."""
+
+    def __init__(self, asked: Asked, screen: Terminal, language: Language = ENGLISH, root: Path = Path("/")) -> None:
+        self._asked = asked
+        self._screen = screen
+        self._language = language
+        self._root = root
+        self._own = clock.machine_id(root)
+        self._id = asked.machine_id or self._own
+
+    def show(self, page: Path | None) -> None:
+        """Print the nights, and write them as a page where one is asked for.
+
+        Raises NoHistory, HistoryError, NoiseFileError, or JournalError for a page that cannot be written.
+        """
+        asked = self._asked
+        baseline = self._baseline()
+        with self._opened() as store:
+            found = history_export.told(
+                store,
+                asked.out,
+                self._id,
+                noise.read(resources.locate("noise.toml")),
+                measurement=asked.measurement,
+                component=asked.component,
+                last=asked.last or history_export.NIGHTS,
+                born=_born(baseline),
+                baseline=baseline.certificate.birth.run_id if baseline else None,
+            )
+            if not found.rows and (asked.measurement or asked.component):
+                raise self._unknown(store)
+        one = asked.measurement is not None
+        trend_terminal.show(found, self._screen, self._language, one=one)
+        if page is not None:
+            from acceptance.reports.page import nights  # reading templates takes its time, and nobody else needs them
+
+            content = nights.render(found, self._language).encode("utf-8")
+            run_folder.put(page, content, then="start again")
+            self._screen.path(str(page))
+
+    def export(self, form: str) -> None:
+        """Write every value to standard output. Raises NoHistory or HistoryError, and OSError when nobody reads it."""
+        asked = self._asked
+        with self._opened(say=False) as store:
+            for line in history_export.exported(store, form, asked.measurement, asked.component, asked.last):
+                sys.stdout.buffer.write(line)
+
+    def rebuild(self) -> None:
+        """Make the history anew. Raises NoHistory, HistoryError, Busy or LockError."""
+        self._present()
+        with self._alone():
+            store, told = history_rebuild.anew(self._asked.out, self._id)
+            store.close()
+        for sentence in told:
+            self._screen.say(sentence)
+
+    def prune(self, keep_days: float | None, keep_gib: float | None) -> None:
+        """Remove what is old, and say what was removed.
+
+        Raises NoHistory, HistoryError, Busy or LockError, and BaselineUnsound: a baseline that nobody can read cannot be spared.
+        """
+        if keep_days is None and keep_gib is None:
+            raise NoHistory("--prune needs --keep-days or --keep-gib, or both: say how much is to stay")
+        with self._alone():
+            baseline = baseline_file.read(self._asked.out, self._id)
+            with self._opened() as store:
+                found = retention.prune(
+                    store,
+                    self._asked.out,
+                    self._id,
+                    today=time.time() / 86400.0,
+                    keep_days=keep_days,
+                    keep_bytes=int(keep_gib * GIB) if keep_gib is not None else None,
+                    never=[baseline.certificate.birth.run_id] if baseline else [],
+                )
+        for line in trend_words.pruned(found.folders, found.nights, found.left, self._language):
+            self._screen.say(line)
+
+    def _alone(self) -> AbstractContextManager[object]:
+        """Nothing may write a run of this machine meanwhile. What another machine writes cannot be seen from here."""
+        if self._id != self._own:
+            raise NoHistory(f"the history of {self._id} is another machine's: start this on that machine")
+        return lock.MachineLock(self._root)
+
+    def _present(self) -> None:
+        """Raise NoHistory where there is neither a history of the machine nor a run."""
+        out = self._asked.out
+        if location.database(out, self._id).is_file():
+            return
+        others = history_export.others(out, self._id)
+        if self._id != self._own or not any(out.glob(f"*/{reader.SUPERVISOR}")):
+            there = f" (there is one of {', '.join(others)}: --machine-id shows it)" if others else ""
+            raise NoHistory(f"{out}: holds no history of {self._id}{there}: give the folder of its runs with --out")
+
+    def _opened(self, *, say: bool = True) -> Store:
+        """The history: up to date with the runs where it is this machine's and can be written, else as it is."""
+        self._present()
+        path = location.database(self._asked.out, self._id)
+        if self._id != self._own or not os.access(path.parent if path.exists() else self._asked.out, os.W_OK):
+            return Store.view(path)
+        store, told = history_rebuild.opened(self._asked.out, self._id)
+        for sentence in told if say else ():
+            self._screen.say(sentence, "yellow")
+        return store
+
+    def _baseline(self) -> Baseline | None:
+        try:
+            return baseline_file.read(self._asked.out, self._id)
+        except BaselineUnsound as error:
+            self._screen.say(f"{error}", "yellow")
+            return None
+
+    def _unknown(self, store: Store) -> NoHistory:
+        known = {name for course in queries.courses(store) for name in (course.measurement, course.component)}
+        asked = [name for name in (self._asked.measurement, self._asked.component) if name and name not in known]
+        near = [name for one in asked for name in difflib.get_close_matches(one, known, _NEAR)]
+        there = f" (there is {', '.join(near)})" if near else ""
+        told = " on ".join(name for name in (self._asked.measurement, self._asked.component) if name)
+        return NoHistory(f"no night has a value of {told}{there}: `rigproof history` lists all that there are")
+
+
+def _born(baseline: Baseline | None) -> Callable[[Course], float | None]:
+    """The baseline's value of a course, where it is of the same part."""
+    figures = (
+        {}
+        if baseline is None
+        else {(one.check, one.measurement, one.component, one.unit): one for one in baseline.certificate.figures}
+    )
+
+    def born(course: Course) -> float | None:
+        one = figures.get((course.check, course.measurement, course.component, course.unit))
+        if one is None or (one.serial and course.serial and one.serial != course.serial):
+            return None
+        return one.value
+
+    return born

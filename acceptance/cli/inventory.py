@@ -1,0 +1,31 @@
+"""`rigproof inventory`: the machine as it is found, as JSON or as the draft of a machine file."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from acceptance.cli import options
+from acceptance.observe import draft
+from acceptance.observe import inventory as observed
+from acceptance.reports import plain_json
+from acceptance.reports.text import one_line
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `rigproof inventory`."""
+    parser.add_argument(
+        "--write", metavar="FILE", type=options.path, help="draft a machine file from it, to be corrected by hand"
+    )
+
+
+def run(given: argparse.Namespace) -> int:
+    """Show the observed machine, or draft a machine file from it."""
+    found = observed.observe()
+    if given.write is None:
+        sys.stdout.buffer.write(plain_json.render(found, sys.stdout.encoding))
+    else:
+        draft.write(found, given.write)
+        told = "drafted from what was found; correct it by hand, then run"
+        sys.stdout.write(f"{one_line(f'{given.write}: {told} `rigproof accept --machine {given.write}`', 10_000)}\n")
+    return 0

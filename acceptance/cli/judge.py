@@ -1,0 +1,20 @@
+"""`rigproof judge`: a recorded run judged again."""
+
+from __future__ import annotations
+
+import argparse
+
+from acceptance.cli import closing, options
+from acceptance.reports.terminal import Terminal
+from acceptance.run import outputs
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `rigproof judge`."""
+    options.recorded(parser)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Fold a recorded run again; returns its verdict's exit code."""
+    screen = Terminal.on_stdout(closing.language_of(given))
+    return closing.close(screen, outputs.judge(given.run_dir), given.run_dir)

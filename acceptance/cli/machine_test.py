@@ -1,0 +1,124 @@
+"""A test of the machine, from the lock to the verdict: what `accept` and `nightly` do alike."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from acceptance.cli import run_options
+from acceptance.core.language import Language
+from acceptance.core.record import Note
+from acceptance.core.verdict import Verdict
+from acceptance.journal import run_folder
+from acceptance.machine import gpu as machine_gpu
+from acceptance.machine import gpu_selection
+from acceptance.observe import draft
+from acceptance.reports.terminal import Terminal
+from acceptance.run import idle_gate, lock, outputs, planning, signals, supervisor, unfinished
+from acceptance.run.planning import Prepared
+from acceptance.run.profile import Nights
+from acceptance.run.recall import SECONDS_PER_DAY, Memory
+from acceptance.station import preflight
+from acceptance.station.host import Host
+from acceptance.station.options import Options
+
+
+def machine(
+    options: Options, screen: Terminal, language: Language, nights: Nights | None = None
+) -> tuple[Verdict, Path]:
+    """Test the machine; returns the verdict and the run's folder. With `nights`, a machine that is in use is left alone."""
+    hidden = gpu_selection.refuse_outside(options.gpus, os.environ)
+    with signals.interruptible(), lock.MachineLock(options.root) as held:
+        supervisor.usable(options.out)
+        # What an earlier run left behind goes first: it would hold memory, or an old verdict under the name of the newest.
+        for sentence in unfinished.close_all(options.out, held.last_run(), options.root):
+            screen.say(sentence, "yellow")
+        outputs.unlink_latest(options.out)
+        memory = Memory(options.out, options.root)
+        prepared = planning.prepare(options)
+        users = idle_gate.users(prepared, nights) if nights else ()
+        where, remark = (
+            (Host(), None) if users else preflight.choose(options, prepared.plan, prepared.inventory, screen.say)
+        )
+        recalled = memory.recall(prepared, where, time.time() / SECONDS_PER_DAY)
+        prepared = replace(prepared, plan=recalled.plan, notes=recalled.notes)
+        skipped = recalled.postponed(users, nights.most_skipped) if nights and users else None
+        run_dir = _new_run_dir(options)
+        held.claim(run_dir)
+        outputs.link_latest(run_dir)
+        if skipped:
+            _say(screen, recalled.notes)
+            found = idle_gate.postpone(prepared, run_dir, skipped, language)
+        else:
+            run_options.show(screen, prepared, remark, hidden, *(note.text for note in recalled.notes), details=False)
+            _draft(prepared, run_dir, screen, language)
+            try:
+                screen.start(prepared.plan, {gpu.pci_address: gpu.name for gpu in machine_gpu.gpus(prepared.inventory)})
+                way = recalled.way(nights.most_skipped) if nights else None
+                found = supervisor.Supervisor(prepared, where, run_dir, screen.entry, language, way).run()
+            finally:
+                screen.stop()
+        for sentence in memory.keep():
+            screen.say(sentence, "yellow")
+        return found, run_dir
+
+
+def put_off(
+    options: Options, screen: Terminal, language: Language, nights: Nights, reason: str
+) -> tuple[Verdict, Path]:
+    """Write down that nothing was run because another rigproof run has the machine; returns the verdict and the run's folder.
+
+    This is done without the machine's lock, so nothing is touched but this run's own folder and the history, which takes two writers:
+    neither `latest`, which is the other's, nor runs without a verdict, of which the other's is one.
+    """
+    with signals.interruptible():
+        supervisor.usable(options.out)
+        memory = Memory(options.out, options.root)
+        prepared = planning.prepare(options)
+        recalled = memory.recall(prepared, Host(), time.time() / SECONDS_PER_DAY)
+        prepared = replace(prepared, plan=recalled.plan, notes=recalled.notes)
+        skipped = recalled.postponed((reason,), nights.most_skipped)
+        run_dir = _new_run_dir(options)
+        _say(screen, recalled.notes)
+        found = idle_gate.postpone(prepared, run_dir, skipped, language)
+        for sentence in memory.keep():
+            screen.say(sentence, "yellow")
+        return found, run_dir
+
+
+def _say(screen: Terminal, notes: tuple[Note, ...]) -> None:
+    """What is seen beside the plan where a run has one to show."""
+    for note in notes:
+        screen.say(note.text, "yellow")
+
+
+def forget(file: Path | None) -> None:
+    """Remove what an earlier run wrote down: whoever reads it must not take that for this one. Raises OutputError.
+
+    This is what a verb does first: where its other arguments are wrong no run comes about, either.
+    """
+    try:
+        if file is not None:
+            file.unlink(missing_ok=True)
+    except OSError as error:
+        told = f"--run-dir-file {file}: cannot be written ({error.strerror})"
+        raise supervisor.OutputError(f"{told}: give the name of a file in a folder of yours") from error
+
+
+def _new_run_dir(options: Options) -> Path:
+    """The folder of a new run, written down for whoever asked for that."""
+    run_dir = supervisor.new_run_dir(options.out)
+    if options.run_dir_file is not None:
+        run_folder.put(options.run_dir_file, os.fsencode(run_dir) + b"\n", then="start again", mode=0o644)
+    return run_dir
+
+
+def _draft(prepared: Prepared, run_dir: Path, screen: Terminal, language: Language) -> None:
+    """Draft a machine file where none was given."""
+    if prepared.machine is None:
+        drafted = run_dir / "machine.toml"
+        run_folder.put(drafted, draft.render(prepared.inventory).encode("utf-8"), then="start again")
+        screen.say(language("no machine file was given: one was drafted from what was found, to be corrected by hand:"))
+        screen.path(str(drafted))

@@ -1,0 +1,193 @@
+"""Options that several verbs share, and the values that an option takes."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from datetime import time
+from pathlib import Path
+
+
+def path(text: str) -> Path:
+    """A path whose name can be written down."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:  # the journal and every report are UTF-8, and hold the name
+        raise argparse.ArgumentTypeError(f"the name {text!a} is not UTF-8: give it another one") from None
+    return Path(text)
+
+
+def seconds(text: str) -> float:
+    """Seconds of a burn, up to 30 days."""
+    value = float(text) if text.isascii() and text.replace(".", "", 1).isdigit() else 0.0
+    if not 1 <= value <= 30 * 86400:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds from 1 to 2592000 (30 days)")
+    return value
+
+
+def patterns(text: str) -> tuple[str, ...]:
+    """Checks by id, subject or shell pattern, with commas between them."""
+    found = tuple(part.strip() for part in text.split(",") if part.strip())
+    if not found:
+        raise argparse.ArgumentTypeError("name at least one check, subject or pattern")
+    return found
+
+
+def gpus(text: str) -> tuple[str, ...]:
+    """GPUs by index or UUID, with commas between them."""
+    found = tuple(part.strip() for part in text.split(",") if part.strip())
+    if not found:
+        raise argparse.ArgumentTypeError("name at least one GPU by its index or UUID")
+    return found
+
+
+def time_of_day(text: str) -> time:
+    """Hours and minutes."""
+    if not re.fullmatch("([01]?[0-9]|2[0-3]):[0-5][0-9]", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no time of day: give hours and minutes, such as 03:30")
+    hour, _, minute = text.partition(":")
+    return time(int(hour), int(minute))
+
+
+def number(text: str) -> int:
+    """A whole number from 1 to 9999."""
+    if not re.fullmatch("[1-9][0-9]{0,3}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to 9999")
+    return int(text)
+
+
+def count(text: str) -> int:
+    """A whole number from 1 to a million."""
+    value = int(text) if text.isascii() and text.isdigit() else 0
+    if not 1 <= value <= 1_000_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 to 1000000")
+    return value
+
+
+def amount(text: str) -> float:
+    """A number from 0 to a million."""
+    if not (text.isascii() and text.replace(".", "", 1).isdigit()) or float(text) > 1e6:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 to 1000000")
+    return float(text)
+
+
+def language(parser: argparse.ArgumentParser) -> None:
+    """In which language page and terminal speak."""
+    parser.add_argument(
+        "--lang",
+        metavar="LANG",
+        help="language of page and terminal: en or zh-CN (default: the locale's, else en)",
+    )
+
+
+def out(parser: argparse.ArgumentParser) -> None:
+    """Where runs and their history are."""
+    parser.add_argument(
+        "--out",
+        metavar="DIR",
+        type=path,
+        default=Path("reports"),
+        help="folder in which each run gets a folder of its own (default: reports)",
+    )
+
+
+def run(parser: argparse.ArgumentParser, profile: str = "accept") -> None:
+    """What a run is told, whatever it is for."""
+    parser.add_argument(
+        "--machine",
+        metavar="FILE",
+        type=path,
+        help="machine file: what should be in the machine, limits of its own, and what is accepted as it is",
+    )
+    parser.add_argument(
+        "--profile",
+        metavar="NAME",
+        default=profile,
+        help="how much is tested, and for how long: smoke, accept, nightly or soak (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--station",
+        choices=("auto", "docker", "host"),
+        default="auto",
+        help="where loads run: a container, or in place (default: a container where an engine answers)",
+    )
+    parser.add_argument(
+        "--image",
+        metavar="REF",
+        help="an image that is here, in place of the one of this checkout (such a run is never PASS)",
+    )
+    out(parser)
+    parser.add_argument(
+        "--only",
+        metavar="EXPR",
+        type=patterns,
+        default=(),
+        help="checks by id, subject or shell pattern, with commas: cpu,memory.*",
+    )
+    parser.add_argument(
+        "--gpus",
+        metavar="LIST",
+        type=gpus,
+        default=(),
+        help="GPUs to test, by index or UUID, with commas (default: all; a run of some of them is no acceptance)",
+    )
+    parser.add_argument(
+        "--burn",
+        metavar="SECONDS",
+        type=seconds,
+        help="how long the whole machine burns, in place of the profile's time; burns of single parts last no longer",
+    )
+    language(parser)
+
+
+def run_dir_file(parser: argparse.ArgumentParser) -> None:
+    """Where a program that starts a run finds which folder it got."""
+    parser.add_argument(
+        "--run-dir-file",
+        metavar="FILE",
+        type=path,
+        help="write this run's folder into FILE; where no run comes about there is no such file afterwards",
+    )
+
+
+def telling(parser: argparse.ArgumentParser) -> None:
+    """Whom to tell how a night ended."""
+    parser.add_argument(
+        "--textfile",
+        metavar="FILE",
+        type=path,
+        help="write the verdict and all figures as metrics for node-exporter's textfile collector (*.prom)",
+    )
+    parser.add_argument(
+        "--on-fail",
+        metavar="COMMAND",
+        help="command for a verdict that is not PASS; it reads verdict.json from its standard input, and no shell starts it",
+    )
+    parser.add_argument(
+        "--webhook", metavar="URL", help="address to which every verdict.json is posted; @FILE for a file that holds it"
+    )
+    parser.add_argument(
+        "--webhook-secret-file",
+        metavar="FILE",
+        type=path,
+        help="file with the secret by which the receiver can tell who posted (HMAC-SHA256)",
+    )
+
+
+def nightly(parser: argparse.ArgumentParser) -> None:
+    """What a nightly run can be told."""
+    run(parser, "nightly")
+    run_dir_file(parser)
+    parser.add_argument(
+        "--most-skipped",
+        metavar="N",
+        type=number,
+        help="how many nights in a row on which the machine is in use are a failure (default: the profile's, 7)",
+    )
+    telling(parser)
+
+
+def recorded(parser: argparse.ArgumentParser) -> None:
+    """One recorded run."""
+    parser.add_argument("run_dir", metavar="RUN_DIR", type=path, help="folder of the run, such as reports/latest")
+    language(parser)

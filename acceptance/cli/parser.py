@@ -1,0 +1,119 @@
+"""The parser of the command line: its verbs, how a mistake is reported, and what exit codes mean.
+
+A verb is a module of this package with two functions, `arguments` and `run`. It is imported when it is asked for, because none needs
+all of rigproof and `rigproof --help` needs none.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any, NoReturn, Protocol
+
+from acceptance import __version__
+from acceptance.reports.text import one_line
+
+USAGE = 2  # the exit code of a mistake in the call
+EPILOG = (
+    "Exit codes: 0 PASS, 1 FAIL, 3 UNJUDGED (an error, a skip that nobody waived, or stopped), "
+    "2 for a mistake in the call."
+)
+# What each verb does, in the order of `--help`.
+VERBS = {
+    "accept": "test the machine and say whether it is fit",
+    "nightly": "the same every night, held against the nights before, if nobody uses the machine",
+    "plan": "show what accept would do: checks, limits, time, and what it cannot detect; runs nothing",
+    "inventory": "show the machine as it is found, as JSON",
+    "judge": "judge a recorded run again, from its journal",
+    "report": "write junit.xml, report.html and verdict.json of a recorded run again",
+    "compare": "show recorded runs side by side, and which differences lie outside the noise",
+    "baseline": "the machine's birth certificate: a whole run that passed, which later nights are held against",
+    "history": "show what the runs of this machine measured from night to night",
+    "schedule": "run nightly by systemd, every night: install, uninstall or show the units",
+    "read": "read one recorded output of a tool and say as JSON what it is worth",
+}
+
+
+class Verb(Protocol):
+    """A module of this package that is a verb."""
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Give the parser the verb's options."""
+        ...
+
+    def run(self, given: argparse.Namespace) -> int:
+        """Do what was asked for; returns the exit code."""
+        ...
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that says a mistake in one sentence; `--help` has the page. An option is written out in full."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong with the call, and where its page is; exit code 2."""
+        self.exit(USAGE, f"rigproof: {one_line(message)}: see `{self.prog} --help`\n")
+
+
+def verb(name: str) -> Verb:
+    """The module of one of VERBS."""
+    match name:
+        case "accept":
+            from acceptance.cli import accept
+
+            return accept
+        case "nightly":
+            from acceptance.cli import nightly
+
+            return nightly
+        case "plan":
+            from acceptance.cli import plan
+
+            return plan
+        case "inventory":
+            from acceptance.cli import inventory
+
+            return inventory
+        case "judge":
+            from acceptance.cli import judge
+
+            return judge
+        case "report":
+            from acceptance.cli import report
+
+            return report
+        case "compare":
+            from acceptance.cli import compare
+
+            return compare
+        case "baseline":
+            from acceptance.cli import baseline
+
+            return baseline
+        case "history":
+            from acceptance.cli import history
+
+            return history
+        case "schedule":
+            from acceptance.cli import schedule
+
+            return schedule
+        case _:
+            from acceptance.cli import read
+
+            return read
+
+
+def parser(given: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser of this command line: every verb, with the options of the one that is asked for."""
+    top = Parser(prog="rigproof", description="Acceptance test for a newly built NVIDIA GPU machine.", epilog=EPILOG)
+    top.add_argument("--version", action="version", version=f"rigproof {__version__}")
+    verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True)
+    asked = next((word for word in given if not word.startswith("-")), None)
+    for name, text in VERBS.items():
+        own = verbs.add_parser(name, help=text, description=text, epilog=EPILOG)
+        if name == asked:
+            verb(name).arguments(own)
+    return top

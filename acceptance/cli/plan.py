@@ -1,0 +1,31 @@
+"""`rigproof plan`: what `accept` would do; nothing is run."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from acceptance.cli import closing, run_options
+from acceptance.cli import options as cli_options
+from acceptance.machine import gpu_selection
+from acceptance.reports.terminal import Terminal
+from acceptance.run import planning
+from acceptance.station import preflight
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `rigproof plan`."""
+    cli_options.run(parser)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Show the plan. Raises OSError when standard output is gone."""
+    options, language = run_options.options(given), closing.language_of(given)
+    hidden = gpu_selection.refuse_outside(options.gpus, os.environ)
+    prepared = planning.prepare(options)
+    remark = preflight.remark(options.station, options.image)
+    screen = Terminal.on_stdout(language)
+    run_options.show(screen, prepared, remark, hidden, details=True)
+    if screen.failure:
+        raise OSError(screen.failure.errno, screen.failure.strerror, "standard output")
+    return 0

@@ -1,0 +1,80 @@
+"""`rigproof read`: what one recorded output of a tool is worth, as JSON."""
+
+from __future__ import annotations
+
+import argparse
+import codecs
+import errno
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+
+from acceptance.cli import options
+from acceptance.core import regular_file
+from acceptance.core.plain_text import UnreadableOutput
+from acceptance.reports import plain_json
+from acceptance.tools import (
+    bandwidth_test,
+    device_query,
+    gpu_burn,
+    nvbandwidth,
+    p2p_bandwidth,
+    stress_ng,
+    stressapptest,
+)
+from acceptance.tools.read import kernel_log, topo
+from acceptance.tools.reading import ToolOutput
+
+READERS: dict[str, Callable[[str], ToolOutput]] = {
+    "gpu-burn": gpu_burn.parse,
+    "deviceQuery": device_query.parse,
+    "bandwidthTest": bandwidth_test.parse,
+    "p2pBandwidthLatencyTest": p2p_bandwidth.parse,
+    "nvbandwidth": nvbandwidth.parse,
+    "topo": topo.parse,
+    "kernel-log": kernel_log.read,
+    "stress-ng": stress_ng.parse,
+    "stressapptest": stressapptest.parse,
+}
+EXIT = {"pass": 0, "fail": 1, "error": 3}
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `rigproof read`."""
+    parser.add_argument("tool", metavar="TOOL", choices=tuple(READERS), help=", ".join(READERS))
+    parser.add_argument("file", metavar="FILE", type=options.path, help="the recorded output; - for standard input")
+
+
+class NoRecording(Exception):
+    """The file to read is not there; the message is one sentence."""
+
+
+def _text(data: bytes) -> str:
+    """A recorded text: UTF-8, or what its byte order mark says (PowerShell writes UTF-16)."""
+    marks = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+    encoding = next((name for mark, name in marks if data.startswith(mark)), "utf-8")
+    return data.decode(encoding, errors="replace")
+
+
+def _input() -> bytes:
+    """What standard input brings until its end. Raises OSError for more than a recording may hold."""
+    most = regular_file.RECORDING
+    data = sys.stdin.buffer.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"it holds more than {regular_file.size(most)}")
+    return data
+
+
+def run(given: argparse.Namespace) -> int:
+    """Say what one recorded output is worth; returns 0 for a pass, 1 for a fail, 3 for an error."""
+    try:
+        data = _input() if str(given.file) == "-" else regular_file.read(given.file, regular_file.RECORDING)
+    except OSError as error:
+        cure = f"give the file that holds what {given.tool} printed, or - for standard input"
+        raise NoRecording(f"{given.file}: cannot be read ({error.strerror}): {cure}") from error
+    try:
+        output = replace(READERS[given.tool](_text(data)), tool=given.tool)
+    except UnreadableOutput as error:
+        output = ToolOutput(given.tool, "error", str(error))
+    sys.stdout.buffer.write(plain_json.render(output.to_json_object(), sys.stdout.encoding))
+    return EXIT[output.outcome]

@@ -1,0 +1,36 @@
+"""`rigproof report`: a recorded run's files written again."""
+
+from __future__ import annotations
+
+import argparse
+
+from acceptance.cli import closing, options
+from acceptance.core.record import RunClosed, RunEnded
+from acceptance.journal import reader
+from acceptance.notify import notices, targets
+from acceptance.reports.terminal import Terminal
+from acceptance.run import lock, outputs, unfinished
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `rigproof report`."""
+    options.recorded(parser)
+    parser.add_argument(
+        "--textfile", metavar="FILE", type=options.path, help="write its metrics for node-exporter, too (*.prom)"
+    )
+
+
+def run(given: argparse.Namespace) -> int:
+    """Write the files again. A run that never came to its end is closed first, as the next start would."""
+    language = closing.language_of(given)
+    textfile = targets.read(textfile=given.textfile).textfile
+    screen = Terminal.on_stdout(language)
+    if not any(isinstance(entry.body, RunEnded | RunClosed) for entry in reader.read(given.run_dir).entries):
+        with lock.MachineLock():  # whoever holds it may be writing this very run
+            sentence = unfinished.close(given.run_dir)
+        if sentence:
+            screen.say(sentence, "yellow")
+    found = outputs.write(given.run_dir, language)
+    if textfile is not None:
+        notices.textfile(given.run_dir, textfile)
+    return closing.close(screen, found, given.run_dir)

@@ -1,0 +1,25 @@
+"""What is asked of a run, by `accept`, `nightly` and `plan` alike, and how its plan is shown."""
+
+from __future__ import annotations
+
+import argparse
+
+from acceptance.reports.terminal import Terminal
+from acceptance.run.planning import Prepared
+from acceptance.station.options import Options
+
+
+def options(given: argparse.Namespace) -> Options:
+    """The run that the command line asks for."""
+    return Options(
+        given.machine, given.profile, given.station, given.image, given.out, given.only, given.burn, given.gpus
+    )
+
+
+def show(screen: Terminal, prepared: Prepared, *remarks: str | None, details: bool) -> None:
+    """Show how the machine's parts reach each other, the plan, and whatever else must be seen before it is run."""
+    screen.table(prepared.matrix().text())
+    screen.plan(prepared.plan, prepared.profile_summary, details=details)
+    for line in remarks:
+        if line:
+            screen.say(line, "bold yellow")

@@ -1,0 +1,178 @@
+"""`rigproof schedule`: nightly runs by systemd; units installed, shown or removed, and what is told of a night that failed."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+from acceptance.cli import closing, options
+from acceptance.cli.parser import Parser
+from acceptance.notify import notices, targets
+from acceptance.notify.schedule import failure_note, hour, installation, units, user_rights
+from acceptance.notify.schedule import screen as schedule_screen
+from acceptance.notify.schedule.hour import AT
+from acceptance.notify.schedule.installation import Place, ScheduleError
+from acceptance.notify.schedule.units import Schedule
+from acceptance.reports.terminal import Terminal
+
+EPILOG = "Exit codes: 0 done, 3 systemd or the disk got in the way, 2 for a mistake in the call."
+
+
+class _Nightly(argparse.Action):
+    """Reads what a scheduled nightly run will be given as that run will, so that a mistake is found by day: words and what they say."""
+
+    def __call__(self, _parser: object, namespace: argparse.Namespace, values: object, _option: object = None) -> None:
+        assert isinstance(values, list)
+        parser = Parser(prog="rigproof nightly", add_help=False)
+        options.nightly(parser)
+        namespace.nightly = parser.parse_args(values)
+        namespace.words = tuple(values)
+
+
+def _user_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--user", action="store_true", help="the units of your own user, in place of the machine's")
+    options.language(parser)
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `rigproof schedule`."""
+    parser.epilog = EPILOG
+    kinds = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
+    for name, text in (
+        ("install", "write the units and start the timer"),
+        ("show", "show the units, and a line for cron; writes nothing"),
+    ):
+        asked = kinds.add_parser(name, help=text, description=text, epilog=EPILOG)
+        asked.add_argument(
+            "--at",
+            metavar="TIME",
+            type=options.time_of_day,
+            default=AT,
+            help=f"time of day (default: {AT:%H:%M})",
+        )
+        asked.add_argument("--run-as", metavar="USER", help="the user who runs it (default: root)")
+        asked.add_argument(
+            "nightly",
+            metavar="ARGUMENT",
+            nargs="*",
+            action=_Nightly,
+            help="after two dashes (--): what nightly is given",
+        )
+        _user_argument(asked)
+    text = "stop the timer and remove the units"
+    _user_argument(kinds.add_parser("uninstall", help=text, description=text, epilog=EPILOG))
+    text = "what the failure unit starts: say how the night ended, and tell who was not told"
+    failed = kinds.add_parser("failed", help=text, description=text, epilog=EPILOG)
+    _user_argument(failed)
+    options.out(failed)
+    options.telling(failed)
+
+
+def run(given: argparse.Namespace, root: Path = Path("/")) -> int:
+    """Do what was asked for. Raises ScheduleError or TellingError."""
+    language = closing.language_of(given)
+    screen = Terminal.on_stdout(language)
+    if given.what == "failed":
+        return _failed(given, screen)
+    place = Place.of_user(os.environ, root) if given.user else Place.system(root)
+    if given.what == "uninstall":
+        schedule_screen.uninstalled(screen, language, installation.uninstall(place))
+        return 0
+    schedule = _schedule(given)
+    if given.what == "install":
+        schedule_screen.installed(screen, language, installation.install(schedule, place), place, schedule)
+    else:
+        schedule_screen.shown(screen, language, schedule, place)
+    return 0
+
+
+def _failed(given: argparse.Namespace, screen: Terminal) -> int:
+    """Say how the night ended, and tell whom the run itself did not tell: 3 where that did not work."""
+    settings, wrong = targets.usable(given.textfile, given.on_fail, given.webhook, given.webhook_secret_file)
+    left = failure_note.find(given.out, os.environ)
+    ended = failure_note.ending(os.environ, left, user=given.user)
+    screen.say(ended.text)
+    if ended.told:
+        troubles = wrong
+    elif left is not None and left.run_dir is not None:
+        troubles = (*wrong, *notices.tell(Path(left.run_dir), settings))
+    else:
+        troubles = (*wrong, *notices.trouble(ended.text, settings))
+    for sentence in troubles:
+        screen.say(sentence)
+    return 3 if troubles else 0
+
+
+def _schedule(given: argparse.Namespace) -> Schedule:
+    """The schedule that was asked for; what its nightly run is given is looked at now, so that a mistake is found by day."""
+    if given.user and given.run_as is not None:
+        raise ScheduleError("--run-as is for the units of the machine, --user for those of one user: give one of them")
+    if lost := hour.skipped_on(given.at, date.today()):
+        raise ScheduleError(
+            f"--at {given.at:%H:%M}: on {lost} the clocks here are put on over it, and systemd would skip that night: give another time, "
+            f"such as {hour.AT:%H:%M}"
+        )
+    nightly = given.nightly
+    run_as = installation.known_user(given.run_as) if given.run_as is not None else None
+    if run_as is None:
+        _look_at(nightly)
+    else:
+        program = tuple(dict.fromkeys((Path(_program()[0]), Path(sys.executable))))
+        with user_rights.of(run_as) as asked:
+            if asked and (told := user_rights.refused(program, Path.cwd(), nightly.out)):
+                raise ScheduleError(f"--run-as {run_as}: that user {told}")
+            _look_at(nightly)
+    made = Schedule(
+        program=_program(),
+        arguments=given.words,
+        telling=tuple(_told(nightly)),
+        folder=Path.cwd(),
+        at=given.at,
+        user=given.user,
+        run_as=run_as,
+    )
+    for option, path in (("--out", nightly.out), ("--textfile", nightly.textfile)):
+        if path is None or not made.protected:
+            continue
+        if shut := next((one for one in units.READ_ONLY if path.resolve().is_relative_to(one)), None):
+            raise ScheduleError(f"{option} {path}: the units may not write below {shut}: give a path in /var/lib")
+    return made
+
+
+def _look_at(nightly: argparse.Namespace) -> None:
+    """Look at what a night is given, with the rights of whoever will run it. Raises ScheduleError or TellingError."""
+    try:
+        found = nightly.machine is None or nightly.machine.is_file()
+    except OSError:  # its folder is not to be entered
+        found = True
+    if not found:
+        raise ScheduleError(f"--machine {nightly.machine}: there is no such file: give the machine file's path")
+    if nightly.machine is not None and not os.access(nightly.machine, os.R_OK):
+        raise ScheduleError(
+            f"--machine {nightly.machine}: whoever runs the night may not read it: `chmod a+r {nightly.machine}`, "
+            "or put it into a folder that everybody may enter"
+        )
+    if nightly.webhook is not None and not nightly.webhook.startswith("@"):
+        raise ScheduleError(
+            "--webhook: everybody may read a unit, and an address may be its own key: write it into a file that only its owner may read, "
+            "and give --webhook @FILE"
+        )
+    targets.read(nightly.textfile, nightly.on_fail, nightly.webhook, nightly.webhook_secret_file)
+
+
+def _told(nightly: argparse.Namespace) -> Iterator[str]:
+    """Those of its arguments that say whom to tell, and where it leaves word of whom it told."""
+    for name in ("out", "textfile", "on_fail", "webhook", "webhook_secret_file"):
+        value = getattr(nightly, name)
+        if value is not None:
+            yield from (f"--{name.replace('_', '-')}", str(value))
+
+
+def _program() -> tuple[str, ...]:
+    """This very rigproof, by its whole path."""
+    script = Path(sys.executable).with_name("rigproof")
+    return (str(script),) if script.is_file() else (sys.executable, "-m", "acceptance")

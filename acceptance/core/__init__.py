@@ -1,0 +1,1 @@
+"""The vocabulary: units, limits, records, plan, findings, fold, verdict. Pure."""

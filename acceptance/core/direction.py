@@ -1,0 +1,37 @@
+"""Which of two values of a measurement is the worse one: its limit tells, or where there is none its unit."""
+
+from __future__ import annotations
+
+from acceptance.core.limit import Limit, Worse
+
+Held = tuple[Limit | None, float]  # a value with what it was held against
+
+
+def _sense(limit: Limit) -> str:
+    if limit.low is not None and limit.high is not None:
+        return "outside"
+    return "lower" if limit.low is not None else "higher"
+
+
+def _outside(limit: Limit, value: float) -> float:
+    """How far a value is outside a limit with two bounds."""
+    assert limit.low is not None
+    assert limit.high is not None
+    return max(limit.low - value, value - limit.high, 0.0)
+
+
+def worsened(before: Held, after: Held, unit: Worse | None) -> bool | None:
+    """Whether the second value is worse than the first; None where nothing tells. `unit` is what the unit alone says.
+
+    With a floor the lower is worse, with a ceiling the higher, with both the one that is further outside. Limits that do not agree
+    tell nothing.
+    """
+    limits = [limit for limit, _ in (before, after) if limit is not None]
+    senses: set[str | None] = {_sense(limit) for limit in limits} or {unit}
+    if len(senses) > 1 or None in senses:
+        return None
+    (first, a), (second, b) = before, after
+    if senses == {"outside"}:
+        was, now = _outside(first or limits[0], a), _outside(second or limits[0], b)
+        return None if was == now else now > was
+    return b < a if senses == {"lower"} else b > a

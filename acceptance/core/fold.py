@@ -1,0 +1,175 @@
+"""The fold: plan and journal in, verdict out. A pure function; every report is a view of what it returns.
+
+It trusts no summary. A value is compared with the limit of the plan again here, whatever the session said of it, and what the plan
+names and the journal does not hold is not a pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from acceptance.core import duration, foreign_process, repeat, whole_run
+from acceptance.core.finding import Finding
+from acceptance.core.incident import findings_of, told_once
+from acceptance.core.judgement import covers, judge_due
+from acceptance.core.plan import Plan, PlannedCheck
+from acceptance.core.record import (
+    CheckEnded,
+    CheckStarted,
+    Entry,
+    Event,
+    Measured,
+    Postponed,
+    RunEnded,
+    RunStarted,
+    Skipped,
+)
+from acceptance.core.spans import Spans, notes, proved
+from acceptance.core.verdict import _RANK, CheckResult, UnreadableRun, Verdict, Word, worst
+from acceptance.core.waiver import Waiver
+from acceptance.history import changes
+
+
+def fold(entries: Sequence[Entry]) -> Verdict:
+    """Judge a run from its journal, in the order of the merged segments.
+
+    Raises UnreadableRun when the journal has no beginning, or two.
+    """
+    starts = [entry.body for entry in entries if isinstance(entry.body, RunStarted)]
+    if len(starts) != 1:
+        raise UnreadableRun(
+            f"the journal holds {len(starts)} beginnings of a run, not one: nothing can be judged from it; run the test again"
+        )
+    start = starts[0]
+    plan = start.plan
+    bodies = [entry.body for entry in entries]
+    night = whole_run.postponed(bodies)
+    if night is not None and not whole_run.ran(bodies):
+        return _skipped(start, night, whole_run.skipped(night))
+    entries = told_once(entries)
+    spans = Spans(entries)
+    until_then = proved(entries, spans)
+    events: dict[str | None, list[Event]] = {}
+    for entry in entries:
+        if isinstance(entry.body, Event):
+            moment = entry.body.boot_s if entry.body.boot_s is not None else entry.boot_s
+            events.setdefault(spans.at(entry.boot, moment), []).append(entry.body)
+    stopped = next(
+        (entry.body.detail for entry in entries if isinstance(entry.body, RunEnded) and not entry.body.complete), None
+    )
+    first, second = repeat.divide(entries)
+    uses = foreign_process.uses(entries)
+    ids = {check.id for check in plan.checks}
+    checks = tuple(
+        _check(
+            check,
+            plan,
+            first,
+            second,
+            events.get(check.id, []),
+            foreign_process.findings(check, uses, spans),
+            _why(stopped, until_then.get(check.id)),
+        )
+        for check in plan.checks
+    )
+    homeless = [event for name, found in events.items() if name not in ids for event in found]
+    findings = [*whole_run.findings(plan, bodies, stopped is not None), *findings_of(homeless, "run")]
+    changed = changes.held(plan.birth, entries) if plan.birth else changes.Held((), ())
+    findings += changed.findings
+    kinds = {finding.kind for finding in findings} | {finding.kind for check in checks for finding in check.findings}
+    if night is not None and whole_run.given_up(bodies) and "fail" not in kinds:
+        return _skipped(start, night, whole_run.skipped(night, after_s=duration.seconds(entries)))
+    word: Word = "FAIL" if "fail" in kinds else "UNJUDGED" if kinds & {"error", "skip"} else "PASS"
+    return Verdict(
+        verdict=word,
+        scope=plan.scope,
+        run_id=start.run_id,
+        profile=plan.profile,
+        inventory_declared=plan.inventory_declared,
+        checks=checks,
+        findings=tuple(findings),
+        stale_waivers=tuple(f"{waiver}: {waiver.reason}" for waiver in plan.waivers if _is_stale(waiver, checks)),
+        notes=(*notes(entries, spans), *foreign_process.notes(entries, uses)),
+        provenance=start.provenance,
+        changed=changed.notes,
+    )
+
+
+def _why(stopped: str | None, until_then: str | None) -> str | None:
+    """Why a check did not come to its end, as far as it is known, and what its loads had proved until then."""
+    return "; ".join(filter(None, [stopped, until_then and f"proved until then: {until_then}"])) or None
+
+
+def _is_stale(waiver: Waiver, checks: Sequence[CheckResult]) -> bool:
+    """Whether all that a waiver speaks of was measured and passed without it; what was not measured says nothing of a waiver."""
+    spoken_of = [one for check in checks for one in check.judged if covers(waiver, check.id, one.due)]
+    passed = (one.value is not None and all(finding.kind == "warn" for finding in one.findings) for one in spoken_of)
+    return bool(spoken_of) and all(passed)
+
+
+def _skipped(start: RunStarted, night: Postponed, finding: Finding) -> Verdict:
+    """The verdict of a night that proves nothing: every check was skipped, and the reason is the whole run's."""
+    checks = tuple(
+        CheckResult(check.id, check.title, check.session, "skip", 0.0, (), (), ()) for check in start.plan.checks
+    )
+    return Verdict(
+        verdict="FAIL" if finding.kind == "fail" else "UNJUDGED",
+        scope=start.plan.scope,
+        run_id=start.run_id,
+        profile=start.plan.profile,
+        inventory_declared=start.plan.inventory_declared,
+        checks=checks,
+        findings=(finding,),
+        stale_waivers=(),
+        notes=(),
+        provenance=start.provenance,
+        postponed=night,
+    )
+
+
+def _check(
+    check: PlannedCheck,
+    plan: Plan,
+    entries: Sequence[Entry],
+    second: Sequence[Entry],
+    events: list[Event],
+    shared: Sequence[Finding],
+    why: str | None,
+) -> CheckResult:
+    own = [entry.body for entry in entries if getattr(entry.body, "check", None) == check.id]
+    began = [body for body in own if isinstance(body, CheckStarted)]
+    ended = [body for body in own if isinstance(body, CheckEnded)]
+    measured = [body for body in own if isinstance(body, Measured)]
+    skips = [body for body in own if isinstance(body, Skipped)]
+    again = [entry.body for entry in second if isinstance(entry.body, Measured) and entry.body.check == check.id]
+    judged = tuple(judge_due(due, check.id, measured, skips, plan.waivers, again) for due in check.due)
+    findings = [finding for one in judged for finding in one.findings]
+    due = {(one.measurement, one.component) for one in check.due}
+    for extra in (*measured, *again):
+        if (extra.measurement, extra.component) not in due:
+            text = f"measured {extra.measurement} on {extra.component}, which the plan does not hold"
+            findings.append(Finding("error", check.id, text))
+    if not ended or any(body.outcome == "error" for body in ended):
+        # One sentence instead of one for every measurement that is missing for the same cause.
+        findings = [finding for finding in findings if not finding.unmeasured]
+    if not ended:
+        text = "did not finish" if began else "never ran"
+        findings.append(Finding("error", check.id, f"{text}{f': {why}' if why else ''}"))
+    elif len(began) != 1 or len(ended) != 1:
+        text = f"began {len(began)} and ended {len(ended)} times, not once: a check that has run is never run again"
+        findings.append(Finding("error", check.id, text))
+    for body in ended:
+        waived = body.outcome == "skip" and any(one.skipped for one in judged)
+        told = any(
+            finding.kind == body.outcome and (finding.text in body.message or body.message in finding.text)
+            for finding in findings
+        )
+        if body.outcome != "pass" and not waived and not told:
+            text = body.message or f"ended as {body.outcome} without saying why"
+            findings.append(Finding(body.outcome, check.id, text))
+    findings += repeat.troubles(check.id, second, findings)
+    findings += [*findings_of(events, check.id, findings), *shared]
+    outcome = worst([finding.kind for finding in findings if finding.kind in _RANK])
+    if outcome == "pass" and judged and all(one.skipped for one in judged):
+        outcome = "skip"  # waived, so the run may pass; the check itself did not
+    seconds = sum(body.seconds for body in ended)
+    return CheckResult(check.id, check.title, check.session, outcome, seconds, judged, tuple(findings), tuple(events))

@@ -1,0 +1,193 @@
+"""One due measurement held against what the journal says of it, the limit, and the waivers."""
+
+from __future__ import annotations
+
+import fnmatch
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from acceptance.core.collection import selected
+from acceptance.core.finding import DRIFT, Finding, Kind
+from acceptance.core.limit import Limit, number, quantity
+from acceptance.core.plan import Due
+from acceptance.core.record import Measured, Skipped
+from acceptance.core.waiver import Waiver
+from acceptance.history import drift
+from acceptance.history.drift import Drifted
+
+NOTE_INLINE = 100  # a note of more characters would hide what was measured and its limit
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """A due measurement after judgement. `value` is the worst of what was measured, None when nothing finite was.
+
+    `waived` says that a waiver was needed; `skipped`, that it was needed because nothing was measured. `again` is the worst of a second
+    look, where one was taken, and `drift` what the value is beside those of the nights before, where the plan holds any.
+    """
+
+    due: Due
+    value: float | None
+    serial: str | None
+    note: str | None
+    findings: tuple[Finding, ...]
+    skipped: bool = False
+    waived: bool = False
+    again: float | None = None
+    drift: Drifted | None = None
+
+
+def _finding(
+    kind: Kind, check: str, due: Due, text: str, *, note: str | None = None, unmeasured: bool = False
+) -> Finding:
+    return Finding(kind, check, text, due.measurement, due.component, note=note, unmeasured=unmeasured)
+
+
+def judge_due(
+    due: Due,
+    check: str,
+    measured: Sequence[Measured],
+    skips: Sequence[Skipped],
+    waivers: Sequence[Waiver],
+    again: Sequence[Measured] = (),
+) -> Judged:
+    """Judge one due measurement of a check by all that the check measured and skipped, at a second look (`again`) too.
+
+    Limit and ceiling hold for every value. What the measurement was on the nights before is held against the worst of the first look,
+    and of the second.
+    """
+    values = [body for body in measured if (body.measurement, body.component) == (due.measurement, due.component)]
+    if not values:
+        return _unmeasured(due, check, skips, waivers)
+    findings: list[Finding] = []
+    first = _finite(due, check, values, findings)
+    second = _finite(
+        due,
+        check,
+        [body for body in again if (body.measurement, body.component) == (due.measurement, due.component)],
+        findings,
+    )
+    for body in (*first, *second):
+        assert body.value is not None
+        for finding in (
+            _against_ceiling(due, check, body.value),
+            _against_limit(due, check, body.value, body.note, waivers),
+        ):
+            findings += [finding] if finding else []
+    worst, later = _worst_of(due, first), _worst_of(due, second)
+    value, other = (one.value if one else None for one in (worst, later))
+    drifted = None
+    if due.past is not None and value is not None:
+        drifted = drift.judge(due.measurement, due.component, due.unit, due.past, value, other)
+        findings += [
+            Finding(found.kind, check, found.text, due.measurement, due.component, event=f"{DRIFT}.{found.what}")
+            for found in drifted.findings
+        ]
+    return Judged(
+        due,
+        value,
+        worst.serial if worst else None,
+        worst.note if worst else None,
+        tuple(findings),
+        waived=any(finding.kind == "waived" for finding in findings),
+        again=other,
+        drift=drifted,
+    )
+
+
+def _finite(due: Due, check: str, values: Sequence[Measured], findings: list[Finding]) -> list[Measured]:
+    """Those that are finite numbers in the unit that is due; of every other one a finding is added."""
+    finite: list[Measured] = []
+    for body in values:
+        if body.unit != due.unit:
+            findings.append(_finding("error", check, due, f"{due.measurement} came in {body.unit}, not in {due.unit}"))
+        elif body.value is None or not math.isfinite(body.value):
+            told = f": {body.note}" if body.note else ""
+            findings.append(
+                _finding("error", check, due, f"{due.measurement} on {due.component} is no finite number{told}")
+            )
+        else:
+            finite.append(body)
+    return finite
+
+
+def _worst_of(due: Due, finite: Sequence[Measured]) -> Measured | None:
+    """The value furthest out of its limit, or nearest to leaving it; without a limit the worse one, or else the lowest."""
+
+    def trouble(body: Measured) -> float:
+        assert body.value is not None
+        if due.limit is None:
+            return body.value if due.worse == "higher" else -body.value
+        low, high = due.limit.low, due.limit.high
+        below = low - body.value if low is not None else -math.inf
+        return max(below, body.value - high if high is not None else -math.inf)
+
+    return max(finite, key=trouble, default=None)
+
+
+def _against_ceiling(due: Due, check: str, value: float) -> Finding | None:
+    """An error where a value is more than is possible; no waiver excuses it."""
+    if due.ceiling is None or due.ceiling.grade(value) != "fail":
+        return None
+    assert due.ceiling.high is not None
+    measured = f"{due.measurement} on {due.component}: measured {_shown(value, due.ceiling)}"
+    possible = quantity(due.ceiling.high, due.unit)
+    told = f"{measured}, and no more than {possible} is possible: it proves nothing, measure it again with another tool"
+    return _finding("error", check, due, f"{told}; basis: {due.ceiling.basis}")
+
+
+def _shown(value: float, limit: Limit) -> str:
+    """A value with its unit, in full where it would look within the limit when rounded."""
+    shown = quantity(value, limit.unit)
+    return (
+        shown if limit.grade(float(number(value))) == limit.grade(value) else shown.replace(number(value), repr(value))
+    )
+
+
+def _against_limit(due: Due, check: str, value: float, note: str | None, waivers: Sequence[Waiver]) -> Finding | None:
+    if due.limit is None:
+        return None
+    grade = due.limit.grade(value)
+    if grade == "pass":
+        return None
+    brief = bool(note) and "\n" not in str(note) and len(str(note)) <= NOTE_INLINE
+    about, note = (f" ({note})", None) if brief else ("", note or None)
+    measured = f"{due.measurement} on {due.component}: measured {_shown(value, due.limit)}{about}, limit {due.limit}"
+    text = f"{measured}; basis: {due.limit.basis}"
+    if grade == "warn":
+        return _finding("warn", check, due, f"{text} (within the limit, outside what is usual)", note=note)
+    exceeded = ""
+    for waiver in waivers:
+        if waiver.measurement is None or waiver.worst is None or not due.waivable or not covers(waiver, check, due):
+            continue
+        bound = quantity(waiver.worst, due.unit)
+        below = due.limit.low is not None and value < due.limit.low
+        if value >= waiver.worst if below else value <= waiver.worst:
+            told = f"{text}; waived: {waiver.reason} (worst accepted {bound})"
+            return _finding("waived", check, due, told, note=note)
+        exceeded = f"; worse than the waiver accepts ({bound})"
+    return _finding("fail", check, due, f"{text}{exceeded}", note=note)
+
+
+def covers(waiver: Waiver, check: str, due: Due) -> bool:
+    """Whether a waiver speaks of this measurement, or of a skip of this check, on this component."""
+    pattern = waiver.component
+    if pattern is not None and pattern != due.component and not fnmatch.fnmatchcase(due.component, pattern):
+        return False
+    if waiver.skip is not None:
+        return selected(check, [waiver.skip])
+    return waiver.measurement == due.measurement
+
+
+def _unmeasured(due: Due, check: str, skips: Sequence[Skipped], waivers: Sequence[Waiver]) -> Judged:
+    for body in skips:
+        if body.measurement in (None, due.measurement) and body.component in (None, due.component):
+            text = f"{due.measurement} on {due.component} was not measured: {body.reason}"
+            for waiver in waivers:
+                if waiver.skip is not None and covers(waiver, check, due):
+                    known = _finding("waived", check, due, f"{text}; waived: {waiver.reason}")
+                    return Judged(due, None, None, None, (known,), skipped=True, waived=True)
+            return Judged(due, None, None, None, (_finding("skip", check, due, text),))
+    text = f"{due.measurement} on {due.component} was not measured"
+    return Judged(due, None, None, None, (_finding("error", check, due, text, unmeasured=True),))

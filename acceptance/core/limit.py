@@ -1,0 +1,117 @@
+"""Limits and their units: numbers, and the bounds they are compared with. Standard library only."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+Worse = Literal["lower", "higher"]
+
+# A closed set: a unit that is not here is a slip of the pen, not a new unit.
+UNITS = frozenset(
+    {
+        "GB/s",
+        "GFLOP/s",
+        "TFLOP/s",
+        "degC",
+        "W",
+        "MHz",
+        "us",
+        "ns",
+        "s",
+        "count",
+        "ratio",
+        "GiB",
+        "MT/s",
+        "Mbit/s",
+        "GT/s",
+    }
+)
+
+# Bytes.
+MIB = 1 << 20
+GIB = 1 << 30
+
+Grade = Literal["pass", "warn", "fail"]
+
+
+def number(value: float) -> str:
+    """A value as people read it: at least four significant digits, no trailing zeros, whole numbers whole."""
+    if not math.isfinite(value):
+        return str(value)
+    if value == int(value) and abs(value) < 1e12:
+        return str(int(value))
+    return f"{value:.1f}".removesuffix(".0") if 1000 <= abs(value) < 1e12 else f"{value:.4g}"
+
+
+def quantity(value: float, unit: str) -> str:
+    """A value with its unit; counts and ratios are bare numbers, as people write them."""
+    return number(value) if unit in ("count", "ratio") else f"{number(value)} {unit}"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """Bounds for one measurement, with the sentence that says where they come from.
+
+    `low` and `high` decide; `warn_low` and `warn_high` only remark. Comparison is exact and both bounds are allowed values.
+    Raises ValueError when nothing is bounded, a bound is not finite, bounds are out of order, the unit is not one of UNITS, or the
+    basis is empty.
+    """
+
+    unit: str
+    basis: str
+    low: float | None = None
+    high: float | None = None
+    warn_low: float | None = None
+    warn_high: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.unit not in UNITS:
+            raise ValueError(f"unit {self.unit!r} is not one of {', '.join(sorted(UNITS))}")
+        if not self.basis.strip():
+            raise ValueError("basis is empty: say in one sentence where the limit comes from")
+        if self.low is None and self.high is None:
+            raise ValueError("a limit needs low, high, or both")
+        for name in ("low", "high", "warn_low", "warn_high"):
+            bound = getattr(self, name)
+            if bound is not None and not math.isfinite(bound):
+                raise ValueError(f"{name} is {bound}: a limit must be a finite number")
+        ladder = [bound for bound in (self.low, self.warn_low, self.warn_high, self.high) if bound is not None]
+        if ladder != sorted(ladder):
+            raise ValueError("bounds are out of order: low <= warn_low <= warn_high <= high")
+
+    def grade(self, value: float) -> Grade:
+        """Pass, warn or fail for a value in this limit's unit. NaN fails, because no comparison with it is true."""
+        if not ((self.low is None or value >= self.low) and (self.high is None or value <= self.high)):
+            return "fail"
+        if not (
+            (self.warn_low is None or value >= self.warn_low) and (self.warn_high is None or value <= self.warn_high)
+        ):
+            return "warn"
+        return "pass"
+
+    def __str__(self) -> str:
+        if self.low is not None and self.low == self.high:
+            return f"= {quantity(self.low, self.unit)}"
+        if self.low is not None and self.high is not None:
+            return f"{number(self.low)} .. {quantity(self.high, self.unit)}"
+        if self.low is not None:
+            return f">= {quantity(self.low, self.unit)}"
+        assert self.high is not None
+        return f"<= {quantity(self.high, self.unit)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One value of one component. `serial` is the component's own identity (UUID, serial number), where it has one."""
+
+    name: str
+    component: str
+    value: float
+    unit: str
+    serial: str | None = None
+    note: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name} {quantity(self.value, self.unit)} on {self.component}"

@@ -1,0 +1,48 @@
+"""The second look within a run: which checks are taken once more, which entries are of that, and what went wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from acceptance.core.collection import AGAIN
+from acceptance.core.finding import DRIFT, Finding
+from acceptance.core.judgement import Judged
+from acceptance.core.record import CheckEnded, CheckStarted, Entry
+
+SEGMENT = f"journal-{AGAIN}.jsonl"
+
+
+def divide(entries: Iterable[Entry]) -> tuple[list[Entry], list[Entry]]:
+    """The entries of the run itself, and those that the checks of its second look wrote."""
+    first: list[Entry] = []
+    second: list[Entry] = []
+    for entry in entries:
+        (second if entry.segment == SEGMENT else first).append(entry)
+    return first, second
+
+
+def worth(judged: Sequence[Judged], findings: Sequence[Finding]) -> bool:
+    """Whether a check is to be taken once more: something lay outside what it was before, and nothing else is wrong with it.
+
+    A check that failed by a limit, or did not come to its end, is never run again.
+    """
+    outside = any(one.drift is not None and one.drift.look_again for one in judged)
+    own = f"{DRIFT}."
+    sound = all(finding.kind in ("warn", "waived") or str(finding.event).startswith(own) for finding in findings)
+    return outside and sound
+
+
+def troubles(check: str, second: Sequence[Entry], known: Sequence[Finding]) -> Iterator[Finding]:
+    """What was wrong with the second look at one check beside its values; `known` is what these came to."""
+    own = [entry.body for entry in second if getattr(entry.body, "check", None) == check]
+    began = [body for body in own if isinstance(body, CheckStarted)]
+    ended = [body for body in own if isinstance(body, CheckEnded)]
+    if len(began) > 1 or len(ended) > 1 or (ended and not began):
+        text = f"the second look began {len(began)} and ended {len(ended)} times, not once"
+        yield Finding("error", check, text)
+    elif began and not ended:
+        yield Finding("error", check, "the second look did not finish")
+    for body in ended:
+        told = any(one.kind == body.outcome and one.text in body.message for one in known)
+        if body.outcome in ("fail", "error") and not told:
+            yield Finding(body.outcome, check, f"at the second look: {body.message or f'ended as {body.outcome}'}")

@@ -1,0 +1,47 @@
+"""When the checks of a run ran, and what was noted meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from acceptance.core.record import CheckEnded, CheckStarted, Entry, Note
+
+
+class Spans:
+    """When each check ran, by the boot-time clock: (boot, start, end)."""
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self._open: dict[str, tuple[int, float]] = {}
+        self.spans: list[tuple[str, int, float, float]] = []
+        for entry in entries:
+            if isinstance(entry.body, CheckStarted):
+                self._open[entry.body.check] = (entry.boot, entry.boot_s)
+            elif isinstance(entry.body, CheckEnded) and entry.body.check in self._open:
+                boot, start = self._open.pop(entry.body.check)
+                self.spans.append((entry.body.check, boot, start, entry.boot_s))
+        self.spans += [(check, boot, start, float("inf")) for check, (boot, start) in self._open.items()]
+
+    def at(self, boot: int, moment: float) -> str | None:
+        """The check that was running at this moment."""
+        return next((check for check, b, start, end in self.spans if b == boot and start <= moment <= end), None)
+
+
+def proved(entries: Sequence[Entry], spans: Spans) -> dict[str | None, str]:
+    """What the loads of each check had proved when they last told of it, by the check that was running."""
+    return {
+        spans.at(entry.boot, entry.boot_s): entry.body.text
+        for entry in entries
+        if isinstance(entry.body, Note) and entry.body.progress
+    }
+
+
+def notes(entries: Sequence[Entry], spans: Spans) -> tuple[str, ...]:
+    """What is worth telling and decides nothing; of what the loads of a check proved the last word alone."""
+    last = proved(entries, spans)
+    found = []
+    for entry in reversed(entries):
+        if not isinstance(entry.body, Note) or entry.body.trouble:
+            continue
+        if not entry.body.progress or last.pop(spans.at(entry.boot, entry.boot_s), None) is not None:
+            found.append(entry.body.text)
+    return tuple(reversed(found))

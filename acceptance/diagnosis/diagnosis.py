@@ -1,0 +1,158 @@
+"""What wrong results look like: a kind, and a sentence with the evidence in numbers and what it usually means. Pure.
+
+Every kind is told from the others by places, bits, repetition and heat; what fits none is "many", and what was told by halves "unknown".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+from acceptance.diagnosis import miscompare, ring_pattern
+from acceptance.diagnosis.miscompare import Again, Copied, Inputs, Reference, Ring, Vram, Wrong
+from acceptance.diagnosis.ring_pattern import right_moments_of
+from acceptance.diagnosis.signature import Heat, Look
+from acceptance.diagnosis.vram_pattern import vram_look
+
+_MEANS: Mapping[str, str] = {
+    "inputs": "the memory that holds the operands changed: bad memory of the GPU, and every product after it proves nothing of the chip; "
+    "look at row remapping and ECC, and run the vram load",
+    "repeatable": "a datapath that is wrong for good, a wrong kernel or a driver's fault, and no passing one: run again with another "
+    "driver; if it stays, replace the card",
+    "unrepeatable": "a result that changes between two makings of it: unsteady power, clocks or heat, or memory that forgets: run longer",
+    "memory bit": "a cell of the memory that is stuck: ECC that is off or exhausted lets it through; replace the card",
+    "one bit once": "a transient in memory or datapath, of which one alone proves no defect of a part: run longer; if it comes back, "
+    "compare places and bits",
+    "scattered bits": "single bits at ever other places: marginal memory, clock or supply; without overclocking and with other power "
+    "cables, run again",
+    "address line": "an address line of the memory, or what spreads addresses over its channels: words are stored or fetched elsewhere; "
+    "replace the card",
+    "datapath": "one unit of the chip, a lane or a line of a bus is wrong: replace the card if it is so without overclocking",
+    "not a number": "broken arithmetic or a word that was lost: what compares by a difference lets it pass",
+    "read back right": "what is stored is right and was read or compared wrong: the way from memory, or a cache",
+    "copies": "the link changes data on its way: reseat the card, leave the riser out, look at PCIe replays and AER or NVLink errors",
+    "lost copies": "what is written goes nowhere; to a peer, access was granted that does not work: "
+    "a VM that joins GPUs falsely, ACS or an IOMMU between them, a patched driver",
+    "many": "no single place or bit explains it: look at power, heat and clocks first, then at memory with the vram load",
+    "thermal": "the chip or its memory computes wrong when hot: airflow, fan, paste and pads, then clocks; if it is cool by the sheet, "
+    "replace the card",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What wrong results look like: `kind` in a word or two, `sentence` with the evidence and what it usually means, on one line."""
+
+    kind: str
+    sentence: str
+
+
+def diagnose(facts: Sequence[Mapping[str, Any]], heat: Sequence[Heat | None], right: Sequence[Heat] = ()) -> Diagnosis:
+    """What the wrong results of one GPU and one format (or of its copies, or its memory) look like.
+
+    `facts` are what a load told of them, `heat` the GPU's at the moment when each was made, in their order. `right` is its heat at moments
+    when products were right (`right_moments`): without it nothing is laid to heat. Never raises: what a fact does not tell is named.
+    """
+    if not facts:
+        return Diagnosis("unknown", "nothing wrong was told of, so there is nothing to say")
+    wrong: list[Wrong] = []
+    for number, fact in enumerate(facts, start=1):
+        try:
+            wrong.append(miscompare.read(fact))
+        except miscompare.Unclear as unclear:
+            of = f"wrong result {number} of {len(facts)}" if len(facts) > 1 else "the wrong result"
+            return Diagnosis("unknown", f"{of} cannot be judged by its looks: {unclear}")
+    known = list(zip_longest(wrong, heat[: len(wrong)]))
+    look = _look(known, right)
+    told = f"{look.words}: {look.evidence}{_others(wrong, look.of)}. Usually {_MEANS[look.kind]}"
+    return Diagnosis(look.kind, " ".join(told.split()))
+
+
+def right_moments(facts: Sequence[Mapping[str, Any]]) -> tuple[float, ...]:
+    """Moments, in seconds since boot, at which products of these facts' format were right, spread evenly; none where unknown."""
+    rings = []
+    for fact in facts:
+        try:
+            one = miscompare.read(fact)
+        except miscompare.Unclear:
+            return ()
+        if isinstance(one, Ring):
+            rings.append(one)
+    return right_moments_of(rings)
+
+
+def _look(known: Sequence[tuple[Wrong, Heat | None]], right: Sequence[Heat]) -> Look:
+    """The looks of the facts that say most: what makes others follow goes first."""
+    wrong = [one for one, _ in known]
+    inputs = [one for one in wrong if isinstance(one, Inputs)]
+    references = [one for one in wrong if isinstance(one, Reference)]
+    again = [one for one in wrong if isinstance(one, Again)]
+    rings = [(one, own) for one, own in known if isinstance(one, Ring)]
+    memory = [one for one in wrong if isinstance(one, Vram)]
+    copies = [one for one in wrong if isinstance(one, Copied)]
+    if inputs:
+        return _inputs(inputs)
+    if references:
+        return _references(references)
+    if again:
+        return _again(again, [one for one, _ in rings])
+    if rings:
+        return ring_pattern.look(rings, right)
+    return vram_look(memory) if memory else _copies(copies)
+
+
+def _inputs(found: Sequence[Inputs]) -> Look:
+    names = " and ".join(dict.fromkeys(one.operand for one in found))
+    first = found[0]
+    evidence = f"operand {names}, digest {first.expected} at the start and {first.got} now"
+    return Look("inputs", "The inputs themselves changed", evidence, Inputs)
+
+
+def _references(found: Sequence[Reference]) -> Look:
+    first = found[0]
+    odd = [f"{one} {name}" for one, name in ((first.nan, "NaN"), (first.infinite, "infinite")) if one]
+    against = "exact whole numbers give" if first.check == "whole" else "float64 gives"
+    elements = f"{first.elements} element{'s' if first.elements > 1 else ''} of {first.shape}"
+    parts = [f"{elements} ({first.rows} rows were checked) are not what {against}"]
+    parts += [*odd, *([f"first {first.first}"] if first.first else [])]
+    evidence = ", ".join(parts)
+    return Look("repeatable", f"The first product is wrong already ({len(found)} of its checks)", evidence, Reference)
+
+
+def _again(found: Sequence[Again], rings: Sequence[Ring]) -> Look:
+    first = found[0]
+    evidence = f"{first.shape} gave digest {first.expected} first and {first.got} later, {len(found)} times"
+    if rings:
+        evidence += f"; {len(rings)} products were told wrong that were held against it"
+    return Look(
+        "unrepeatable", "The same product of the same inputs came out differently in a later lap", evidence, Again
+    )
+
+
+def _copies(found: Sequence[Copied]) -> Look:
+    ways = ", ".join(f"{one} on {where}" for one, where in dict.fromkeys((one.check, one.component) for one in found))
+    first = found[0]
+    told = f"{sum(one.words for one in found)} words"
+    copies = f"copies: {len(found)} ({ways})" + (f", first {first.first}" if first.first else "")
+    if all(one.words and one.words == one.unwritten for one in found):
+        told = f"{told} still hold what lay there before"
+        return Look("lost copies", "The copy never arrived", f"{told}, {copies}", Copied)
+    lost = sum(one.unwritten or 0 for one in found)
+    told += f", {lost} of which still hold what lay there before" if lost else ""
+    return Look("copies", "Data changed while it was copied", f"{told}, {copies}", Copied)
+
+
+def _others(wrong: Sequence[Wrong], of: type) -> str:
+    """What else was wrong beside what the diagnosis is of; inputs that changed are never beside anything."""
+    words = {
+        Ring: "products",
+        Again: "products of later laps",
+        Reference: "first products",
+        Copied: "copies",
+        Vram: "passes over the memory",
+    }
+    counts = {kind: sum(isinstance(one, kind) for one in wrong) for kind in words if kind is not of}
+    told = [f"{count} wrong {words[kind]}" for kind, count in counts.items() if count]
+    return f"; beside it {', '.join(told)}" if told else ""

@@ -1,0 +1,100 @@
+"""What was set at a GPU during a run: power limit, clocks, ECC, MIG. Pure.
+
+Figures of a GPU whose settings changed in the middle belong to two machines. What was so from the start is only worth a note.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from acceptance.core import clock_reasons
+from acceptance.diagnosis.gpu_history import IN_USE, GpuHistory, Point, running_at
+
+SpansOfChecks = Sequence[tuple[str, float, float]]
+
+_WORDS = {
+    "power_limit_w": ("the power limit", "{:g} W"),
+    "application_clock_mhz": ("the application clock", "{:g} MHz"),
+    "ecc_enabled": ("ECC", "{:g}"),
+    "mig_enabled": ("MIG mode", "{:g}"),
+}
+_SWITCHES = ("ecc_enabled", "mig_enabled")
+_HELD = {
+    clock_reasons.CLOCKS_SET: "its clocks are held at a value that somebody set (reason clocks-setting)",
+    clock_reasons.DISPLAY_CLOCKS: "its clocks are held by the display's settings (reason display-clocks)",
+}
+_APPLICATION, _CLOCK = "application_clock_mhz", "sm_clock_mhz"
+LEAST = 3  # samples beside each other: one alone, while clocks ramp up or down, is no setting
+FREE_S = 2.0  # a GPU that was in use for so long without the reason was not held by it from the start
+PERIOD_S = 0.2  # what one sample stands for
+
+
+def changes(history: GpuHistory, spans: SpansOfChecks) -> tuple[str, ...]:
+    """Every setting that changed during the run, a sentence each; `spans` are (check, begin, end) in seconds since boot."""
+    return tuple(_changes(history, spans))
+
+
+def notes(history: GpuHistory) -> tuple[str, ...]:
+    """What held the clocks from the start, a sentence each."""
+    return tuple(
+        f"{history.gpu}: {words}, from the start"
+        for flag, words in _HELD.items()
+        if (since := _held_since(history, flag)) is not None and _from_the_start(history, since)
+    )
+
+
+def _changes(history: GpuHistory, spans: SpansOfChecks) -> Iterator[str]:
+    for name, (words, form) in _WORDS.items():
+        points = [point for point in history.points if name in point.values]
+        for point in points:
+            was = points[0].least(name)
+            others = [value for value in (point.least(name), point.most(name)) if value != was]
+            if others:
+                old, new = _value(name, form, was), _value(name, form, others[0])
+                yield f"{history.gpu}: {words} changed from {old} to {new} {_moment(history, point, spans)}"
+                break
+    for flag, words in _HELD.items():
+        since = _held_since(history, flag)
+        if since is not None and not _from_the_start(history, since):
+            yield f"{history.gpu}: {words}, {_moment(history, since, spans)} and not before"
+
+
+def _value(name: str, form: str, value: float) -> str:
+    return ("on" if value else "off") if name in _SWITCHES else form.format(value)
+
+
+def _moment(history: GpuHistory, point: Point, spans: SpansOfChecks) -> str:
+    seconds = point.boot_s - history.points[0].began_s
+    during = running_at([(point.began_s, point.boot_s)], spans)
+    return f"{seconds:.0f} s after the watch began{f' (during {during[0]})' if during else ''}"
+
+
+def _held_since(history: GpuHistory, flag: str) -> Point | None:
+    """The first point from which a reason held the clocks of the GPU in use for LEAST points; None where none did."""
+    held: list[Point] = []
+    for point in _used(history, flag):
+        held = [*held, point] if point.most(flag) > 0.0 else []
+        if len(held) >= LEAST or (held and held[-1].span_s):
+            return held[0]
+    return None
+
+
+def _from_the_start(history: GpuHistory, since: Point) -> bool:
+    """Whether a reason that holds the clocks since a point may have held them from the first use of the GPU on.
+
+    A card whose application clock is below its highest clock is held by it in every light load, and that is how it was sold.
+    """
+    told = history.offers(_APPLICATION) and history.offers(_CLOCK)
+    if told and history.maximum(_APPLICATION) < history.maximum(_CLOCK):
+        return True
+    before = [point for point in history.points if point.boot_s < since.began_s and _in_use(point)]
+    return sum(max(point.span_s, PERIOD_S) for point in before) < FREE_S
+
+
+def _used(history: GpuHistory, flag: str) -> list[Point]:
+    """The points in which a GPU was in use; all of them where its driver does not tell its use."""
+    return [point for point in history.points if flag in point.values and _in_use(point)]
+
+
+def _in_use(point: Point) -> bool:
+    return point.values.get("utilisation", 1.0) >= IN_USE

@@ -1,0 +1,145 @@
+"""The laps of a burn: in each of them every format has its turn, and a turn is held against that of the same format in the last lap. Pure.
+
+Formats differ in power, so each has a clock and a heat of its own: a change from one turn to the next says nothing of the GPU.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from acceptance.core.record import Table
+from acceptance.diagnosis.gpu_history import LOAD, GpuHistory
+from acceptance.diagnosis.steady import WITHIN_C, Settled
+from acceptance.diagnosis.time_weight import mean, stood, weighed
+
+# Until then a turn's samples may tell of the format before it: the driver's power and use are averages of up to a second.
+START_S = 1.0
+LEAST = 3  # samples that make a turn's mean, or one that stands for seconds
+COLUMNS = ("lap", "format", "from s", "to s")
+ALL = "all formats"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One format's products in one lap; times are seconds since boot."""
+
+    lap: float
+    format: str
+    from_s: float
+    to_s: float
+
+    @property
+    def since_s(self) -> float:
+        """From when on its samples are its own: START_S after it began, or its second half where it is shorter than twice that."""
+        return self.from_s + min(START_S, (self.to_s - self.from_s) / 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The mean of a reading in a turn, and in the turn of the same format in the last lap."""
+
+    turn: Turn
+    then: float
+    last: float
+
+
+@dataclass(frozen=True, slots=True)
+class Laps:
+    """Two laps or more of one GPU's burn, and what was sampled of it meanwhile; `turns` are in order of time.
+
+    Figures raise ValueError where a reading was never sampled, fell silent, or is no finite number, and where no two turns can be compared.
+    """
+
+    history: GpuHistory
+    turns: tuple[Turn, ...]
+
+    def settled(self) -> Settled:
+        """From the beginning to the end of the last turn that was more than 2 degC warmer or cooler than the same format's in the last lap.
+
+        The first turn's end at least: within a turn nothing is told apart. Where even the last turn before the last lap was another, the
+        GPU went on warming or cooling in the last lap: then it is the whole burn, and the note says so.
+        """
+        pairs = self._pairs("temperature_c", self.turns[-1].lap - 1)
+        told = self._told()
+        begin_s, latest = self.turns[0].from_s, pairs[-1]
+        if abs(latest.then - latest.last) > WITHIN_C:
+            moving = "still warming" if latest.last > latest.then else "still cooling"
+            return Settled(self.turns[-1].to_s - begin_s, f"{moving}: {told}")
+        unlike = [pair for pair in pairs if abs(pair.then - pair.last) > WITHIN_C]
+        return Settled((unlike or pairs[:1])[-1].turn.to_s - begin_s, told)
+
+    def _told(self) -> str:
+        told = f"{self.final_temperature():.0f} degC in the last lap"
+        if not self.history.offers("temperature_margin_c"):
+            return told
+        return f"{told}, {self._of_last_lap('temperature_margin_c'):.0f} degC below its limit"
+
+    def clock_kept(self) -> tuple[float, str]:
+        """The least, over the formats, of the mean clock in the last lap's turn over that in the first lap's; and both in words."""
+        pairs = self._pairs("sm_clock_mhz", self.turns[0].lap)
+        if any(pair.then <= 0 for pair in pairs):
+            raise ValueError(f"the clock of {self.history.gpu} was told as 0 MHz under load")
+        kept, least = min(((pair.last / pair.then, pair) for pair in pairs), key=lambda one: one[0])
+        return kept, f"{least.turn.format}: {least.then:.0f} MHz in the first lap, {least.last:.0f} MHz in the last"
+
+    def final_temperature(self) -> float:
+        """The mean temperature of the last lap, in degC."""
+        return self._of_last_lap("temperature_c")
+
+    def _of_last_lap(self, name: str) -> float:
+        (*_, last) = _whole(self.turns)
+        return mean(weighed(self.history, name, last.from_s, last.to_s))
+
+    def _pairs(self, name: str, until_lap: float) -> list[Pair]:
+        """The turns up to a lap, each beside the last lap's; of samples too far apart for that, whole laps, which hold the same formats."""
+        last_lap = self.turns[-1].lap
+        for turns in (self.turns, _whole(self.turns)):
+            means = self._means(name, turns)
+            last = {turn.format: value for turn, value in means.items() if turn.lap == last_lap}
+            pairs = [
+                Pair(turn, value, last[turn.format])
+                for turn, value in means.items()
+                if turn.lap <= until_lap and turn.format in last
+            ]
+            if pairs:
+                return pairs
+        told = f"{name} of {self.history.gpu} was sampled too seldom in full use to hold one lap of the burn against another"
+        raise ValueError(f"{told}: {LOAD}")
+
+    def _means(self, name: str, turns: Sequence[Turn]) -> dict[Turn, float]:
+        """The mean of a reading in each turn, of samples in full use that are wholly its own; turns with too few of them are left out."""
+        samples = stood(self.history.known(name))
+        ends = [point.boot_s for point, _ in samples]
+        found = {}
+        for turn in turns:
+            near = samples[bisect_left(ends, turn.since_s) : bisect_left(ends, turn.to_s)]
+            own = [(point, seconds) for point, seconds in near if point.began_s >= turn.since_s and point.busy()]
+            if len(own) >= LEAST or any(point.span_s for point, _ in own):
+                found[turn] = mean([(point.values[name], seconds) for point, seconds in own])
+        return found
+
+
+def turns(table: Table) -> tuple[Turn, ...] | None:
+    """The turns that a load's table tells of (it has COLUMNS), in order of time; None for fewer than two laps, or another table."""
+    found = []
+    try:
+        places = [table.columns.index(name) for name in COLUMNS]
+        for row in table.rows:
+            lap, name, from_s, to_s = (row[place] for place in places)
+            found.append(Turn(float(lap), str(name), float(from_s), float(to_s)))
+    except ValueError:
+        return None
+    found.sort(key=lambda turn: turn.from_s)
+    if len({turn.lap for turn in found}) < 2 or not all(turn.from_s < turn.to_s for turn in found):
+        return None
+    return tuple(found)
+
+
+def _whole(turns: Sequence[Turn]) -> tuple[Turn, ...]:
+    """Each lap as one turn of all formats."""
+    laps: dict[float, Turn] = {}
+    for turn in turns:
+        laps[turn.lap] = Turn(turn.lap, ALL, laps.get(turn.lap, turn).from_s, turn.to_s)
+    return tuple(laps.values())

@@ -1,0 +1,306 @@
+"""A wrong result as a load told of it, read strictly: what it must have and has not is named, nothing stands in for it. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+_HEX = re.compile(r"[0-9a-fA-F]{1,32}")
+_FOREVER_S = 1e12
+
+
+class Unclear(ValueError):
+    """What a load told cannot be used; the message names the key."""
+
+
+def value(fact: Mapping[str, Any], key: str) -> Any:
+    """What stands under a key. Raises Unclear, as all of these do, naming the key."""
+    if key not in fact:
+        raise Unclear(f"it does not tell its {key}")
+    return fact[key]
+
+
+def text(fact: Mapping[str, Any], key: str) -> str:
+    """A text that is not empty."""
+    found = value(fact, key)
+    if not isinstance(found, str) or not found:
+        raise Unclear(f"its {key} is no text")
+    return found
+
+
+def bits_of(fact: Mapping[str, Any], key: str) -> int:
+    """A text of hexadecimal digits, as the whole number that it is."""
+    found = text(fact, key)
+    if not _HEX.fullmatch(found):
+        raise Unclear(f"its {key} is not in hexadecimal digits")
+    return int(found, 16)
+
+
+def whole(found: object) -> bool:
+    """Whether this is a whole number, 0 or above, that fits 64 bits."""
+    return isinstance(found, int) and not isinstance(found, bool) and 0 <= found < 1 << 64
+
+
+def count(fact: Mapping[str, Any], key: str) -> int:
+    """A whole number, 0 or above."""
+    found = value(fact, key)
+    if not whole(found):
+        raise Unclear(f"its {key} is no whole number")
+    assert isinstance(found, int)
+    return found
+
+
+def seconds(fact: Mapping[str, Any], key: str) -> float:
+    """A finite number of seconds."""
+    found = value(fact, key)
+    if isinstance(found, bool) or not isinstance(found, int | float) or not -_FOREVER_S < found < _FOREVER_S:
+        raise Unclear(f"its {key} is no finite number of seconds")
+    return float(found)
+
+
+def listed_in(fact: Mapping[str, Any], key: str) -> Sequence[Any]:
+    """A list."""
+    found = value(fact, key)
+    if not isinstance(found, list | tuple):
+        raise Unclear(f"its {key} is no list")
+    return found
+
+
+# What a product has beside its counts, unless it was right when it was read again.
+_DESCRIPTION = ("stride", "span", "xor_or", "xor_and", "bits", "first")
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """One wrong element or word: where it lies in the tested memory (bytes), and its bits as they were due, as they came, and their XOR."""
+
+    address: int
+    index: tuple[int, ...]
+    expected: int
+    got: int
+    xor: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """One product of which elements differ from what all of them must be; `made_s` and `found_s` are seconds since boot.
+
+    `stride` is the usual distance of its wrong elements in elements, `width` the bits of one, `bits` how often each bit differs among the
+    first of them, `columns` the length of a row of the result where its shape tells it. One that was right when it was read again is not
+    `described`: it has no places and no bits.
+    """
+
+    iteration: int
+    lap: int
+    slot: int
+    made_s: float
+    found_s: float
+    elements: int
+    of: int
+    nan: int
+    infinite: int
+    stride: int | None
+    span: tuple[int, int]
+    width: int
+    xor_or: int
+    xor_and: int
+    bits: Mapping[int, int]
+    first: tuple[Element, ...]
+    columns: int | None
+
+    @property
+    def described(self) -> bool:
+        """Whether its wrong elements were seen again, with their places and bits."""
+        return bool(self.first)
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """An operand that changed while products were made: its digest before and after."""
+
+    operand: str
+    expected: str
+    got: str
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """The first product of a later lap, of which the digest is not that of the first lap's."""
+
+    shape: str
+    expected: str
+    got: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A first product that is not what float64 or whole numbers give; `check` is "normal" or "whole"."""
+
+    check: str
+    shape: str
+    rows: int
+    elements: int
+    nan: int
+    infinite: int
+    first: str
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """A copy that arrived wrong; `check` names its way, such as "copy_h2d".
+
+    `unwritten` are those of its wrong words that still hold what lay there before the copy; None
+    where the load did not look.
+    """
+
+    check: str
+    component: str
+    words: int
+    unwritten: int | None
+    first: str
+
+
+@dataclass(frozen=True, slots=True)
+class Vram:
+    """Words that the test of the memory found wrong in one pass; `address_bits` are the address lines where it could tell them."""
+
+    pattern: str
+    number: int
+    words: int
+    found_s: float
+    xor_or: int
+    xor_and: int
+    bits: Mapping[int, int]
+    first: tuple[Element, ...]
+    address_bits: tuple[int, ...]
+
+
+Wrong = Ring | Inputs | Again | Reference | Copied | Vram
+
+
+def read(fact: Mapping[str, Any]) -> Wrong:
+    """One wrong result. Raises Unclear where it is of no known kind, or has not all that its kind must have."""
+    check = text(fact, "check")
+    if check == "ring":
+        return _ring(fact)
+    if check == "inputs":
+        return Inputs(text(fact, "operand"), text(fact, "expected"), text(fact, "got"))
+    if check == "again":
+        return Again(text(fact, "shape"), text(fact, "expected"), text(fact, "got"))
+    if check in ("normal", "whole"):
+        rows, elements = count(fact, "rows"), count(fact, "elements")
+        nan, infinite = count(fact, "nan"), count(fact, "infinite")
+        return Reference(check, text(fact, "shape"), rows, elements, nan, infinite, _place(fact))
+    if check == "vram":
+        return _vram(fact)
+    if check.startswith("copy_"):
+        unwritten = count(fact, "unwritten") if "unwritten" in fact else None
+        return Copied(check, text(fact, "component"), count(fact, "words"), unwritten, _place(fact))
+    raise Unclear(f"its check is {check!r}, which is none that is known here")
+
+
+def _place(fact: Mapping[str, Any]) -> str:
+    """Where the first of its wrong elements, rows or words is, and what stood there for what; empty where none is listed."""
+    listed = listed_in(fact, "first")
+    if not listed:
+        return ""
+    first = listed[0]
+    if not isinstance(first, Mapping):
+        raise Unclear("an entry of its first is no object")
+    if "word" in first:
+        place = f"word {count(first, 'word')}"
+    else:
+        index = listed_in(first, "index")
+        if not index or not all(map(whole, index)):
+            raise Unclear("an entry of its first has an index that is not whole numbers")
+        place = f"row {index[0]}" if len(index) == 1 else f"element {list(index)}"
+    if "expected" not in first:
+        return place
+    return f"{place}: {text(first, 'got')} for {text(first, 'expected')}"
+
+
+def _ring(fact: Mapping[str, Any]) -> Ring:
+    if not any(key in fact for key in _DESCRIPTION):
+        unseen = {"stride": None, "span": [0, 0], "xor_or": "0", "xor_and": "0", "bits": {"0": 0}}
+        fact = {**fact, **unseen}
+        first: tuple[Element, ...] = ()
+    else:
+        first = _elements(fact)
+    span = listed_in(fact, "span")
+    if len(span) != 2 or not all(whole(one) for one in span):
+        raise Unclear("its span is not two element numbers")
+    stride = value(fact, "stride")
+    if stride is not None and not (whole(stride) and stride > 0):
+        raise Unclear("its stride is no whole number above 0")
+    xor_or = text(fact, "xor_or")
+    of = count(fact, "of")
+    return Ring(
+        iteration=count(fact, "iteration"),
+        lap=count(fact, "lap"),
+        slot=count(fact, "slot"),
+        made_s=seconds(fact, "made_s"),
+        found_s=seconds(fact, "found_s"),
+        elements=count(fact, "elements"),
+        of=of,
+        nan=count(fact, "nan"),
+        infinite=count(fact, "infinite"),
+        stride=stride,
+        span=(span[0], span[1]),
+        width=4 * len(xor_or),
+        xor_or=bits_of(fact, "xor_or"),
+        xor_and=bits_of(fact, "xor_and"),
+        bits=_bits(fact),
+        first=first,
+        columns=_columns(text(fact, "shape"), of),
+    )
+
+
+def _vram(fact: Mapping[str, Any]) -> Vram:
+    lines = listed_in(fact, "address_bits") if "address_bits" in fact else []
+    if not all(whole(one) for one in lines):
+        raise Unclear("its address_bits are not whole numbers")
+    return Vram(
+        pattern=text(fact, "pattern"),
+        number=count(fact, "pass"),
+        words=count(fact, "words"),
+        found_s=seconds(fact, "found_s"),
+        xor_or=bits_of(fact, "xor_or"),
+        xor_and=bits_of(fact, "xor_and"),
+        bits=_bits(fact),
+        first=_elements(fact),
+        address_bits=tuple(lines),
+    )
+
+
+def _columns(shape: str, of: int) -> int | None:
+    """The length of a row of a result of this shape (rows x columns x depth); None where the shape does not say it."""
+    sides = shape.split("x")
+    if len(sides) == 3 and all(side.isdecimal() for side in sides) and int(sides[0]) * int(sides[1]) == of:
+        return int(sides[1])
+    return None
+
+
+def _elements(fact: Mapping[str, Any]) -> tuple[Element, ...]:
+    found = []
+    for one in listed_in(fact, "first"):
+        if not isinstance(one, Mapping):
+            raise Unclear("an entry of its first is no object")
+        index = one.get("index", [])
+        if not isinstance(index, list) or not all(whole(part) for part in index):
+            raise Unclear("an entry of its first has an index that is not whole numbers")
+        values = [bits_of(one, name) for name in ("expected", "got", "xor")]
+        found.append(Element(count(one, "address"), tuple(index), *values))
+    if not found:
+        raise Unclear("its first is empty")
+    return tuple(found)
+
+
+def _bits(fact: Mapping[str, Any]) -> dict[int, int]:
+    bits = value(fact, "bits")
+    if not isinstance(bits, Mapping) or not bits:
+        raise Unclear("its bits are no counts by bit")
+    if not all(isinstance(bit, str) and bit.isdecimal() and whole(count) for bit, count in bits.items()):
+        raise Unclear("its bits are no counts by bit")
+    return {int(bit): count for bit, count in bits.items()}

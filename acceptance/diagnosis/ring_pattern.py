@@ -1,0 +1,227 @@
+"""What wrong products look like together: the same cell, the same elements, a stride, low bits, heat. Pure.
+
+Each product is looked at by itself first; then all of them for what comes again: in the same place of memory whatever was there (a cell),
+in the same elements wherever they lay (the chip), only when hot (cooling).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+
+from acceptance.diagnosis.miscompare import Ring
+from acceptance.diagnosis.signature import Heat, Look, bits_text, extent, positions, power_of_two, swapped
+
+FEW_BITS = 2  # a stuck cell shows one bit, now and then two beside each other
+MANY = 8  # elements from which on a distance of a power of two says something
+LOW_SHARE = 0.7  # of all differing bits in the lowest quarter: off by a unit sets half as many of each next bit
+LEAST_HOT = 3  # wrong products that heat may be laid to, and cooler right ones that it takes
+COOLER_C = 3.0  # what a sensor rounds and lags must not make a difference
+BY_CHANCE = 0.05
+MOMENTS = 64
+
+Known = Sequence[tuple[Ring, Heat | None]]
+
+
+def look(known: Known, right: Sequence[Heat] = ()) -> Look:
+    """The looks of wrong products of one format, in any number; `right` is the heat of products of this format that were right."""
+    rings = [one for one, _ in known]
+    kind, words = _kind(rings)
+    lasting = ("memory bit", "repeatable", "address line", "one bit once")
+    threshold_c = None if kind in lasting else _threshold(known, right)
+    if threshold_c is not None:
+        cooler = sum(one.temperature_c is not None and one.temperature_c < threshold_c for one in right)
+        told = f"Wrong only at {threshold_c:.0f} degC and above, while {cooler} of {len(right)} right products looked at were cooler"
+        kind, words = "thermal", f"{told}; by itself: {words[:1].lower()}{words[1:]}"
+    return Look(kind, words, evidence(known), Ring)
+
+
+def _kind(rings: Sequence[Ring]) -> tuple[str, str]:
+    """The kind of all products together, and its looks in words."""
+    if cell := _cell(rings):
+        return "memory bit", cell
+    if same := _same_elements(rings):
+        return same
+    found = [_single(one) for one in rings]
+    kinds = Counter(kind for kind, _ in found)
+    if kinds.keys() == {"one bit once"} and len(rings) > 1:
+        return "scattered bits", f"One bit in each of {len(rings)} products, never in the same place"
+    if len(kinds) == 1:
+        return found[0]
+    told = ", ".join(f"{count} x {kind}" for kind, count in kinds.most_common())
+    return "many", f"The products are wrong in different ways ({told})"
+
+
+def _cell(rings: Sequence[Ring]) -> str | None:
+    """The same address and the same bit in several products, whatever lay there; None where most products show none such."""
+    cells: Counter[tuple[int, int]] = Counter()
+    own = []
+    for one in rings:
+        found = {(wrong.address, bit) for wrong in one.first for bit in positions(wrong.xor)}
+        narrow = all(len(positions(wrong.xor)) <= FEW_BITS for wrong in one.first)
+        own.append(found if narrow and one.elements == len(one.first) else set())
+        cells.update(own[-1])
+    again = {cell for cell, times in cells.items() if times > 1}
+    if not again or 2 * sum(bool(found & again) for found in own) < len(rings):
+        return None
+    address, bit = min(again, key=lambda cell: (-cells[cell], cell))
+    more = f", and {len(again) - 1} more such cells" if len(again) > 1 else ""
+    return f"The same bit at the same address in {cells[address, bit]} of {len(rings)} products (byte {address:#x}, bit {bit}{more})"
+
+
+def _same_elements(rings: Sequence[Ring]) -> tuple[str, str] | None:
+    """The same elements with the same bits in every product, in more than one place of memory: the chip and not a cell."""
+    looks = {
+        (one.elements, one.span, one.xor_or, one.xor_and, tuple((wrong.index, wrong.xor) for wrong in one.first))
+        for one in rings
+    }
+    if len(looks) != 1 or not rings[0].described or len({one.slot for one in rings}) < 2:
+        return None
+    numbers = sorted(one.iteration for one in rings)
+    if numbers[-1] - numbers[0] == len(numbers) - 1:
+        return (
+            "repeatable",
+            f"The same elements with the same bits in each of {len(rings)} products one after the other",
+        )
+    among = numbers[-1] - numbers[0] + 1
+    return (
+        "datapath",
+        f"The same elements with the same bits in {len(rings)} of {among} products: always the same unit of the chip",
+    )
+
+
+def _single(one: Ring) -> tuple[str, str]:
+    """The looks of one product by itself."""
+    if not one.described:
+        return "read back right", "Wrong when it was compared, and right when it was read again"
+    if one.elements == 1 and len(positions(one.xor_or)) == 1:
+        return "one bit once", "One bit of one element"
+    if one.nan or one.infinite:
+        names = [name for count, name in ((one.nan, "NaN"), (one.infinite, "infinite")) if count]
+        return "not a number", f"Elements that are {' and '.join(names)}"
+    if not _low(one) and (pair := swapped(one.first)):
+        line = (pair[0] ^ pair[1]).bit_length() - 1
+        return "address line", f"Byte {pair[0]:#x} holds what byte {pair[1]:#x} must: they differ in address bit {line}"
+    return _regular(one) or ("many", _irregular(one))
+
+
+def _regular(one: Ring) -> tuple[str, str] | None:
+    """What distance and bits tell of many elements."""
+    wide = len(positions(one.xor_or)) >= max(3, one.width // 4)
+    stride = one.stride if one.stride is not None and one.stride > 1 and one.elements > 2 else None
+    every = None if stride is None else f"every {stride}{_ordinal(stride)} element"
+    if _low(one):
+        where = f"{every}, " if every else ""
+        return "datapath", f"Wrong in the low bits only: {where}{_units(one)}"
+    if stride is not None and stride == one.columns:
+        return "datapath", f"A whole column ({every}): one value of the second operand was read or passed on wrong"
+    if stride is not None and not power_of_two(stride):
+        return "datapath", f"A regular distance that is no power of two: {every}"
+    if one.elements >= MANY and every and wide:
+        return "address line", f"Many elements a power of two apart with many bits wrong: {every}"
+    if one.elements > 2 and len(positions(one.xor_or)) == 1:
+        return "datapath", "Always the same bit, in many elements: one line of a bus, or one lane"
+    return None
+
+
+def _irregular(one: Ring) -> str:
+    if one.elements == 1:
+        return "One element with several wrong bits"
+    if one.stride == 1:
+        return "Elements beside each other: a part of the product that one multiprocessor made, or a block of memory"
+    return "Elements without a regular distance and with many bits wrong"
+
+
+def _low(one: Ring) -> bool:
+    low = sum(count for bit, count in one.bits.items() if bit < one.width // 4)
+    return low >= LOW_SHARE * sum(one.bits.values())
+
+
+def _units(one: Ring) -> str:
+    """How far off the elements are that are listed, in units of the last place: their bits read as whole numbers."""
+    off = [abs(wrong.got - wrong.expected) for wrong in one.first]
+    most = max(off)
+    return f"off by {'one unit' if most == 1 else f'up to {most} units'} in the last place"
+
+
+def _ordinal(number: int) -> str:
+    return "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+
+
+def _threshold(known: Known, right: Sequence[Heat]) -> float | None:
+    """The temperature in degC above which alone products were wrong; None where heat does not tell wrong ones from right ones.
+
+    All wrong ones must be hot, cooler right ones known, and so many right ones cool that all wrong ones are hot by chance once in twenty.
+    """
+    wrong = [own.temperature_c for _, own in known if own is not None and own.temperature_c is not None]
+    fine = [own.temperature_c for own in right if own.temperature_c is not None]
+    if len(wrong) < max(LEAST_HOT, len(known)) or not fine:
+        return None
+    coolest = min(wrong)
+    cooler = sum(one <= coolest - COOLER_C for one in fine)
+    if cooler < LEAST_HOT or ((len(fine) - cooler) / len(fine)) ** len(wrong) > BY_CHANCE:
+        return None
+    return coolest
+
+
+def evidence(known: Known) -> str:
+    """The numbers: how many, where, when, at which heat."""
+    rings = [one for one, _ in known]
+    first = min(rings, key=lambda one: one.iteration)
+    counts = f"{len(rings)} product{'s' if len(rings) > 1 else ''} wrong"
+    elements = extent((one.elements for one in rings), f"of {first.of} elements")
+    parts = [f"{counts}, {elements}"]
+    if first.described:
+        place = first.first[0]
+        either = 0
+        for one in rings:
+            either |= one.xor_or
+        parts.append(
+            f"first at byte {place.address:#x} (element {list(place.index)}: {place.got:x} for {place.expected:x})"
+        )
+        strides = {one.stride for one in rings if one.described}
+        if len(strides) == 1 and first.stride is not None:
+            parts.append(f"stride {first.stride}")
+        parts.append(bits_text(either, first.width))
+    numbers = sorted({one.iteration for one in rings})
+    listed = ", ".join(map(str, numbers[:4])) + (" ..." if len(numbers) > 4 else "")
+    parts.append(f"iteration {listed} (lap {first.lap}), made {extent((one.made_s for one in rings), 's after boot')}")
+    heat = [own for _, own in known if own is not None]
+    told = [
+        extent((one.temperature_c for one in heat if one.temperature_c is not None), "degC"),
+        extent((one.clock_mhz for one in heat if one.clock_mhz is not None), "MHz"),
+    ]
+    shown = [one for one in told if one is not None]
+    parts.append(f"at {' and '.join(shown)}" if shown else "at a heat that was not sampled")
+    return ", ".join(parts)
+
+
+def right_moments_of(rings: Sequence[Ring]) -> tuple[float, ...]:
+    """Moments at which products between these wrong ones were made, MOMENTS at most, spread evenly over those products.
+
+    Only within a lap, where products of a format follow each other, and in the first lap back to its first product: there alone the
+    moment of a product is known from its number. A load tells of its first wrong products only, so nothing is said of what comes after.
+    """
+    found: list[
+        tuple[float, int, float]
+    ] = []  # moment of a right product, how many follow it, seconds from one to the next
+    laps: dict[int, list[Ring]] = {}
+    for one in sorted(rings, key=lambda one: one.iteration):
+        laps.setdefault(one.lap, []).append(one)
+    for lap, own in laps.items():
+        steps = [
+            (one, other, (other.made_s - one.made_s) / (other.iteration - one.iteration))
+            for one, other in pairwise(own)
+            if other.iteration > one.iteration and other.made_s > one.made_s
+        ]
+        found += [(one.made_s, other.iteration - one.iteration, step) for one, other, step in steps]
+        if lap == 0 and steps:
+            step = (own[-1].made_s - own[0].made_s) / (own[-1].iteration - own[0].iteration)
+            found.append((own[0].made_s - (own[0].iteration + 1) * step, own[0].iteration + 1, step))
+    total = sum(count - 1 for _, count, _ in found)
+    every = -(-total // MOMENTS)
+    moments = [
+        begin + step * number for begin, count, step in found for number in range(1, count) if not number % every
+    ]
+    return tuple(sorted(moments))

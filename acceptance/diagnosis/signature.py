@@ -1,0 +1,80 @@
+"""The looks of wrong results, before they are told in a sentence; and the words for bits and places. Standard library only."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from acceptance.diagnosis.miscompare import Element
+
+
+@dataclass(frozen=True, slots=True)
+class Heat:
+    """A GPU at one moment: its temperature in degC and the clock of its multiprocessors in MHz; None for what was not read."""
+
+    temperature_c: float | None
+    clock_mhz: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A kind of wrong result, what it looks like in words, the evidence in numbers, and the kind of facts that it is told of."""
+
+    kind: str
+    words: str
+    evidence: str
+    of: type
+
+
+def positions(word: int) -> tuple[int, ...]:
+    """The numbers of the bits that are set, from the lowest."""
+    return tuple(bit for bit in range(word.bit_length()) if word >> bit & 1)
+
+
+def power_of_two(number: int) -> bool:
+    """Whether a number is 1, 2, 4, and so on."""
+    return number > 0 and number & (number - 1) == 0
+
+
+def bits_text(word: int, width: int) -> str:
+    """Bits that differ, as hexadecimal digits and by number: `XOR 0001 (bit 0)`."""
+    found = positions(word)
+    ranges = list(_ranges(found))
+    names = ", ".join(ranges[:6]) + (" ..." if len(ranges) > 6 else "")
+    return f"XOR {word:0{max(1, width // 4)}x} (bit{'s' if len(found) != 1 else ''} {names})"
+
+
+def _ranges(numbers: Sequence[int]) -> Iterable[str]:
+    """Whole numbers in order, with neighbours drawn together: `0-3`, `7`."""
+    begin = end = None
+    for number in [*numbers, None]:
+        if end is not None and number == end + 1:
+            end = number
+            continue
+        if begin is not None:
+            yield f"{begin}" if begin == end else f"{begin}-{end}"
+        begin = end = number
+
+
+def extent(values: Iterable[float], unit: str) -> str | None:
+    """The least and the largest of some values with their unit, as one number where they are equal; None of none."""
+    found = sorted(values)
+    if not found:
+        return None
+    low, high = f"{found[0]:.0f}", f"{found[-1]:.0f}"
+    return f"{low} {unit}" if low == high else f"{low} .. {high} {unit}"
+
+
+def swapped(elements: Sequence[Element]) -> tuple[int, int] | None:
+    """Two addresses of which one holds what the other must: the sign of words stored or fetched elsewhere. None where nothing proves it.
+
+    It takes two such words whose addresses differ in the same one bit, among words that were all to be different: else it is chance.
+    """
+    due = {one.expected: one.address for one in elements}
+    if len(due) != len(elements):
+        return None
+    pairs = [(one.address, due[one.got]) for one in elements if one.got in due and one.got != one.expected]
+    lines = Counter(one ^ other for one, other in pairs if power_of_two(one ^ other))
+    again = [line for line, times in lines.most_common() if times > 1]
+    return next(pair for pair in pairs if pair[0] ^ pair[1] == again[0]) if again else None

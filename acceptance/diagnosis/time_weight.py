@@ -1,0 +1,49 @@
+"""A reading of one GPU between two moments, its values weighed by the time that each stands for: samples thin out after an hour. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate, zip_longest
+
+from acceptance.diagnosis.gpu_history import GAP_S, GpuHistory, Point
+
+Shares = list[tuple[float, float]]  # values, each with the seconds for which it stands
+
+
+def stood(points: Sequence[Point]) -> list[tuple[Point, float]]:
+    """Points, each with the seconds for which it stands: its span, or the time until the next one, GAP_S at most."""
+    found = []
+    for point, following in zip_longest(points, points[1:]):
+        after_s = min(GAP_S, following.began_s - point.boot_s) if following is not None else 0.0
+        found.append((point, max(point.span_s or after_s, 1e-3)))
+    return found
+
+
+def weighed(
+    history: GpuHistory, name: str, since_s: float, until_s: float, which: Callable[[Point], bool] = lambda _: True
+) -> Shares:
+    """The values of a reading between two moments (seconds since boot) that are not filtered out.
+
+    Raises ValueError where there are none, and as the history does.
+    """
+    found = []
+    for point, seconds in stood(history.known(name)):
+        if point.boot_s >= since_s and point.began_s <= until_s and which(point):
+            within_s = min(point.boot_s, until_s) - max(point.began_s, since_s)
+            found.append((point.values[name], max(within_s, 1e-3) if point.span_s else seconds))
+    if not found:
+        told = f"was not sampled from {since_s:.0f} to {until_s:.0f} s after boot"
+        raise ValueError(f"{name} of {history.gpu} {told}")
+    return found
+
+
+def mean(shares: Shares) -> float:
+    """The mean by time."""
+    return sum(value * share for value, share in shares) / sum(share for _, share in shares)
+
+
+def median(shares: Shares) -> float:
+    """The value that the reading was below for half of the time."""
+    ordered = sorted(shares)
+    until = list(accumulate(share for _, share in ordered))
+    return next(value for (value, _), reached in zip(ordered, until, strict=True) if reached >= until[-1] / 2)

@@ -1,0 +1,85 @@
+"""What wrong words of memory look like together: one cell, an address line, a data line, or many. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from acceptance.diagnosis.miscompare import Vram
+from acceptance.diagnosis.signature import Look, bits_text, positions, swapped
+
+WORD_BITS = 64
+RANDOM = "random"  # in the name of the pattern whose words are random
+
+
+def vram_look(found: Sequence[Vram]) -> Look:
+    """The looks of what the passes over a GPU's memory found wrong."""
+    kind, words = _kind(found)
+    first = min(found, key=lambda one: one.found_s)
+    place = first.first[0]
+    either = 0
+    for one in found:
+        either |= one.xor_or
+    passes = f"{len(found)} pass{'es' if len(found) > 1 else ''}"
+    patterns = ", ".join(dict.fromkeys(one.pattern for one in found))
+    words_wrong = sum(one.words for one in found)
+    evidence = (
+        f"{words_wrong} wrong word{'s' if words_wrong > 1 else ''} in {passes} ({patterns}), first at byte {place.address:#x} "
+        f"({place.got:x} for {place.expected:x}), {bits_text(either, WORD_BITS)}, found {first.found_s:.0f} s after boot"
+    )
+    return Look(kind, words, evidence, Vram)
+
+
+def _kind(found: Sequence[Vram]) -> tuple[str, str]:
+    if address := _address_line(found):
+        return "address line", address
+    listed = [wrong for one in found for wrong in one.first]
+    if sum(one.words for one in found) == 1 and len(positions(listed[0].xor)) == 1:
+        return "one bit once", "One bit of one word, in one pass"
+    if cell := _cell(found):
+        return "memory bit", cell
+    either = 0
+    for one in found:
+        either |= one.xor_or
+    if len(positions(either)) == 1:
+        return (
+            "many",
+            f"Always bit {positions(either)[0]}, at many addresses: a data line of the memory, or its channel",
+        )
+    return "many", "Many words with different bits"
+
+
+def _address_line(found: Sequence[Vram]) -> str | None:
+    """Words that lie where others belong, by what the load says or by the words themselves.
+
+    Where every word is its own number a data line that is wrong looks the same; where words are random it cannot. So what random words
+    show must agree.
+    """
+    told = [one.address_bits or _lines(one) for one in found]
+    if any(not lines for one, lines in zip(found, told, strict=True) if RANDOM in one.pattern):
+        return None
+    lines = sorted({line for own in told for line in own})
+    if not lines:
+        return None
+    return f"Words lie where others belong: the places differ in address bit{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}"
+
+
+def _lines(one: Vram) -> tuple[int, ...]:
+    pair = swapped(one.first)
+    return positions(pair[0] ^ pair[1]) if pair is not None else ()
+
+
+def _cell(found: Sequence[Vram]) -> str | None:
+    """The same bit of the same word in several passes, and nothing else in half of them at least."""
+    cells: Counter[tuple[int, int]] = Counter()
+    own = []
+    for one in found:
+        own.append({(wrong.address, bit) for wrong in one.first for bit in positions(wrong.xor)})
+        own[-1] = own[-1] if one.words == len(one.first) else set()
+        cells.update(own[-1])
+    again = {cell for cell, times in cells.items() if times > 1}
+    if not again or 2 * sum(bool(one) and one <= again for one in own) < len(found):
+        return None
+    address, bit = min(again, key=lambda cell: (-cells[cell], cell))
+    more = f", and {len(again) - 1} more such cells" if len(again) > 1 else ""
+    return f"The same bit at the same address in {cells[address, bit]} of {len(found)} passes (byte {address:#x}, bit {bit}{more})"

@@ -1,0 +1,1 @@
+"""What a machine should do: model sheets, architectures and declarations, as limits. Pure."""

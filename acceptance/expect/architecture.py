@@ -1,0 +1,84 @@
+"""What cards without a model sheet are held to: operations per clock of their architecture, and the least share of it that is sound."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from acceptance import resources
+from acceptance.core.dtype import native_dtypes
+from acceptance.core.strict import Strict, Text
+from acceptance.expect.sheet import Count, Figure, SheetError
+
+Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
+
+
+class Architecture(Strict, frozen=True):
+    """`[[architecture]]`: all cards of one compute capability, or those among them whose name holds the word `brand`.
+
+    `cores` are the CUDA cores of one multiprocessor, `operations` what it does in one clock, by format. `short`, `sustained` and `copy`
+    are the shares of the peak that a sound card reaches at least: products of matrices from cool and hot, and copies inside the
+    memory. `unlimited` says for which formats no share can be told, and why.
+    """
+
+    name: Text
+    compute_capability: Annotated[str, msgspec.Meta(pattern="^[0-9]{1,2}[.][0-9]$")]
+    cores: Count
+    operations: dict[str, Figure]
+    short: dict[str, Share]
+    sustained: dict[str, Share]
+    copy: Share
+    source: Text
+    basis: Text
+    brand: Text | None = None
+    unlimited: dict[str, Text] = msgspec.field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.brand} cards of {self.name}" if self.brand else self.name
+
+    def names(self, model: str | None) -> bool:
+        """Whether a card of this name is meant; each word of `brand` stands for itself (an H200 is no H20)."""
+        return self.brand is None or (
+            model is not None and re.search(rf"\b{re.escape(self.brand)}\b", model) is not None
+        )
+
+
+class _File(Strict, frozen=True):
+    architecture: Annotated[tuple[Architecture, ...], msgspec.Meta(min_length=1)]
+
+
+def _problem(one: Architecture) -> str | None:
+    """What types cannot say."""
+    native = set(native_dtypes(one.compute_capability))
+    if set(one.operations) != native:
+        return f"operations must name {', '.join(sorted(native))}"
+    if set(one.short) != set(one.sustained):
+        return "short and sustained must name the same formats"
+    if set(one.short) & set(one.unlimited) or set(one.short) | set(one.unlimited) != native:
+        return "each format must stand either in short and sustained or in unlimited"
+    for dtype, share in one.short.items():
+        if share <= one.sustained[dtype]:
+            return f"a hot card is slower, so short.{dtype} must be above sustained.{dtype}"
+    return None
+
+
+def read(path: Path) -> tuple[Architecture, ...]:
+    """The architectures of a file, in its order. Raises SheetError, naming the file and the entry."""
+    found = resources.read(path, _File, SheetError).architecture
+    named: set[tuple[str, str | None]] = set()
+    for one in found:
+        key = (one.compute_capability, one.brand)
+        if problem := "stands twice" if key in named else _problem(one):
+            raise SheetError(f"{path.name}: {one} ({one.compute_capability}): {problem}")
+        named.add(key)
+    return found
+
+
+def find(known: Sequence[Architecture], compute_capability: str | None, model: str | None) -> Architecture | None:
+    """The architecture of a card, by the entry that names its brand before the one for all others; None where it is not known."""
+    fit = [one for one in known if one.compute_capability == compute_capability and one.names(model)]
+    return min(fit, key=lambda one: one.brand is None, default=None)

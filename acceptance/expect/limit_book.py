@@ -1,0 +1,159 @@
+"""Where a limit comes from, in order: machine file, then what the machine file declares, then the class default."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from acceptance import resources
+from acceptance.core.limit import Limit
+
+# The origins of what cannot be judged because nothing is known of the GPU's model. What is left unjudged on purpose has another.
+NO_SHEET, NO_ARCHITECTURE = "model sheets", "architectures"
+
+
+class LimitFileError(Exception):
+    """A limits file of rigproof's own is wrong; the message names file and key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """One limit for one measurement, on every component or on one. With `limit` absent, `unlimited` says why none can be.
+
+    `own` marks what the machine file's `[[limit]]` tables set.
+    """
+
+    measurement: str
+    origin: str
+    limit: Limit | None = None
+    component: str | None = None
+    unlimited: str | None = None
+    own: bool = False
+
+
+# Of each measurement and component (None for all of them), the place of the first entry that names both.
+_Places = dict[str, dict[str | None, int]]
+
+
+def _places(entries: Sequence[Override]) -> _Places:
+    found: _Places = {}
+    for place, entry in enumerate(entries):
+        found.setdefault(entry.measurement, {}).setdefault(entry.component, place)
+    return found
+
+
+def _first(entries: Sequence[Override], places: _Places, measurement: str, component: str) -> Override | None:
+    """The first entry that holds for this measurement of this component, or None."""
+    own = places.get(measurement, {})
+    found = [own[name] for name in (component, None) if name in own]
+    return entries[min(found)] if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class LimitBook:
+    """Limits in order of precedence: the first that names the measurement, and the component if it names one, holds.
+
+    `ceilings` hold beside them, whatever limit goes before which: the most that is possible.
+    """
+
+    entries: tuple[Override, ...] = ()
+    ceilings: tuple[Override, ...] = ()
+    _limits: _Places = field(init=False, repr=False, compare=False)
+    _most: _Places = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_limits", _places(self.entries))
+        object.__setattr__(self, "_most", _places(self.ceilings))
+
+    def find(self, measurement: str, component: str) -> Override | None:
+        """The entry that holds for this measurement of this component, or None."""
+        return _first(self.entries, self._limits, measurement, component)
+
+    def knows(self, measurement: str) -> bool:
+        """Whether any entry names the measurement, be it to say that no limit can exist."""
+        return measurement in self._limits
+
+    def after(self, first: Iterable[Override]) -> LimitBook:
+        """This book with other entries taking precedence over it."""
+        return LimitBook((*first, *self.entries), self.ceilings)
+
+    def under(self, ceilings: Iterable[Override]) -> LimitBook:
+        """This book with these ceilings as well."""
+        return LimitBook(self.entries, (*self.ceilings, *ceilings))
+
+    def ceiling(self, measurement: str, component: str) -> Limit | None:
+        """The most that is possible of this measurement of this component, or None where nobody can tell."""
+        found = _first(self.ceilings, self._most, measurement, component)
+        return found.limit if found is not None else None
+
+
+class _LimitRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    measurement: str
+    unit: str
+    basis: str
+    low: float | None = None
+    high: float | None = None
+    warn_low: float | None = None
+    warn_high: float | None = None
+
+
+class _UnlimitedRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    measurement: str
+    reason: str
+
+
+class _Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    limit: tuple[_LimitRow, ...] = ()
+    unlimited: tuple[_UnlimitedRow, ...] = ()
+
+
+def read_defaults(path: Path) -> LimitBook:
+    """The class defaults of a sheet with `[[limit]]` and `[[unlimited]]` tables.
+
+    Raises LimitFileError, naming the file and the entry.
+    """
+    sheet = resources.read(path, _Sheet, LimitFileError)
+    entries: list[Override] = []
+    for row in sheet.limit:
+        try:
+            limit = Limit(row.unit, row.basis, row.low, row.high, row.warn_low, row.warn_high)
+        except ValueError as error:
+            raise LimitFileError(f"{path.name}: limit for {row.measurement}: {error}") from error
+        entries.append(Override(row.measurement, "class default", limit))
+    for reason in sheet.unlimited:
+        entries.append(Override(reason.measurement, "class default", unlimited=reason.reason))
+    names = [entry.measurement for entry in entries]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise LimitFileError(f"{path.name}: {twice[0]} stands twice")
+    return LimitBook(tuple(entries))
+
+
+def exactly(value: float, unit: str, basis: str) -> Limit:
+    """A limit that only one value meets."""
+    return Limit(unit=unit, basis=basis, low=value, high=value)
+
+
+def at_least(value: float, unit: str, basis: str) -> Limit:
+    """A limit with a floor."""
+    return Limit(unit=unit, basis=basis, low=value)
+
+
+def none_of(basis: str) -> Limit:
+    """A limit for counts of what must not happen."""
+    return Limit(unit="count", basis=basis, high=0.0)
+
+
+def memory_floor(rate_mts: Sequence[int], channels: int, fraction: float) -> tuple[float, str]:
+    """The bandwidth floor of known DIMMs in GB/s, and its derivation: fraction x rate x 64 bit x channels / 8.
+
+    The slowest DIMM sets the rate of all. Source of the formula: JEDEC DDR channels are 64 data bits wide (DDR5: two of 32).
+    """
+    peak = min(rate_mts) * 8 * channels / 1000.0
+    return (
+        fraction * peak,
+        f"{fraction:g} x {min(rate_mts)} MT/s x 64 bit x {channels} channels / 8 = {fraction:g} x {peak:.1f} GB/s",
+    )

@@ -1,0 +1,226 @@
+"""Model sheets: what a GPU model is and promises, one TOML file each, strictly read; and which of them is the sheet of a card."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from acceptance import resources
+from acceptance.core.dtype import gemm_names, native_dtypes
+from acceptance.core.limit import Limit
+from acceptance.core.strict import Strict, Text
+
+# The class limits of everything that is not a GPU, and what is known of models without a sheet, lie in the same folder.
+NOT_SHEETS = ("host.toml", "architectures.toml")
+LOCAL_COPY = "copy_own_d2d"
+
+Count = Annotated[int, msgspec.Meta(ge=1)]
+Figure = Annotated[float, msgspec.Meta(gt=0, le=10**9)]  # infinity is no figure
+
+
+class SheetError(Exception):
+    """A model sheet of rigproof's own is wrong; the message names file and key."""
+
+
+class SheetMemory(Strict, frozen=True):
+    """`[memory]`: `gib` is what the driver may show, `pin_gbps` the rate of one data pin, `bandwidth_gbs` GB/s."""
+
+    gib: Figure
+    type: Text
+    bus_bits: Count
+    pin_gbps: Figure
+    bandwidth_gbs: Figure
+
+
+class SheetPeak(Strict, frozen=True):
+    """`[peak]`: dense peaks in TFLOP/s, int8 in TOP/s; fp16, bf16 and tf32 are the tensor cores' with FP32 accumulation.
+
+    None: the model does not have it, or no source gives it.
+    """
+
+    fp32: Figure
+    fp16: Figure
+    fp64: Figure | None = None
+    fp64_tensor: Figure | None = None
+    tf32: Figure | None = None
+    bf16: Figure | None = None
+    fp8: Figure | None = None
+    int8: Figure | None = None
+
+
+class SheetThermal(Strict, frozen=True):
+    """`[thermal]`: degrees Celsius, as far as a source gives them. A card's own answer goes before it."""
+
+    source: Text
+    max_operating_c: Figure | None = None
+    slowdown_c: Figure | None = None
+    shutdown_c: Figure | None = None
+
+
+class SheetNvLink(Strict, frozen=True):
+    """`[nvlink]`: `links` is how many the driver lists, `link_gbs` the published rate of one link in one direction in GB/s.
+
+    `active` are the numbers of active links that are healthy: all of them on a board that is wired to others; 0, or the number that
+    bridges carry, on a card that takes bridges.
+    """
+
+    generation: Count
+    links: Count
+    link_gbs: Figure
+    active: Annotated[tuple[Annotated[int, msgspec.Meta(ge=0)], ...], msgspec.Meta(min_length=1)]
+
+    def full(self) -> int:
+        """How many links are active where the card is connected as it can be."""
+        return max(self.active)
+
+
+class SheetLimit(Strict, frozen=True):
+    """`[[limit]]`: the least that a sound card of this model reaches; below `warn_low` it is remarked."""
+
+    measurement: Text
+    unit: Text
+    low: Figure
+    basis: Text
+    warn_low: Figure | None = None
+
+    def limit(self) -> Limit:
+        """The limit itself; raises ValueError as Limit does."""
+        return Limit(self.unit, self.basis, low=self.low, warn_low=self.warn_low)
+
+
+class Sheet(Strict, frozen=True):
+    """One GPU model. `source` says in one sentence where its figures are from.
+
+    `boost_mhz` is the clock that the peaks go by, `nvml_max_sm_mhz` the highest that NVML names. `p2p` is whether two such cards can
+    read each other's memory: "bridge" means over an NVLink bridge only. `ecc`: it leaves the factory with ECC on. `half_rate` marks
+    tensor cores that run at half their rate with FP32 accumulation. `doubtful` names facts on which sources differ, and `exempt` peaks
+    that do not follow SM x clock x operations per clock, each with the reason.
+    """
+
+    name: Text
+    nvml_names: Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
+    pci_ids: Annotated[
+        tuple[Annotated[str, msgspec.Meta(pattern="^10de:[0-9a-f]{4}$")], ...], msgspec.Meta(min_length=1)
+    ]
+    architecture: Text
+    compute_capability: Annotated[str, msgspec.Meta(pattern="^[0-9]{1,2}[.][0-9]$")]
+    sm: Count
+    cuda_cores: Count
+    boost_mhz: Figure
+    tdp_w: Figure
+    p2p: Literal["yes", "no", "bridge"]
+    source: Text
+    memory: SheetMemory
+    peak: SheetPeak
+    nvml_max_sm_mhz: Figure | None = None
+    pcie_gen: Count | None = None
+    pcie_width: Count | None = None
+    ecc: bool = False
+    half_rate: bool = False
+    thermal: SheetThermal | None = None
+    nvlink: SheetNvLink | None = None
+    doubtful: dict[str, Text] = msgspec.field(default_factory=dict)
+    exempt: dict[str, Text] = msgspec.field(default_factory=dict)
+    limit: tuple[SheetLimit, ...] = ()
+
+    def doubt(self, key: str) -> str | None:
+        """Why a fact such as "sm" or "memory.gib" is doubtful, or None; a doubtful table makes all its facts so."""
+        return self.doubtful.get(key) or self.doubtful.get(key.partition(".")[0])
+
+
+def _facts(table: msgspec.Struct) -> Iterator[str]:
+    """Every key that is filled in, tables and what is in them alike: "memory", "memory.gib"."""
+    for key in table.__struct_fields__:
+        value = getattr(table, key)
+        if value is not None and key != "limit":
+            yield key
+        if isinstance(value, msgspec.Struct):
+            yield from (f"{key}.{inner}" for inner in _facts(value))
+
+
+def _problem(sheet: Sheet) -> str | None:
+    """What types cannot say."""
+    known = set(_facts(sheet))
+    for key in sheet.doubtful:
+        if key not in known:
+            return f"doubtful.{key} is no fact of this sheet"
+    for key in sheet.exempt:
+        if f"peak.{key}" not in known:
+            return f"exempt.{key} is no peak of this sheet"
+    if sheet.thermal is not None and not known & {
+        f"thermal.{key}_c" for key in ("max_operating", "slowdown", "shutdown")
+    }:
+        return "thermal holds no temperature"
+    link = sheet.nvlink
+    if link is not None and link.active not in ((link.full(),), (0, link.full())):
+        return "nvlink.active must be one number, or 0 and one number"
+    if link is not None and not 0 < link.full() <= link.links:
+        return f"nvlink.active is {link.full()}, of {link.links} links"
+    return _limit_problem(sheet)
+
+
+def _limit_problem(sheet: Sheet) -> str | None:
+    """What is wrong with the limits: each must be of something that is measured on this model, once, and be a limit."""
+    pairs = [gemm_names(dtype) for dtype in native_dtypes(sheet.compute_capability)]
+    units = {LOCAL_COPY: "GB/s", **{name: "TFLOP/s" for pair in pairs for name in pair}}
+    found: dict[str, float] = {}
+    for row in sheet.limit:
+        told = f"limit for {row.measurement}"
+        if row.measurement not in units:
+            return f"{told}: no sheet limits that on compute capability {sheet.compute_capability}"
+        if row.measurement in found:
+            return f"{told} stands twice"
+        if row.unit != units[row.measurement]:
+            return f"{told}: it is measured in {units[row.measurement]}, not in {row.unit}"
+        try:
+            row.limit()
+        except ValueError as error:
+            return f"{told}: {error}"
+        found[row.measurement] = row.low
+    for short, sustained in pairs:
+        if (short in found) != (sustained in found):
+            return f"limit for {short}: {sustained} and it stand together or not at all"
+        if short in found and found[short] <= found[sustained]:
+            return f"limit for {short}: a hot card is slower, so it must be above that for {sustained}"
+    return None
+
+
+def read(path: Path) -> Sheet:
+    """The sheet in a file. Raises SheetError, naming the file and the key."""
+    sheet = resources.read(path, Sheet, SheetError)
+    if problem := _problem(sheet):
+        raise SheetError(f"{path.name}: {problem}")
+    return sheet
+
+
+def read_all(folder: Path) -> tuple[Sheet, ...]:
+    """Every sheet of a folder, by file name. Raises SheetError, also where there is none."""
+    found = tuple(read(path) for path in sorted(folder.glob("*.toml")) if path.name not in NOT_SHEETS)
+    if not found:
+        raise SheetError(f"{folder.name}: holds no model sheet")
+    return found
+
+
+def _plain(name: str) -> str:
+    """A name without the maker's, which drivers before 470 leave out."""
+    return name.removeprefix("NVIDIA ")
+
+
+def find(sheets: Sequence[Sheet], *, pci_id: str | None = None, nvml_name: str | None = None) -> Sheet | None:
+    """The one sheet that agrees with all that is known of a card; None where none does or several do, which is no ground to guess.
+
+    `pci_id` is "10de:2684", `nvml_name` the model as NVML names it. Both must agree where both are given: one id is sold as several
+    models (virtual GPUs have the card's id and a name of their own), and one name stands for several.
+    """
+    if pci_id is None and nvml_name is None:
+        return None
+    fit = [
+        sheet
+        for sheet in sheets
+        if (pci_id is None or pci_id in sheet.pci_ids)
+        and (nvml_name is None or _plain(nvml_name) in map(_plain, sheet.nvml_names))
+    ]
+    return fit[0] if len(fit) == 1 else None

@@ -1,0 +1,222 @@
+"""A machine's birth certificate: what the run that accepted it found and measured, under a seal.
+
+It never makes a run pass. A certificate that was changed by anybody is no certificate.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from acceptance.core.fold import fold
+from acceptance.core.judgement import Judged
+from acceptance.core.plan import Due, Plan
+from acceptance.core.record import Entry, Measured, RunStarted
+from acceptance.core.verdict import Verdict
+from acceptance.history import facts
+from acceptance.history.baseline_facts import NOT_HELD, Birth
+from acceptance.history.noise import NoiseBook
+from acceptance.machine import recorded_inventory
+
+FORMAT = 1
+AGAIN = "run `rigproof accept` again"
+
+
+class Refused(Exception):
+    """A run cannot be a baseline; the message is how the sentence about that run goes on."""
+
+
+class BrokenSeal(Exception):
+    """What was read is not what was sealed; the message is how the sentence about the file goes on."""
+
+
+class NewerFormat(Exception):
+    """A later rigproof wrote it; the message is how the sentence about the file goes on."""
+
+
+class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One measurement of one component, in `unit`. `serial` is the part's own UUID or serial number, where the run told it.
+
+    `among` is how far the run's own values of it lie apart, where it took several. `spread` is how far two runs of one sound part may lie
+    apart in general, which `basis` explains; None where two runs cannot be compared, and `basis` says why.
+    """
+
+    check: str
+    measurement: str
+    component: str
+    unit: str
+    value: float
+    serial: str | None
+    among: float | None
+    spread: float | None
+    basis: str
+
+
+class Former(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The certificate that this one took the place of, by its run, when it was accepted, and its seal."""
+
+    run_id: str
+    accepted_utc: str
+    sha256: str
+
+
+class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All that is kept of the run that accepted a machine. `folder` is the run's folder, `accepted_utc` when somebody made it the baseline.
+
+    `rigproof` is the version that wrote this. `waived` are the shortfalls that were accepted with the machine, `set_aside` what the run
+    was found to be worse in than the baseline and the nights before, `warnings` what it remarked. `provenance` is the run's own: driver,
+    image, versions. `era` are the facts on which the run's figures depend: with others, figures are another era's.
+    """
+
+    machine_id: str
+    folder: str
+    accepted_utc: str
+    rigproof: str
+    profile: str
+    inventory_declared: bool
+    birth: Birth
+    figures: tuple[Figure, ...]
+    waived: tuple[str, ...]
+    set_aside: tuple[str, ...]
+    warnings: tuple[str, ...]
+    provenance: dict[str, str]
+    era: tuple[tuple[str, str], ...]
+    replaces: Former | None = None
+
+    def figure(self, check: str, measurement: str, component: str) -> Figure | None:
+        """What was measured of a component as that run named it; None where nothing was."""
+        found = (
+            one
+            for one in self.figures
+            if (one.check, one.measurement, one.component) == (check, measurement, component)
+        )
+        return next(found, None)
+
+
+class _Sealed(msgspec.Struct, frozen=True):
+    rigproof_baseline: int
+    sha256: str
+    certificate: msgspec.Raw
+
+
+def make(
+    entries: Sequence[Entry],
+    book: NoiseBook,
+    *,
+    folder: str,
+    accepted_utc: str,
+    rigproof: str,
+    era: tuple[tuple[str, str], ...],
+    replaces: Former | None = None,
+    anew: bool = False,
+) -> Certificate:
+    """The certificate of a run, judged here from its records. Raises Refused for one that is no whole PASS, and UnreadableRun.
+
+    With `anew` the run is not held against the baseline and the nights in its plan: the machine was changed, and is to be accepted as it
+    is. Limits hold as ever, and what is set aside is written down.
+    """
+    held = fold(entries)
+    verdict = fold(_alone(entries)) if anew else held
+    for refusal in _refusals(verdict):
+        raise Refused(refusal)
+    birth = facts.facts_of(entries)
+    if birth is None:
+        raise Refused(f"holds no inventory, so it does not tell what the machine is made of: {AGAIN}")
+    start = next(entry.body for entry in entries if isinstance(entry.body, RunStarted))
+    virtual = recorded_inventory.table(recorded_inventory.observed(entries).inventory, "cpu").get("virtualised") is True
+    return Certificate(
+        machine_id=start.machine_id,
+        folder=folder,
+        accepted_utc=accepted_utc,
+        rigproof=rigproof,
+        profile=verdict.profile,
+        inventory_declared=verdict.inventory_declared,
+        birth=birth,
+        figures=tuple(_figures(verdict, entries, book, virtual)),
+        waived=tuple(finding.text for finding in verdict.of_kind("waived")),
+        # By itself it is a PASS: whatever is against it is only what was before it.
+        set_aside=tuple(finding.text for finding in held.of_kind("fail", "error")),
+        warnings=tuple(finding.text for finding in verdict.of_kind("warn")),
+        provenance=verdict.provenance,
+        era=era,
+        replaces=replaces,
+    )
+
+
+def _refusals(verdict: Verdict) -> Iterator[str]:
+    if verdict.verdict != "PASS":
+        first, *others = verdict.of_kind("fail") or verdict.of_kind("error", "skip")
+        more = f", and {len(others)} more" if others else ""
+        yield f"is {verdict.verdict}, and only a run that passed can be the baseline ({first.text}{more}): mend that, then {AGAIN}"
+    if verdict.scope != "full":
+        yield f"tested a part of the machine (--only or --gpus), and only a whole run can be the baseline: {AGAIN} without them"
+
+
+def _alone(entries: Sequence[Entry]) -> list[Entry]:
+    """The same run, with a plan that knows of no baseline and no nights before."""
+    return [
+        msgspec.structs.replace(entry, body=msgspec.structs.replace(entry.body, plan=_unheld(entry.body.plan)))
+        if isinstance(entry.body, RunStarted)
+        else entry
+        for entry in entries
+    ]
+
+
+def _unheld(plan: Plan) -> Plan:
+    replace = msgspec.structs.replace
+    checks = (replace(check, due=tuple(replace(due, past=None) for due in check.due)) for check in plan.checks)
+    gaps = tuple(gap for gap in plan.gaps if not gap.startswith(NOT_HELD))
+    return replace(plan, checks=tuple(checks), gaps=gaps, birth=None)
+
+
+def _figures(verdict: Verdict, entries: Sequence[Entry], book: NoiseBook, virtual: bool) -> Iterator[Figure]:
+    values: dict[tuple[str, str, str], list[float]] = {}
+    for entry in entries:
+        body = entry.body
+        if isinstance(body, Measured) and body.value is not None:
+            values.setdefault((body.check, body.measurement, body.component), []).append(body.value)
+    for check in verdict.checks:
+        for judged in check.judged:
+            if judged.value is not None:
+                own = values[check.id, judged.due.measurement, judged.due.component]
+                yield _figure(check.id, judged, judged.value, own, book, virtual)
+
+
+def _figure(check: str, judged: Judged, value: float, own: Sequence[float], book: NoiseBook, virtual: bool) -> Figure:
+    due: Due = judged.due
+    among = max(own) - min(own) if len(own) > 1 else None
+    spread = book.spread(due.measurement, due.unit, same_part=True, virtual=virtual)
+    why = book.incomparable(due.measurement)
+    allowed = None if why else spread.between(value, value)
+    basis = why or spread.basis
+    return Figure(check, due.measurement, due.component, due.unit, value, judged.serial, among, allowed, basis)
+
+
+def seal(content: bytes) -> str:
+    """SHA-256 over the content of a JSON document, whatever its white space and the order of its keys. Raises ValueError for no JSON."""
+    return hashlib.sha256(msgspec.json.encode(msgspec.json.decode(content), order="deterministic")).hexdigest()
+
+
+def sealed(certificate: Certificate) -> bytes:
+    """The file of a certificate: JSON, laid out for people."""
+    content = msgspec.json.encode(certificate)
+    return (
+        msgspec.json.format(msgspec.json.encode(_Sealed(FORMAT, seal(content), msgspec.Raw(content))), indent=1) + b"\n"
+    )
+
+
+def opened(file: bytes) -> tuple[Certificate, str]:
+    """A certificate from its file, with its seal. Raises BrokenSeal or NewerFormat; the seal is looked at before anything is believed."""
+    try:
+        found = msgspec.json.decode(file, type=_Sealed)
+        if found.rigproof_baseline > FORMAT:
+            raise NewerFormat(
+                f"is written in format {found.rigproof_baseline}, newer than this rigproof reads ({FORMAT})"
+            )
+        if seal(bytes(found.certificate)) != found.sha256:
+            raise BrokenSeal("is not what was sealed: somebody or something has changed it")
+        return msgspec.json.decode(found.certificate, type=Certificate), found.sha256
+    except (ValueError, RecursionError) as error:  # no JSON, or of another shape
+        raise BrokenSeal(f"is no certificate that can be read ({error})") from error

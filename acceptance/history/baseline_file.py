@@ -1,0 +1,228 @@
+"""The file of a machine's birth certificate: reading it, and making a run the baseline.
+
+It lies beside the history as `baseline.json`; those that it took the place of are kept in `baselines/`. At no moment is there half a one,
+or none where there was one: a new one is written beside it, reaches the disk, and then takes its name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from acceptance import __version__
+from acceptance.core import regular_file
+from acceptance.core.record import RunStarted
+from acceptance.history import baseline, era, location
+from acceptance.history.baseline import Certificate, Former
+from acceptance.history.errors import BaselineRefused, BaselineUnsound, HistoryError
+from acceptance.history.lock import alone
+from acceptance.history.noise import NoiseBook
+from acceptance.journal import clock, reader
+from acceptance.machine import recorded_inventory
+
+NAME, FORMER = "baseline.json", "baselines"
+_NONE = "accept a run that passed with `rigproof baseline accept RUN`"
+_SOUND = f"put a copy of it back, or accept a run that passed with `rigproof baseline accept RUN --replace` ({FORMER}/ has earlier ones)"
+_UNREAD = "mend its permissions, or run as the user who made it"
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """A certificate with its seal, and the file that holds it."""
+
+    certificate: Certificate
+    sha256: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A run that is the baseline now. `former` is the file in which the one before it is kept; `already` says that it was the baseline."""
+
+    baseline: Baseline
+    former: Path | None = None
+    already: bool = False
+
+
+def path(out: Path, machine_id: str) -> Path:
+    """Where the baseline of a machine is, or would be."""
+    return location.folder(out, machine_id) / NAME
+
+
+def read(out: Path, machine_id: str) -> Baseline | None:
+    """The baseline of a machine; None where none was ever recorded.
+
+    Raises BaselineUnsound for one that cannot be read, or whose seal is broken: a run that should have been held against it is unjudged.
+    """
+    return _read(path(out, machine_id), machine_id)
+
+
+def _read(file: Path, machine_id: str) -> Baseline | None:
+    try:
+        content = regular_file.read(file, regular_file.SMALL_RECORD)
+    except FileNotFoundError:
+        if one := next(_kept(file.parent), None):
+            raise BaselineUnsound(f"{file}: is gone, and {one} shows that there was one: {_SOUND}") from None
+        return None
+    except OSError as error:
+        cure = _SOUND if isinstance(error, regular_file.NotRegular) else _UNREAD
+        raise BaselineUnsound(f"{file}: cannot be read ({error.strerror}): {cure}") from error
+    found = _opened(file, content)
+    if found.certificate.machine_id != machine_id:
+        raise BaselineUnsound(f"{file}: is the baseline of another machine ({found.certificate.machine_id}): {_SOUND}")
+    return found
+
+
+def needed(out: Path, machine_id: str) -> Baseline:
+    """The same, where there must be one. Raises BaselineRefused where there is none."""
+    found = read(out, machine_id)
+    if found is None:
+        raise BaselineRefused(f"{path(out, machine_id)}: there is no baseline of this machine: {_NONE}")
+    return found
+
+
+def _opened(file: Path, content: bytes) -> Baseline:
+    try:
+        found, sha256 = baseline.opened(content)
+    except baseline.BrokenSeal as error:
+        raise BaselineUnsound(f"{file}: {error}: {_SOUND}") from error
+    except baseline.NewerFormat as error:
+        raise BaselineUnsound(f"{file}: {error}: install a newer rigproof") from error
+    return Baseline(found, sha256, file)
+
+
+def _kept(folder: Path) -> Iterator[Path]:
+    """The certificates that were baselines before."""
+    with contextlib.suppress(OSError):
+        yield from sorted((folder / FORMER).glob("*.json"))
+
+
+def former(out: Path, machine_id: str) -> tuple[Baseline, ...]:
+    """The baselines before this one, the oldest first; of those that were kept, the ones that can be believed."""
+    found = []
+    for file in _kept(path(out, machine_id).parent):
+        with contextlib.suppress(BaselineUnsound, OSError):
+            found.append(_opened(file, regular_file.read(file, regular_file.SMALL_RECORD)))
+    return tuple(sorted(found, key=lambda one: one.certificate.accepted_utc))
+
+
+def accept(run_dir: Path, out: Path, book: NoiseBook, *, replace: bool = False, root: Path = Path("/")) -> Accepted:
+    """Make a recorded run the baseline of this machine. With `replace` it may take the place of another, which it is not held against.
+
+    Raises BaselineRefused for a run that cannot be one, and BaselineUnsound when it cannot be written. Without `replace` the first where
+    there is one already, the second where that cannot be believed. What was there is there then as before. Raises JournalError and
+    UnreadableRun as reading and judging a run do.
+    """
+    made = _made(run_dir, book, root, anew=replace)
+    file = path(out, made.machine_id)
+    try:
+        with alone(file.parent):
+            return _put(file, made, replace=replace)
+    except HistoryError as error:
+        raise BaselineUnsound(str(error)) from error
+    except OSError as error:
+        told = f"{error.filename or file}: cannot be written ({error.strerror})"
+        raise BaselineUnsound(f"{told}: make room there, or mend its permissions, then accept the run again") from error
+
+
+def _made(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -> Certificate:
+    """The certificate of a run of this machine, as if there were none before; with `anew` it is judged so, too."""
+    found = reader.read(run_dir)
+    if found.torn:
+        raise BaselineRefused(f"{run_dir}: {found.torn[0]}: {baseline.AGAIN}")
+    start = next((entry.body for entry in found.entries if isinstance(entry.body, RunStarted)), None)
+    if start is None:
+        raise BaselineRefused(
+            f"{run_dir}: was ended before its plan was written, so it proves nothing: {baseline.AGAIN}"
+        )
+    if start.machine_id != clock.machine_id(root):
+        raise BaselineRefused(f"{run_dir}: is a run of another machine ({start.machine_id}): accept it on that machine")
+    try:
+        return baseline.make(
+            found.entries,
+            book,
+            folder=run_dir.resolve().name,
+            accepted_utc=clock.utc(),
+            rigproof=__version__,
+            era=era.of(start.plan, start.provenance, recorded_inventory.observed(found.entries).inventory).facts,
+            anew=anew,
+        )
+    except baseline.Refused as error:
+        raise BaselineRefused(f"{run_dir}: {error}") from error
+
+
+def _put(file: Path, made: Certificate, *, replace: bool) -> Accepted:
+    """Write it, with the lock held. Raises OSError when the disk does not take it."""
+    try:
+        before = _read(file, made.machine_id)
+    except BaselineUnsound:
+        if not replace:
+            raise
+        before = None
+    if before is not None:
+        known = before.certificate
+        if known.birth.run_id == made.birth.run_id:
+            return Accepted(before, already=True)
+        if not replace:
+            told = f"{file}: run {known.birth.run_id} is the baseline since {known.accepted_utc[:10]}"
+            raise BaselineRefused(f"{told}: add --replace to put this run in its place (the old one is kept)")
+    former = _keep(file, before)
+    if before is not None:
+        known = before.certificate
+        replaces = Former(known.birth.run_id, known.accepted_utc, before.sha256)
+        made = msgspec.structs.replace(made, replaces=replaces)
+    content = baseline.sealed(made)
+    _write(file, content)
+    return Accepted(_opened(file, content), former)
+
+
+def _keep(file: Path, before: Baseline | None) -> Path | None:
+    """Keep what is in the file under a name of its own, whatever it is; None where there is nothing, or no file."""
+    try:
+        content = regular_file.read(file, regular_file.SMALL_RECORD)
+    except (FileNotFoundError, regular_file.NotRegular):
+        return None
+    run_id = before.certificate.birth.run_id if before else ""
+    name = run_id if _PLAIN.fullmatch(run_id) else f"unsound-{clock.utc().replace(':', '-')}"
+    kept = file.parent / FORMER / f"{name}.json"
+    if kept.exists() and not _holds(kept, content):
+        kept = kept.with_name(f"{name}-{clock.utc().replace(':', '-')}.json")
+    kept.parent.mkdir(exist_ok=True)
+    _write(kept, content)
+    return kept
+
+
+def _holds(file: Path, content: bytes) -> bool:
+    """Whether a file is there and holds just this."""
+    with contextlib.suppress(OSError):
+        return regular_file.read(file, regular_file.SMALL_RECORD) == content
+    return False
+
+
+def _write(file: Path, content: bytes) -> None:
+    """Write a file whole, on the disk, or not at all. What a writer that was killed left behind is taken away: the lock is held."""
+    for stray in file.parent.glob(".*.json.*"):
+        stray.unlink()
+    draft = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        with draft.open("xb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        draft.replace(file)
+    except OSError:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+        raise
+    folder = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)  # the name, too
+    finally:
+        os.close(folder)

@@ -1,0 +1,100 @@
+"""What a change of the machine means: `fixtures/changes.toml`, read strictly. The rules of a run travel in its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from acceptance import resources
+from acceptance.core.strict import Strict, Text
+
+# A fact differs, or is lower or higher; a part is missing, added, replaced or moved, or nobody could look for parts of its kind.
+FactChange = Literal["differs", "lower", "higher"]
+PartChange = Literal["missing", "added", "replaced", "moved", "unread"]
+Means = Literal["fail", "warn", "note", "nothing"]
+Kind = Literal["machine", "cpu", "memory", "gpu", "dimm", "disk", "net"]
+_OF_FACTS: tuple[FactChange, ...] = ("differs", "lower", "higher")
+_NAMELESS: tuple[PartChange, ...] = (
+    "missing",
+    "added",
+    "replaced",
+    "unread",
+)  # nothing tells tonight's from last night's
+_PARTS: tuple[Kind, ...] = ("gpu", "dimm", "disk", "net")
+_Texts = Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
+
+
+class ChangeFileError(Exception):
+    """The file of changes of rigproof's own is wrong; the message is one sentence that names file and entry."""
+
+
+class Rule(Strict, frozen=True, kw_only=True):
+    """What one change means. `facts` has the words for each fact by its name; it is empty where the rule is about parts themselves.
+
+    `within` is the share of the earlier value by which a number may be lower or higher without meaning anything. `afterwards` is what the
+    change means once a night before has told of it; without it the same every night.
+    """
+
+    of: Annotated[tuple[Kind, ...], msgspec.Meta(min_length=1)]
+    change: FactChange | PartChange
+    means: Means
+    event: Annotated[str, msgspec.Meta(pattern=r"\Ainventory\.[a-z]+\Z")]
+    basis: Text
+    facts: dict[Text, Text] = msgspec.field(default_factory=dict)
+    within: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.0
+    afterwards: Literal["note"] | None = None
+
+
+class Counted(Strict, frozen=True):
+    """Which disks (by transport) and links (by kind) are parts of the machine; others come and go."""
+
+    disks: _Texts
+    links: _Texts
+    basis: Text
+
+
+class ChangeBook(Strict, frozen=True):
+    """All rules, the first that fits goes before the others."""
+
+    counted: Counted
+    change: tuple[Rule, ...]
+
+    def of_part(self, kind: str, change: PartChange) -> Rule | None:
+        """The rule for what happened to a part; None where that means nothing."""
+        return next(
+            (rule for rule in self.change if not rule.facts and kind in rule.of and rule.change == change), None
+        )
+
+    def of_fact(self, kind: str, fact: str, *changes: FactChange) -> Rule | None:
+        """The first rule for one of these changes of a fact; None for a fact that nobody compares."""
+        found = (rule for rule in self.change if kind in rule.of and fact in rule.facts and rule.change in changes)
+        return next(found, None)
+
+
+def _problems(book: ChangeBook) -> Iterator[str]:
+    """What types cannot say: a fact with a direction that nobody has decided on, a part whose loss means nothing."""
+    for rule in book.change:
+        if bool(rule.facts) != (rule.change in _OF_FACTS):
+            yield f"a rule for what is {rule.change} {'names facts' if rule.facts else 'names no fact'} ({rule.basis})"
+        if rule.within and rule.change not in ("lower", "higher"):
+            yield f"within is for what is lower or higher ({rule.basis})"
+        if rule.afterwards and (rule.means != "warn" or rule.change in _NAMELESS):
+            yield f"afterwards is for a warning about a fact, or about a part that is moved ({rule.basis})"
+    for kind, fact in dict.fromkeys((kind, fact) for rule in book.change for kind in rule.of for fact in rule.facts):
+        directions = [book.of_fact(kind, fact, "lower"), book.of_fact(kind, fact, "higher")]
+        if book.of_fact(kind, fact, "differs") is None and None in directions:
+            yield f"{fact} of {kind} needs a rule for `differs`, or one for `lower` and one for `higher`"
+    for kind in _PARTS:
+        if None in (book.of_part(kind, "missing"), book.of_part(kind, "added"), book.of_part(kind, "unread")):
+            yield f"{kind} needs a rule for a part that is missing, one for a part that was added, and one for parts that are unread"
+
+
+def read(path: Path) -> ChangeBook:
+    """The rules of a file. Raises ChangeFileError for anything that is not exactly right, and for a fact without a rule for each change."""
+    book = resources.read(path, ChangeBook, ChangeFileError)
+    for problem in _problems(book):
+        raise ChangeFileError(f"{path.name}: {problem}")
+    return book

@@ -1,0 +1,218 @@
+"""What of a machine is not as it was when its baseline was recorded: parts missing, replaced, moved, added; facts about them that changed.
+
+A pure function of both runs and of the rules in the plan. What one of the two did not tell is no change; what tonight's did not is said.
+What somebody has done to the machine is a warning on the first night, and a note once a night has told of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Literal
+
+from acceptance.core.finding import Finding
+from acceptance.core.limit import GIB, quantity
+from acceptance.core.record import Entry
+from acceptance.history import facts as history_facts
+from acceptance.history.baseline_facts import Birth, Known
+from acceptance.history.change_rules import ChangeBook, FactChange, PartChange, Rule
+from acceptance.history.facts import NETWORK, Parts, kind_of
+from acceptance.history.matching import match
+
+Kind = Literal["fail", "warn", "note"]
+_ORDER: tuple[Kind, ...] = ("fail", "warn", "note")
+CHANGES = "inventory."  # how the events of changes begin
+_SWITCH = ("off", "on")  # off is the lower
+_NAMED_BY_SLOT = "dimm"
+NO_INVENTORY = (
+    "this run holds no inventory, so the machine's parts could not be held against the baseline: run it again"
+)
+_MOST = 5  # names in a line: the journal has them all
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that is not as it was. `event` is by which its causes are found; `component` as tonight's run names it, None where no
+    part of tonight's is meant. `known` is what later nights are to know of it; None for what is told in one way every night."""
+
+    kind: Kind
+    event: str
+    component: str | None
+    text: str
+    known: Known | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A run held against the birth of its machine: findings of the run as a whole (fail, warn, error), and notes that decide nothing.
+
+    `known` is what the next night is to know of it; None where this run could not be held against anything.
+    """
+
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...]
+    known: tuple[Known, ...] | None = None
+
+
+def held(birth: Birth, entries: Sequence[Entry]) -> Held:
+    """Hold a run against the birth in its plan."""
+    now = history_facts.facts_of(entries)
+    if now is None:
+        return Held((Finding("error", "run", NO_INVENTORY),), ())
+    found = changes(birth, now)
+    findings = tuple(
+        Finding(change.kind, "run", change.text, component=change.component, event=change.event)
+        for change in found
+        if change.kind != "note"
+    )
+    notes = tuple(change.text for change in found if change.kind == "note")
+    return Held(findings, notes, tuple(change.known for change in found if change.known))
+
+
+def changes(birth: Birth, now: Birth) -> tuple[Change, ...]:
+    """Everything that changed since, failures first. The rules are those of `birth`; without any nothing is compared."""
+    if birth.book is None:
+        return ()
+    pair = _Pair(birth, now, birth.book)
+    found = chain(pair.parts(), pair.facts(), pair.untold())
+    return tuple(sorted(found, key=lambda change: _ORDER.index(change.kind)))
+
+
+def _size(told: str) -> float | None:
+    """A fact as a number, for the question which of two is lower; None for what is none."""
+    try:
+        size = float(_SWITCH.index(told)) if told in _SWITCH else float(told)
+    except ValueError:
+        return None
+    return size if math.isfinite(size) else None
+
+
+class _Pair:
+    """A birth and tonight's run, with the parts of one matched to those of the other."""
+
+    def __init__(self, birth: Birth, now: Birth, book: ChangeBook) -> None:
+        self._book = book
+        self._when = f"when the baseline was recorded ({birth.utc[:10]})"
+        self._tonight = now.utc[:10]
+        self._known = {(one.part, one.what, one.now): one.since for one in birth.known}
+        self._then, self._now = Parts(birth, book.counted), Parts(now, book.counted)
+        shared = self._then.macs() & self._now.macs()
+        first = self._then.identities | self._then.links(shared)
+        later = self._now.identities | self._now.links(shared)
+        matching = match(first, later, self._now.names)
+        self._names = {matching.name(part): part for part in self._now.names}  # tonight's by the names that they had
+        # Another network card in the same place is told by its address, which an administrator may give as well.
+        self._replaced = {one.component: one for one in matching.replaced if kind_of(one.component) != NETWORK}
+
+    def parts(self) -> Iterator[Change]:
+        """Parts that are missing, replaced, moved, or were added."""
+        for part in self._then.names:
+            now = self._names.get(part)
+            if now is None:
+                free = part if part not in self._now.names else None  # or else it is the name of another part by now
+                yield from self._part(
+                    "missing", part, free, f"{self._then.called(part)} is missing: it was there {self._when}"
+                )
+            elif one := self._replaced.get(part):
+                text = f"{now} is another part: {one.before} {self._when}, {one.after} now"
+                yield from self._part("replaced", part, now, text)
+            elif moved := self._moved(part, now):
+                yield from self._part("moved", part, now, moved, self._now.place(now) or now)
+        for name, part in self._names.items():
+            if name not in self._then.names:
+                yield from self._part("added", part, part, f"{self._now.called(part)} was not there {self._when}")
+
+    def _part(self, change: PartChange, part: str, component: str | None, text: str, now: str = "") -> Iterator[Change]:
+        kind = kind_of(part)
+        rule = self._book.of_part(kind, change)
+        both = kind in self._then.looked & self._now.looked
+        if rule is not None and (both or change == "unread"):
+            yield from self._told(rule, component, text, (part, change, now))
+
+    def _told(self, rule: Rule, component: str | None, text: str, key: tuple[str, str, str]) -> Iterator[Change]:
+        """What a rule makes of a change. `key` tells it from others: the part as it was named, what became of it, and what it is now."""
+        if rule.means == "nothing":
+            return
+        basis = f"basis: {rule.basis}"
+        if rule.afterwards is None:
+            yield Change(rule.means, rule.event, component, f"{text}; {basis}")
+        elif since := self._known.get(key):
+            yield Change(
+                rule.afterwards, rule.event, component, f"{text}; told of since {since}; {basis}", Known(*key, since)
+            )
+        else:
+            yield Change(rule.means, rule.event, component, f"{text}; {basis}", Known(*key, self._tonight))
+
+    def _moved(self, part: str, now: str) -> str | None:
+        """Where a part was and is, where that is another slot. Bus numbers change when a card is added: a slot's own name goes first."""
+        if kind_of(part) == _NAMED_BY_SLOT:
+            return f"{self._then.called(part)} {self._when} is {now} now" if part != now else None
+        slots = self._then.fact(part, "slot"), self._now.fact(now, "slot")
+        addresses = self._then.fact(part, "pci_address"), self._now.fact(now, "pci_address")
+        same_slot = None not in slots and len(set(slots)) == 1
+        if same_slot or None in addresses or len(set(addresses)) == 1:
+            return None
+        return f"{now} ({self._now.identities.get(now)}): at {self._then.place(part)} {self._when}, at {self._now.place(now)} now"
+
+    def _compared(self) -> Iterator[tuple[str, str, str]]:
+        """The facts that can be held against tonight's: (part as it was named, fact, what was told of it). Of another part nothing can."""
+        for (part, name), before in self._then.facts.items():
+            if part not in self._replaced and (part in self._names or part not in self._then.names):
+                yield part, name, before
+
+    def facts(self) -> Iterator[Change]:
+        """Facts that changed."""
+        for part, name, before in self._compared():
+            now = self._names.get(part, part)
+            after = self._now.fact(now, name)
+            if after is not None and after != before:
+                yield from self._fact(part, now, name, before, after)
+
+    def _fact(self, then: str, part: str, name: str, before: str, after: str) -> Iterator[Change]:
+        directions, share = _direction(before, after)
+        rule = self._book.of_fact(kind_of(part), name, *directions)
+        if rule is not None and not share <= rule.within:
+            shown = [_shown(rule, name, text) for text in (before, after)]
+            text = f"{_about(rule, part, name)}: {shown[0]} {self._when}, {shown[1]} now"
+            yield from self._told(rule, part or None, text, (then, name, after))
+
+    def untold(self) -> Iterator[Change]:
+        """What was told then and is not now: nobody knows whether it changed."""
+        for kind in sorted(self._then.looked - self._now.looked):
+            text = f"the parts of kind {kind} could not be read in this run, and could {self._when}"
+            yield from self._part("unread", kind, None, text)
+        missing = []
+        for part, name, _ in self._compared():
+            now = self._names.get(part, part)
+            rule = self._book.of_fact(kind_of(part), name, "differs", "lower")
+            if rule is not None and rule.means in ("fail", "warn") and self._now.fact(now, name) is None:
+                missing.append(_about(rule, now, name))
+        if missing:
+            rest = f" and {len(missing) - _MOST} more" if len(missing) > _MOST else ""
+            named = ", ".join(missing[:_MOST])
+            text = f"not told in this run, so not held against what it was {self._when}: {named}{rest}"
+            yield Change("note", "inventory.untold", None, text)
+
+
+def _about(rule: Rule, part: str, name: str) -> str:
+    return f"{rule.facts[name]} of {part}" if part else rule.facts[name]
+
+
+def _direction(before: str, after: str) -> tuple[tuple[FactChange, ...], float]:
+    """Which changes this is, and by what share of the earlier value. What is no number is never taken for a better one."""
+    a, b = _size(before), _size(after)
+    if a is None or b is None:
+        return ("differs", "lower"), math.inf
+    if a == b:  # two ways to write one number; as a version they are two
+        return ("differs",), math.inf
+    return ("differs", "lower" if b < a else "higher"), abs(b - a) / abs(a) if a else math.inf
+
+
+def _shown(rule: Rule, name: str, text: str) -> str:
+    """A fact for people: bytes as GiB, `700.0` of something that is counted as 700, while `1.0` of a version is just that."""
+    size = _size(text)
+    if size is not None and name.endswith("_bytes"):
+        return quantity(size / GIB, "GiB")
+    return text if rule.change == "differs" else text.removesuffix(".0")

@@ -1,0 +1,254 @@
+"""Runs side by side: what each measured of the same components, and which differences lie outside the noise. Pure.
+
+The first run is what the others are compared with. Nothing here changes a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Literal
+
+from acceptance.core import direction, duration
+from acceptance.core.fold import fold
+from acceptance.core.judgement import Judged
+from acceptance.core.record import Entry, Outcome, RunStarted
+from acceptance.core.verdict import Verdict, Word, worst
+from acceptance.history.facts import circumstances
+from acceptance.history.matching import Matching, Moved, Replaced, match, own
+from acceptance.history.noise import NoiseBook, Spread
+from acceptance.machine import recorded_inventory
+
+# Of a later run against the first. Lost: due in both and not measured any more; gained: the other way round. Gone and new: due in one
+# of the two alone. Changed: outside the noise, and nothing tells which is worse.
+Kind = Literal["worse", "lost", "changed", "better", "gained", "gone", "new", "incomparable", "same"]
+ORDER: tuple[Kind, ...] = ("worse", "lost", "changed", "better", "gained", "gone", "new", "incomparable", "same")
+BAD: frozenset[Kind] = frozenset({"worse", "lost"})
+TOLD: frozenset[Kind] = frozenset({"worse", "lost", "changed", "better", "gained"})
+_WORDS: tuple[Word, ...] = ("PASS", "UNJUDGED", "FAIL")
+
+Key = tuple[str, str, str]  # check, measurement, component
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run: `identities` are serial numbers or UUIDs by component, `facts` what it ran on and with, `seconds` how long it took."""
+
+    name: str
+    verdict: Verdict
+    machine_id: str
+    virtual: bool = False
+    identities: Mapping[str, str] = field(default_factory=dict)
+    facts: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A later run's value against the first one's. `difference` is in the unit, `share` of the first value, where there are any.
+
+    `times` is how often the difference holds what the noise allows (infinite where it allows nothing).
+    """
+
+    kind: Kind
+    difference: float | None = None
+    share: float | None = None
+    spread: Spread | None = None
+    times: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One measurement of one component over all runs: `values` of each (None where there is none), `changes` of the later ones."""
+
+    check: str
+    measurement: str
+    component: str
+    unit: str
+    values: tuple[float | None, ...]
+    changes: tuple[Change, ...]
+    why: str | None = None  # why the values cannot be compared
+
+    @property
+    def kind(self) -> Kind:
+        """The most that is to be said of any of the later runs."""
+        return min((change.kind for change in self.changes), key=ORDER.index)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """A check, or the verdict of the run (`check` is None), that did not come to the same in all runs; None where it was not due."""
+
+    check: str | None
+    outcomes: tuple[str | None, ...]
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Something that the runs did not have in common: driver, kernel, VBIOS, profile ...; None where a run does not tell."""
+
+    component: str
+    name: str
+    values: tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Everything that is to be said of several runs; rows outside the noise stand first."""
+
+    runs: tuple[Run, ...]
+    other_machines: tuple[int, ...]  # the later runs that are of another machine than the first
+    moved: tuple[tuple[Moved, ...], ...]  # by later run
+    replaced: tuple[tuple[Replaced, ...], ...]
+    outcomes: tuple[Outcomes, ...]
+    rows: tuple[Row, ...]
+    differences: tuple[Difference, ...]
+
+    def of_kind(self, *kinds: Kind) -> tuple[Row, ...]:
+        """The rows of these kinds, in their order."""
+        return tuple(row for row in self.rows if row.kind in kinds)
+
+    @property
+    def worse(self) -> bool:
+        """Whether anything is worse outside the noise than it was in the first run."""
+        return any(row.kind in BAD for row in self.rows) or any(one.kind in BAD for one in self.outcomes)
+
+
+def compare(runs: Sequence[Run], book: NoiseBook) -> Comparison:
+    """Compare two runs or more; raises ValueError for fewer."""
+    if len(runs) < 2:
+        raise ValueError("a comparison needs two runs")
+    first, later = runs[0], runs[1:]
+    matched = [match(first.identities, run.identities, _components(run)) for run in later]
+    named = [_figures(first, None), *(_figures(run, how) for run, how in zip(later, matched, strict=True))]
+    keys = dict.fromkeys(chain.from_iterable(named))
+    rows = [_row(key, [figures.get(key) for figures in named], runs, matched, book) for key in keys]
+    return Comparison(
+        tuple(runs),
+        tuple(index for index, run in enumerate(later, start=1) if run.machine_id != first.machine_id),
+        tuple(how.moved for how in matched),
+        tuple(how.replaced for how in matched),
+        tuple(_outcomes(runs)),
+        tuple(sorted(rows, key=_rank)),
+        tuple(_differences(runs, matched)),
+    )
+
+
+def _components(run: Run) -> tuple[str, ...]:
+    facts = (component for component, _ in run.facts if component)
+    return (*(judged.due.component for check in run.verdict.checks for judged in check.judged), *facts)
+
+
+def _figures(run: Run, how: Matching | None) -> dict[Key, Judged]:
+    """Everything due, by check, measurement, and component as the first run names it."""
+    return {
+        (check.id, judged.due.measurement, how.name(judged.due.component) if how else judged.due.component): judged
+        for check in run.verdict.checks
+        for judged in check.judged
+    }
+
+
+def _rank(row: Row) -> tuple[int, float]:
+    return ORDER.index(row.kind), -max(change.times for change in row.changes)
+
+
+def _row(
+    key: Key, found: Sequence[Judged | None], runs: Sequence[Run], matched: Sequence[Matching], book: NoiseBook
+) -> Row:
+    check, measurement, component = key
+    due = next(one.due for one in found if one is not None)
+    why = book.incomparable(measurement)
+    same = [True, *(_same_part(runs[0], run, how, component) for run, how in zip(runs[1:], matched, strict=True))]
+    values = tuple(one.value if one is not None else None for one in found)
+    own = [value for value, mine in zip(values, same, strict=True) if mine and value is not None]
+    changes = []
+    for place, run in enumerate(runs[1:], start=1):
+        virtual = runs[0].virtual or run.virtual
+        spread = book.spread(measurement, due.unit, same_part=same[place], virtual=virtual)
+        if same[place]:
+            spread = book.repeated(spread, own)
+        changes.append(_change(found[0], found[place], spread, book, why))
+    return Row(check, measurement, component, due.unit, values, tuple(changes), why)
+
+
+def _same_part(first: Run, later: Run, how: Matching, component: str) -> bool:
+    """Whether a component is one and the same part in both runs: by its identity where it tells one, else by the machine it is in."""
+    ends = component.split("->")
+    shared = set(own(first.identities).values()) & set(own(later.identities).values())
+    if all(first.identities.get(end) in shared for end in ends):
+        return True
+    return first.machine_id == later.machine_id and not how.is_other(component)
+
+
+def _change(before: Judged | None, after: Judged | None, spread: Spread, book: NoiseBook, why: str | None) -> Change:
+    if before is None or after is None:
+        return Change("gone" if after is None else "new") if before is not after else Change("same")
+    a, b = before.value, after.value
+    if a is None or b is None:
+        return Change("same" if a is b else "gained" if a is None else "lost")
+    if before.due.unit != after.due.unit or why is not None:
+        return Change("incomparable")
+    difference, allowed = b - a, spread.between(a, b)
+    share = difference / abs(a) if a else None
+    if abs(difference) <= allowed:
+        kind: Kind = "same"
+    else:
+        worsened = direction.worsened((before.due.limit, a), (after.due.limit, b), book.worse(before.due.unit))
+        kind = "changed" if worsened is None else "worse" if worsened else "better"
+    times = abs(difference) / allowed if allowed else float("inf") if difference else 0.0
+    return Change(kind, difference, share, spread, times)
+
+
+def _outcomes(runs: Sequence[Run]) -> Iterator[Outcomes]:
+    words = tuple(run.verdict.verdict for run in runs)
+    if len(set(words)) > 1:
+        ranks = [_WORDS.index(word) for word in words]
+        yield Outcomes(None, words, "worse" if max(ranks[1:]) > ranks[0] else "better")
+    found = [{check.id: check.outcome for check in run.verdict.checks} for run in runs]
+    for check in dict.fromkeys(chain.from_iterable(found)):
+        outcomes = tuple(one.get(check) for one in found)
+        if len(set(outcomes)) > 1:
+            yield Outcomes(check, outcomes, min((_turn(outcomes[0], one) for one in outcomes[1:]), key=ORDER.index))
+
+
+def _turn(before: Outcome | None, after: Outcome | None) -> Kind:
+    if before == after:
+        return "same"
+    if before is None:
+        return "new"
+    if after is None:
+        return "gone"
+    return "worse" if worst((before, after)) == after else "better"
+
+
+def _differences(runs: Sequence[Run], matched: Sequence[Matching]) -> Iterator[Difference]:
+    named = [dict(runs[0].facts)]
+    for run, how in zip(runs[1:], matched, strict=True):
+        named.append({(how.name(component), name): text for (component, name), text in run.facts.items()})
+    for key in dict.fromkeys(chain.from_iterable(named)):
+        values = tuple(facts.get(key) for facts in named)
+        if len(set(values)) > 1:
+            yield Difference(*key, values)
+
+
+def run_of(entries: Sequence[Entry], name: str) -> Run:
+    """A run under the name by which it is told from others. Raises UnreadableRun where nothing can be judged."""
+    verdict = fold(entries)
+    start = next(entry.body for entry in entries if isinstance(entry.body, RunStarted))
+    inventory = recorded_inventory.observed(entries).inventory
+    return Run(
+        name,
+        verdict,
+        start.machine_id,
+        virtual=recorded_inventory.table(inventory, "cpu").get("virtualised") is True,
+        identities=recorded_inventory.identities(inventory) | _measured(verdict),
+        facts=circumstances(verdict.provenance, inventory, profile=verdict.profile, scope=verdict.scope),
+        seconds=duration.seconds(entries),
+    )
+
+
+def _measured(verdict: Verdict) -> dict[str, str]:
+    """The identities that were measured, by component: they go before what the inventory has."""
+    judged = (one for check in verdict.checks for one in check.judged)
+    return {one.due.component: one.serial for one in judged if one.serial}

@@ -1,0 +1,148 @@
+"""Tonight's value of one measurement held against its past: steps, slow slopes, growing noise, and the rate of what only grows. Pure.
+
+Outside on one night is a warning, on two nights running a failure; so are several nights of the last ones that strayed. Where nothing
+tells which side is the worse one, a change is remarked and never fails: it may be for the better.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from acceptance.core.limit import number, quantity
+from acceptance.history.reference import Bounds, Counter, Past, basis, began, nights
+
+Kind = Literal["fail", "warn"]
+# Step: beyond what one night differs from the next. Slope: a level that moved too slowly for a night to show it. Noise: values that lie
+# further apart than they did. Counter: one that grew too fast. Changed: a step, and nothing tells which side is worse. Unsteady: a step or
+# slope that the second look did not show.
+What = Literal["step", "slope", "noise", "counter", "changed", "unsteady"]
+
+
+class Found(msgspec.Struct, frozen=True):
+    """One thing that is to be said, as one line: `kind` is what it does to the outcome, `what` the drift, by which its causes are found."""
+
+    kind: Kind
+    what: What
+    text: str
+
+
+class Drifted(msgspec.Struct, frozen=True):
+    """What the past says of tonight's value.
+
+    `outside`: beyond a bound, and at the second look too where one was taken. `unsteady`: beyond it at the first look and within at the
+    second. `look_again`: a second look, which was not taken yet, could tell whether it was chance.
+    """
+
+    findings: tuple[Found, ...] = ()
+    outside: bool = False
+    unsteady: bool = False
+    look_again: bool = False
+
+
+class _Crossed(NamedTuple):
+    what: What
+    words: str
+
+
+def judge(measurement: str, component: str, unit: str, past: Past, value: float, again: float | None = None) -> Drifted:
+    """Hold a value, and that of the second look where one was taken, against the past. What is no finite number fails."""
+    where = f"{measurement} on {component}"
+    if not math.isfinite(value):
+        told = f"{where} is no finite number that could be held against its past"
+        return Drifted((Found("fail", "step", told),), outside=True)
+    if past.counter is not None:
+        return _counted(where, unit, past, past.counter, value)
+    noise = _noise(where, unit, past)
+    crossed = list(_crossings(past, unit, value))
+    if not crossed:
+        return Drifted(noise)
+    stayed = again is None or not math.isfinite(again) or any(_crossings(past, unit, again))
+    kind, why = _weight(past, stayed)
+    second = "" if again is None else f", {quantity(again, unit)} at the second look"
+    told = "; ".join(one.words for one in crossed)
+    text = f"{where}: measured {quantity(value, unit)}{second}: {told}; {why}; basis: {basis(past, unit)}"
+    return Drifted((Found(kind, _what(past, crossed[0], stayed), text), *noise), stayed, not stayed, again is None)
+
+
+def _what(past: Past, crossed: _Crossed, stayed: bool) -> What:
+    if not past.decides:
+        return "changed"
+    return crossed.what if stayed else "unsteady"
+
+
+def _crossings(past: Past, unit: str, value: float) -> Iterator[_Crossed]:
+    """Every bound that a value is beyond, that of the last nights first."""
+    if past.level is not None and past.level.bounds.beyond(value):
+        level = past.level
+        before = f"the median of {nights(level.nights)} before, {quantity(level.middle, unit)}"
+        yield _Crossed("step", _off(value, level.middle, before, level.bounds, unit))
+    if past.slope is not None and past.slope.bounds.beyond(value):
+        slope = past.slope
+        way = f"from {quantity(slope.first, unit)} to {quantity(slope.last, unit)} within {slope.days:.0f} days"
+        told = f"its level went {way} ({nights(slope.nights)}), bound {slope.bounds.words(unit)}"
+        yield _Crossed("slope", told)
+    if past.first is not None and past.first.bounds.beyond(value):
+        first = past.first
+        before = f"the {began(first)}, {quantity(first.middle, unit)}"
+        yield _Crossed("slope" if first.moved else "step", _off(value, first.middle, before, first.bounds, unit))
+
+
+def _off(value: float, middle: float, before: str, bounds: Bounds, unit: str) -> str:
+    """How far a value is from what it was, in words."""
+    far = abs(value - middle)
+    share = middle and unit not in ("count", "degC", "s")
+    much = f"{number(round(100 * far / abs(middle), 1))} %" if share else quantity(far, unit)
+    return f"{much} {'below' if value < middle else 'above'} {before}, bound {bounds.words(unit)}"
+
+
+def _weight(past: Past, stayed: bool) -> tuple[Kind, str]:
+    """What a night outside, or one that was unsteady, is worth after the nights before."""
+    if not past.decides:
+        return "warn", "nothing tells whether this is for the worse"
+    if stayed and past.before:
+        return "fail", "the second night running"
+    off = past.off + 1
+    if off >= past.off_fails:
+        return "fail", f"{nights(off)} of the last {past.off_of} strayed, this one included"
+    if not stayed:
+        return "warn", "the second look was within"
+    return "warn", "the first night: another one like it, and it fails"
+
+
+def _noise(where: str, unit: str, past: Past) -> tuple[Found, ...]:
+    """A remark about noise that has grown: by itself it proves no loss, so it never fails."""
+    grown = past.grown
+    if grown is None:
+        return ()
+    now, before = quantity(grown.now, unit), quantity(grown.before, unit)
+    told = f"one deviation of the last {nights(grown.nights)} is {now}, and was {before} before"
+    return (Found("warn", "noise", f"{where}: its noise has grown: {told}; basis: {basis(past, unit)}"),)
+
+
+def _counted(where: str, unit: str, past: Past, counter: Counter, value: float) -> Drifted:
+    # A counter that stands lower than it did was set back: what it shows now has come since.
+    back = value < counter.stood
+    grown = value if back else value - counter.stood
+    if grown <= counter.allowed:
+        return Drifted()
+    at_once = counter.most is not None and grown > counter.most
+    off = past.off + 1
+    again = counter.repeats and (past.before or off >= past.off_fails)
+    stood = quantity(counter.stood, unit)
+    told = f"grew by {quantity(grown, unit)} within {_days(counter.days)}, {f'set back from {stood}' if back else f'from {stood}'}"
+    bounds = f"allowed {quantity(counter.allowed, unit)}"
+    if counter.most is not None:
+        bounds += f", fails above {quantity(counter.most, unit)}"
+    strayed = "the second night running" if past.before else f"{nights(off)} of the last {past.off_of} strayed"
+    running = f"; {strayed}" if again else ""
+    text = f"{where}: measured {quantity(value, unit)}: {told}, {bounds}{running}; basis: {basis(past, unit)}"
+    return Drifted((Found("fail" if at_once or again else "warn", "counter", text),), outside=True)
+
+
+def _days(days: float) -> str:
+    told = number(round(days, 1))
+    return "1 day" if told == "1" else f"{told} days"

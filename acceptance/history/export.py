@@ -1,0 +1,80 @@
+"""A machine's history as a chronicle to look at, or row by row for other programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+
+from acceptance.history import location, queries, trend
+from acceptance.history.noise import NoiseBook
+from acceptance.history.store import Store
+from acceptance.history.trend import Chronicle, Course, Night
+
+NIGHTS = 120  # four months: what a person can take in at a glance
+COLUMNS = (
+    "run_id", "utc", "verdict", "profile", "apart", "era", "check", "measurement", "component", "serial", "unit", "value", "again",
+    "outside", "unsteady", "failed",
+)  # fmt: skip
+_AT_ONCE = 1000  # rows that are written together
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with one of these a spreadsheet takes a text for something to reckon
+
+
+def others(out: Path, machine_id: str) -> tuple[str, ...]:
+    """Machines that have a history in the same folder, without this one."""
+    own = location.folder(out, machine_id)
+    found = (place.parent for place in (out / location.FOLDER).glob(f"*/{location.DATABASE}"))
+    return tuple(sorted(place.name for place in found if place != own))
+
+
+def told(
+    store: Store,
+    out: Path,
+    machine_id: str,
+    book: NoiseBook,
+    *,
+    measurement: str | None = None,
+    component: str | None = None,
+    last: int | None = NIGHTS,
+    born: Callable[[Course], float | None] = lambda _: None,
+    baseline: str | None = None,
+) -> Chronicle:
+    """The last nights with the courses that match. `born` tells the baseline's value of one. Raises HistoryError."""
+    with store.still():  # a night that is added meanwhile would be in one of them and not in another
+        nights, recorded = store.nights(last), store.count()
+        facts = {number: dict(era.facts) for number, era in queries.eras(store).items()}
+        found = queries.courses(store, measurement, component, last)
+    virtual = any(one.virtual for one in nights)
+    rows = tuple(trend.row(one, book, virtual=virtual, facts=facts, born=born(one)) for one in found)
+    shown = tuple(Night(one.run_id, one.utc, one.verdict, one.apart, one.postponed) for one in nights)
+    return Chronicle(machine_id, recorded, shown, rows, others(out, machine_id), baseline)
+
+
+def exported(
+    store: Store, form: str, measurement: str | None = None, component: str | None = None, last: int | None = None
+) -> Iterator[bytes]:
+    """Every figure as a line of CSV (RFC 4180, with a head) or JSON, course by course, many lines at a time. Raises HistoryError."""
+    rows = queries.rows(store, measurement, component, last)
+    if form == "csv":
+        yield _csv([COLUMNS])
+    while some := list(islice(rows, _AT_ONCE)):
+        if form == "csv":
+            yield _csv(tuple(map(_cell, row)) for row in some)
+        else:
+            yield b"".join(msgspec.json.encode(dict(zip(COLUMNS, row, strict=True))) + b"\n" for row in some)
+
+
+def _csv(rows: Iterable[Sequence[object]]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text).writerows(rows)
+    return text.getvalue().encode("utf-8")
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, bool):
+        return int(value)
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

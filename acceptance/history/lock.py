@@ -1,0 +1,45 @@
+"""Being the only process that makes, migrates, sets aside or prunes a history."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from acceptance.core import regular_file
+from acceptance.history import errors
+from acceptance.history.errors import HistoryError
+
+WAIT_S = 20.0  # what others do there takes a second
+
+
+@contextlib.contextmanager
+def alone(folder: Path, wait_s: float = WAIT_S) -> Iterator[None]:
+    """Hold the lock of a machine's history; its folder is made. The kernel releases it when its holder dies.
+
+    Raises HistoryError when another process stays at it, or the folder cannot be written.
+    """
+    path = folder / ".lock"
+    with errors.told(path):
+        folder.mkdir(parents=True, exist_ok=True)
+        regular_file.require(path)
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    try:
+        until = time.monotonic() + wait_s
+        while True:
+            try:
+                with errors.told(path):
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except HistoryError as error:
+                if not isinstance(error.__cause__, BlockingIOError):
+                    raise
+                if time.monotonic() > until:
+                    raise HistoryError(f"{path}: another process is at this history: wait until it has ended") from None
+            time.sleep(0.02)
+        yield
+    finally:
+        os.close(file)

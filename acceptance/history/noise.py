@@ -1,0 +1,136 @@
+"""How far two values of sound hardware may lie apart before the difference means something: `fixtures/noise.toml`, read strictly."""
+
+from __future__ import annotations
+
+import fnmatch
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from acceptance import resources
+from acceptance.core.limit import UNITS, Worse
+from acceptance.core.strict import Strict, Text
+
+_Spread = Annotated[float, msgspec.Meta(ge=0)]
+_Names = Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
+
+
+class NoiseFileError(Exception):
+    """The file of spreads of rigproof's own is wrong; the message is one sentence that names file and entry."""
+
+
+class _Spreads(Strict, frozen=True, kw_only=True):
+    basis: Text
+    other: _Spread
+    share: _Spread | None = None
+    absolute: _Spread | None = None
+
+
+class _Noise(_Spreads, frozen=True, kw_only=True):
+    measurements: _Names
+    virtual: bool = False
+
+
+class _Unit(_Spreads, frozen=True, kw_only=True):
+    unit: Text
+    worse: Worse | None = None
+
+
+class _Incomparable(Strict, frozen=True):
+    measurements: _Names
+    basis: Text
+
+
+class _Repeated(Strict, frozen=True):
+    runs: Annotated[int, msgspec.Meta(ge=3)]
+    deviations: _Spread
+    at_least: Annotated[float, msgspec.Meta(ge=0, le=1)]
+    basis: Text
+
+
+class _Sheet(Strict, frozen=True):
+    repeated: _Repeated
+    noise: tuple[_Noise, ...]
+    unit: tuple[_Unit, ...]
+    incomparable: tuple[_Incomparable, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """What is allowed between two values: a share of the larger, or `absolute` in their unit; and where that comes from."""
+
+    size: float
+    absolute: bool
+    basis: str
+
+    def between(self, first: float, second: float) -> float:
+        """The largest difference of these two that means nothing, in their unit."""
+        return self.size if self.absolute else self.size * max(abs(first), abs(second))
+
+
+def _named(measurement: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatch.fnmatchcase(measurement, pattern) for pattern in patterns)
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseBook:
+    """The spreads of every measurement."""
+
+    sheet: _Sheet
+
+    def incomparable(self, measurement: str) -> str | None:
+        """Why two runs' values of this measurement say nothing of each other; None where they do."""
+        found = (row.basis for row in self.sheet.incomparable if _named(measurement, row.measurements))
+        return next(found, None)
+
+    def spread(self, measurement: str, unit: str, *, same_part: bool, virtual: bool) -> Spread:
+        """What is allowed; `same_part` says that both values are of one and the same component, `virtual` that one was taken in a VM."""
+        row = self._row(measurement, unit, virtual)
+        own = row.absolute if row.absolute is not None else row.share
+        assert own is not None
+        return Spread(own if same_part else row.other, row.absolute is not None, row.basis)
+
+    def _row(self, measurement: str, unit: str, virtual: bool) -> _Spreads:
+        for row in self.sheet.noise:
+            if _named(measurement, row.measurements) and (virtual or not row.virtual):
+                return row
+        return next(row for row in self.sheet.unit if row.unit == unit)
+
+    def worse(self, unit: str) -> Worse | None:
+        """Which values of a unit are the worse ones where no limit tells; None where that cannot be said."""
+        return next(row.worse for row in self.sheet.unit if row.unit == unit)
+
+    def repeated(self, general: Spread, values: Sequence[float]) -> Spread:
+        """The spread that repeated values of one part show, where they are enough to tell; else the general one."""
+        rule = self.sheet.repeated
+        if len(values) < rule.runs:
+            return general
+        middle = statistics.median(values)
+        shown = rule.deviations * statistics.median(abs(value - middle) for value in values)
+        least = rule.at_least * general.between(max(values, key=abs), 0.0)
+        return Spread(max(shown, least), True, rule.basis)
+
+
+def read(path: Path) -> NoiseBook:
+    """The spreads of a file.
+
+    Raises NoiseFileError for anything that is not exactly right, and for a unit that is not there once.
+    """
+    sheet = resources.read(path, _Sheet, NoiseFileError)
+    for row in (*sheet.noise, *sheet.unit):
+        if (row.share is None) == (row.absolute is None):
+            raise NoiseFileError(f"{path.name}: an entry needs either share or absolute ({row.basis})")
+        own = row.share if row.share is not None else row.absolute
+        assert own is not None
+        if row.other < own:
+            raise NoiseFileError(
+                f"{path.name}: two parts cannot be nearer to each other than one to itself ({row.basis})"
+            )
+    units = sorted(row.unit for row in sheet.unit)
+    if units != sorted(UNITS):
+        raise NoiseFileError(f"{path.name}: every unit must stand there once: {', '.join(sorted(UNITS))}")
+    return NoiseBook(sheet)

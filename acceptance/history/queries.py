@@ -1,0 +1,170 @@
+"""What is asked of a machine's nights: the looks that tonight is held against, the courses that a person looks at, nights skipped."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Iterator
+from typing import Any
+
+import msgspec
+
+from acceptance.history import errors
+from acceptance.history.baseline_facts import Known
+from acceptance.history.era import Era
+from acceptance.history.night import Line, Part, Told
+from acceptance.history.reference_builder import Look
+from acceptance.history.store import FAILED, OUTSIDE, UNSTEADY, Store, era_of
+from acceptance.history.trend import Course, Point
+
+_ERA = "era = (SELECT id FROM era WHERE key = ?)"
+_NAMED = "(? IN ('*', measurement) OR measurement GLOB ?) AND (? IN ('*', component) OR component GLOB ?)"
+_HELD = "apart IS NULL AND NOT postponed"
+
+
+def looks(
+    store: Store, era: str | None, *, after: int = 0, first: int, last: int, only: Collection[str] | None = None
+) -> dict[Part, tuple[Look, ...]]:
+    """Of the `first` and the `last` nights of this era, by part, oldest first, what tonight's values may be held against.
+
+    Without an era, of all nights: that is for what does not depend on one. `only` names the measurements that are asked for.
+
+    `after` is the number of a night, that of the run that accepted the machine: neither it nor any that was recorded before it is among
+    them, whatever the clock said. Nor are those of a run that was partial or interrupted, or that ran in an image of the user's own. What
+    was outside its past, or broke its limit, is there, marked: it tells two nights in a row, and whoever takes a level from looks leaves it
+    out. Values within their limits count whatever the night's verdict was: another part's fault is not theirs.
+    """
+    of_era = "" if era is None else f"{_ERA} AND "
+    query = f"SELECT seq, day FROM night WHERE {of_era}{_HELD} AND seq > ? ORDER BY seq"
+    days: dict[int, float] = dict(_rows(store, query, *(() if era is None else (era,)), after))
+    order = list(days)
+    spans = [(some[0], some[-1]) for some in (order[:first], order[first:][-last:]) if some]
+    query = (
+        "SELECT night, value, again, flags FROM figure WHERE line = ? AND value IS NOT NULL AND night BETWEEN ? AND ?"
+        " ORDER BY night"
+    )
+    found: dict[Part, dict[int, Look]] = {}
+    for number, line in _lines(store).items():
+        if only is not None and line.measurement not in only:
+            continue
+        told = {
+            night: Look(days[night], value, again, *_marks(flags)) if flags else Look(days[night], value, again)
+            for span in spans
+            for night, value, again, flags in _rows(store, query, number, *span)
+            if night in days  # one of another era may lie between
+        }
+        if told:
+            known = found.get(line.part)  # where the part was called otherwise, in another slot
+            found[line.part] = told if known is None else dict(sorted((known | told).items()))
+    return {part: tuple(told.values()) for part, told in found.items()}
+
+
+def _marks(flags: int) -> tuple[bool, bool, bool]:
+    """Outside, unsteady and failed, of a figure's flags."""
+    return flags & OUTSIDE != 0, flags & UNSTEADY != 0, flags & FAILED != 0
+
+
+def number(store: Store, run_id: str) -> int | None:
+    """The number of a run's night; None where it is not recorded. Numbers are in the order of recording, whatever the clock said."""
+    rows = _rows(store, "SELECT seq FROM night WHERE run_id = ?", run_id)
+    return int(rows[0][0]) if rows else None
+
+
+def last_until(store: Store, day: float) -> int:
+    """The number of the last night that began no later than a day (since 1970-01-01); 0 where there is none.
+
+    Nights stand in their order, so one whose clock was wrong is outvoted by the others: the parting is where most clocks have it.
+    """
+    most = votes = found = 0
+    for number, began in _rows(store, "SELECT seq, day FROM night ORDER BY seq"):
+        votes += 1 if began <= day else -1
+        if votes >= most:
+            most, found = votes, number
+    return found
+
+
+def courses(
+    store: Store, measurement: str | None = None, component: str | None = None, last: int | None = None
+) -> tuple[Course, ...]:
+    """Every measurement's course over the last recorded nights, or all; of those that match shell patterns, where they are given.
+
+    A measurement whose part was replaced has a course for each part.
+    """
+    query = (
+        f"SELECT run_id, day, value, again, flags & {OUTSIDE} <> 0, flags & {UNSTEADY} <> 0, {_HELD} AND flags & {FAILED} = 0, era"
+        " FROM figure CROSS JOIN night ON seq = night WHERE line = ? AND night >= ? AND value IS NOT NULL ORDER BY night"
+    )
+    first, found = _first(store, last), []
+    for number, line in _lines(store, measurement, component).items():
+        points = tuple(map(Point._make, _rows(store, query, number, first)))
+        if points:
+            found.append(Course(*line, points))
+    return tuple(found)
+
+
+def rows(
+    store: Store, measurement: str | None = None, component: str | None = None, last: int | None = None
+) -> Iterator[tuple[object, ...]]:
+    """Every figure with its night and its line, course by course, oldest night first; also those without a value.
+
+    Run, moment (UTC), verdict, profile, why it is no measure (None where it is), era, check, measurement, component, serial, unit,
+    value, second look, outside, unsteady, failed.
+    """
+    query = (
+        "SELECT run_id, utc, verdict, profile, apart, era.key, check_id, measurement, component, serial, unit, value, again, flags"
+        " FROM line CROSS JOIN figure ON line = line.id AND night >= ? CROSS JOIN night ON seq = night"
+        f" CROSS JOIN era ON era.id = night.era WHERE {_NAMED} ORDER BY line.id, night"
+    )
+    what, where = measurement or "*", component or "*"
+    named = (_first(store, last), what, what, where, where)
+    with errors.told(store.path):  # a row at a time: all of them may be millions
+        for *told, serial, unit, value, again, flags in store.connection.execute(query, named):
+            marks = (bool(flags & bit) for bit in (OUTSIDE, UNSTEADY, FAILED))
+            yield (*told, serial or None, unit, value, again, *marks)
+
+
+def eras(store: Store) -> dict[int, Era]:
+    """Every era by the number that points have. Raises Damaged for what are no facts."""
+    rows = _rows(store, "SELECT id, facts FROM era")
+    return {number: era_of(facts, store.path) for number, facts in rows}
+
+
+def _first(store: Store, last: int | None) -> int:
+    """The number of the first of the last so many nights."""
+    query = "SELECT seq FROM night ORDER BY seq DESC LIMIT 1 OFFSET ?"
+    rows = _rows(store, query, last - 1) if last is not None else []
+    return int(rows[0][0]) if rows else 0
+
+
+def _lines(store: Store, measurement: str | None = None, component: str | None = None) -> dict[int, Line]:
+    query = (
+        f"SELECT id, check_id, measurement, component, unit, nullif(serial, '') FROM line WHERE {_NAMED} ORDER BY id"
+    )
+    what, where = measurement or "*", component or "*"
+    return {row[0]: Line._make(row[1:]) for row in _rows(store, query, what, what, where, where)}
+
+
+def skipped_in_a_row(store: Store) -> int:
+    """How many runs in a row, the last one among them, found the machine in use and were postponed."""
+    query = "SELECT count(*) FROM night WHERE seq > (SELECT coalesce(max(seq), 0) FROM night WHERE NOT postponed)"
+    return int(_rows(store, query)[0][0])
+
+
+def known(store: Store, birth: str) -> tuple[Known, ...]:
+    """The changes since the run that is the baseline, by its id, that the last night has told of; none where that was held against another.
+
+    A run that was partial, or did not come to its end, tells nobody. What cannot be read was not told.
+    """
+    query = (
+        "SELECT told FROM night WHERE told IS NOT NULL AND NOT postponed AND (apart IS NULL OR apart IN ('in-use', 'own-image'))"
+        " ORDER BY seq DESC LIMIT 1"
+    )
+    for (text,) in _rows(store, query):
+        with contextlib.suppress(msgspec.DecodeError, TypeError, UnicodeError):
+            told = msgspec.json.decode(text, type=Told)
+            return told.known if told.birth == birth else ()
+    return ()
+
+
+def _rows(store: Store, query: str, *values: object) -> list[Any]:
+    with errors.told(store.path):
+        return store.connection.execute(query, values).fetchall()

@@ -1,0 +1,210 @@
+"""The nights of one measurement of one part, reduced to the reference of the next night. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import accumulate
+
+import msgspec
+
+from acceptance.core.limit import Worse
+from acceptance.history.drift_rules import Constants, Rate, Rule
+from acceptance.history.reference import Bounds, Counter, First, Grown, Level, Past, Slope
+
+
+class Look(msgspec.Struct, frozen=True, gc=False):
+    """What one measurement of one part gave on one night.
+
+    `day` is in days since 1970-01-01 in UTC, with its fraction; `value` and `again`, where a second look was taken, are in the
+    measurement's unit. `outside` and `unsteady` are what that night's judgement said: beyond the bound of its past (and still so at the
+    second look, where there was one), or beyond it at the first look and within it at the second. `failed` says that it broke its limit,
+    and nothing waived that: it counts as a night outside, and is never part of what is usual.
+    """
+
+    day: float
+    value: float
+    again: float | None = None
+    outside: bool = False
+    unsteady: bool = False
+    failed: bool = False
+
+
+NORMAL = 1.4826  # of a normal distribution, one standard deviation over the median distance from the median
+MEDIAN_SPREAD = 1.2533  # the standard error of a median over that of a mean: the root of pi / 2
+_DIGITS = 6  # of a bound, rounded outward: a plan has two thousand of them
+
+
+def remember(
+    looks: Sequence[Look],
+    born: float | None,
+    *,
+    rule: Rule,
+    today: float,
+    born_day: float | None = None,
+    rebased: bool = False,
+) -> Past | None:
+    """What tonight is held against; None where there is nothing yet.
+
+    `looks` are of one part in one era, in the order of their nights, without tonight's: all since the machine was accepted, or the first
+    and the last of them as many as the rules say. `born` is the value of the run that accepted it and `born_day` when that was, in days
+    since 1970-01-01 as `today`. `rebased` says that this run was of another era: then its value does not count, and the first nights of
+    this era stand in its place; that of a counter counts all the same, because a part goes on counting whatever it is tested with. Looks
+    that are no finite number are passed over; one that broke its limit is a night outside, and no measure.
+    """
+    every = [one for one in looks if math.isfinite(one.value)]
+    held = not rebased or rule.rate is not None
+    baseline = born is not None and born_day is not None and math.isfinite(born) and held
+    if baseline:
+        assert born is not None
+        assert born_day is not None
+        every.insert(0, Look(born_day, born))  # whatever that night said of it: it was accepted
+    known = [one for one in every if not one.failed]
+    if rule.rate is not None:
+        return _counted(known, every, rule.rate, rule.constants, today)
+    rules = rule.constants
+    decides = rule.worse is not None
+    # What may be for the better becomes usual in time, or it would be remarked upon for ever.
+    inside = [one for one in known if not (one.outside and decides)]
+    within = inside if len(inside) >= rules.nights.least else known
+    recent = within[-rules.slope.over :]
+    level = _level(recent, rule) if len(within) >= rules.nights.least else None
+    first = None
+    if baseline or (
+        decides and len(inside) >= 2 * rules.nights.recent
+    ):  # else the first nights are the last ones as well
+        first = _first(inside, level, rule, baseline=baseline)
+    slope, grown = (_slope(recent, level, rule), _grown(recent, rule)) if level is not None else (None, None)
+    if level is None and first is None:
+        return None
+    if slope is None and grown is None and _limit_is_tighter(level, first, rule):
+        return None
+    last = every[-rules.off.of + 1 :]
+    return Past(
+        decides=decides,
+        off_fails=rules.off.fails,
+        off_of=rules.off.of,
+        off=sum(_outside(one) or one.unsteady for one in last),
+        before=_outside(every[-1]),
+        level=level,
+        first=first,
+        slope=slope,
+        grown=grown,
+        rebased=rebased,
+    )
+
+
+def _outside(look: Look) -> bool:
+    return look.outside or look.failed
+
+
+def _level(within: Sequence[Look], rule: Rule) -> Level:
+    step, rules = rule.constants.step, rule.constants.deviation
+    values = [one.value for one in within[-rule.constants.nights.recent :]]
+    middle, count = _median(values), len(values)
+    general, own = rule.deviation(middle), _spread(values, middle)
+    mixed = math.sqrt((rules.prior * general**2 + count * own**2) / (rules.prior + count))
+    deviation = max(rules.floor * general, mixed, own)
+    allowed = step.factor * deviation * math.sqrt(1 + MEDIAN_SPREAD**2 / count)
+    return Level(_shown(middle), count, _shown(deviation), step.factor, _bounds(middle, allowed, rule.worse))
+
+
+def _first(inside: Sequence[Look], level: Level | None, rule: Rule, *, baseline: bool) -> First:
+    nights = inside[: rule.constants.nights.recent]
+    middle = _median([one.value for one in nights])
+    deviation = max(rule.deviation(middle), level.deviation if level is not None else 0.0)
+    allowed = rule.constants.first.factor * deviation * math.sqrt(1 + MEDIAN_SPREAD**2 / len(nights))
+    bounds = _bounds(middle, allowed + (rule.slow or 0.0), rule.worse)  # it began in another season
+    moved = level is not None and bounds.beyond(level.middle)
+    return First(_shown(middle), len(nights), nights[0].day, bounds, baseline, moved)
+
+
+def _slope(within: Sequence[Look], level: Level, rule: Rule) -> Slope | None:
+    rules, worse = rule.constants.slope, rule.worse
+    if worse is None or len(within) < rules.least:
+        return None
+    third = len(within) // 3
+    early, late = within[:third], within[-third:]
+    days = _median([one.day for one in late]) - _median([one.day for one in early])
+    if days < rules.days:
+        return None
+    first, last = _median([one.value for one in early]), _median([one.value for one in late])
+    error = MEDIAN_SPREAD * level.deviation * math.sqrt(2 / third)
+    change = rule.slow if rule.slow is not None else rules.change * rule.deviation(first)
+    allowed = max(change, rules.factor * error)
+    bounds = _bounds(first, allowed, worse)
+    return Slope(first, last, days, len(within), bounds) if bounds.beyond(last) else None
+
+
+def _grown(within: Sequence[Look], rule: Rule) -> Grown | None:
+    rules = rule.constants.growth
+    values = [one.value for one in within]
+    if len(values) < rules.recent + rules.before:
+        return None
+    early, late = values[: -rules.recent], values[-rules.recent :]
+    middle = _median(early)
+    before = max(_spread(early, middle), rule.constants.deviation.floor * rule.deviation(middle))
+    now = _spread(late, _median(late))
+    return Grown(_shown(before), _shown(now), rules.recent) if now > rules.ratio * before else None
+
+
+def _counted(known: Sequence[Look], every: Sequence[Look], rate: Rate, rules: Constants, today: float) -> Past | None:
+    """A counter since the last night that is as long ago as the rule says, or since the first whose clock can be believed."""
+    if not known:
+        return None
+    # With a clock that was set back all that grew since the first night would be held against one day.
+    today = max(today, known[-1].day)
+    # A clock that ran ahead of tonight tells no time; one that fell behind an earlier night was set back, and no day passed.
+    past = [one for one in known if one.day <= today]
+    days = list(accumulate((one.day for one in past), max))
+    place = max((index for index, day in enumerate(days) if day <= today - rate.over_days), default=0)
+    ago = today - days[place]
+    allowed = rate.step + rate.per_day * max(ago, 1.0)
+    most = rate.most_per_day * max(ago, 1.0) if rate.most_per_day is not None else None
+    counter = Counter(past[place].value, ago, allowed, rate.basis, most, rate.repeats)
+    off = sum(_outside(one) for one in every[-rules.off.of + 1 :])
+    return Past(True, rules.off.fails, rules.off.of, off, before=_outside(every[-1]), counter=counter)
+
+
+def _limit_is_tighter(level: Level | None, first: First | None, rule: Rule) -> bool:
+    """Whether the limit fails whatever would lie beyond these bounds: then the nights add nothing to it."""
+    limit = rule.limit
+    if limit is None:
+        return False
+    every = [one.bounds for one in (level, first) if one is not None]
+    lows = [one.low for one in every if one.low is not None]
+    highs = [one.high for one in every if one.high is not None]
+    low = not lows or (limit.low is not None and limit.low >= max(lows))
+    return low and (not highs or (limit.high is not None and limit.high <= min(highs)))
+
+
+def _bounds(middle: float, allowed: float, worse: Worse | None) -> Bounds:
+    low = None if worse == "higher" else -_up(allowed - middle)
+    high = None if worse == "lower" else _up(middle + allowed)
+    return Bounds(low, high)
+
+
+def _up(value: float) -> float:
+    """A bound with few digits, rounded up, so that it allows a little more and never less."""
+    if value == 0.0:
+        return 0.0
+    places = _DIGITS - 1 - math.floor(math.log10(abs(value)))
+    rounded = round(value, places)
+    return rounded if rounded >= value else round(rounded + 10.0**-places, places)
+
+
+def _shown(value: float) -> float:
+    """A figure that is told and decides nothing."""
+    return float(f"{value:.5g}")
+
+
+def _spread(values: Sequence[float], middle: float) -> float:
+    """1.4826 x the median distance from the middle."""
+    return NORMAL * _median([abs(value - middle) for value in values])
+
+
+def _median(values: Sequence[float]) -> float:
+    """The middle value; `statistics.median` takes three times as long, and a board of eight has two thousand figures."""
+    ordered = sorted(values)
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2

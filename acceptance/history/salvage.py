@@ -1,0 +1,137 @@
+"""A history that was set aside, as far as it can still be read: the order of its nights, and those whose run folder is gone."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+
+from acceptance.core.plan import Scope
+from acceptance.core.regular_file import NotRegular
+from acceptance.core.verdict import Word
+from acceptance.history import location
+from acceptance.history.era import Era
+from acceptance.history.errors import Damaged
+from acceptance.history.night import Apart, Figure, Line, Night
+from acceptance.history.store import FAILED, OUTSIDE, UNSTEADY, era_of
+
+_AT_ONCE = 200  # nights whose figures are held in memory: some ten megabytes
+
+
+class _Row(msgspec.Struct, frozen=True, array_like=True):
+    """A night without its figures, as it must be to be believed."""
+
+    run_id: str
+    utc: str
+    day: float
+    seconds: float | None
+    profile: str
+    scope: Scope
+    verdict: Word
+    virtual: int
+    postponed: int
+    apart: Apart | None
+    facts: tuple[tuple[str, str], ...]
+    identities: dict[str, str]
+
+
+def _has_facts(facts: Any) -> bool:
+    try:
+        era_of(facts, Path())
+    except Damaged:
+        return False
+    return True
+
+
+class Old:
+    """Reads row by row what can be read. Of a damaged file it vouches for nothing: its nights are shown, and are no measure for others."""
+
+    def __init__(self, connection: sqlite3.Connection | None, machine_id: str) -> None:
+        self._connection = connection
+        self._machine_id = machine_id
+        self._lost = False
+        sound = list(self._rows("PRAGMA quick_check(1)"))
+        eras = all([_has_facts(facts) for (facts,) in self._rows("SELECT facts FROM era")])
+        self._sound = sound == [("ok",)] and eras and not self._lost
+        self.ranks: dict[str, int] = dict(self._rows("SELECT run_id, seq FROM night ORDER BY seq"))
+        self._lines = {
+            number: Line(check, measurement, component, unit, serial or None)
+            for number, check, measurement, component, unit, serial in self._rows(
+                "SELECT id, check_id, measurement, component, unit, serial FROM line"
+            )
+        }
+        self._figures: dict[int, list[Figure]] = {}
+        self._read = range(0)
+
+    @classmethod
+    def open(cls, path: Path | None, machine_id: str) -> Self:
+        """Open what was set aside; of None, or of what is no database at all, nothing can be read."""
+        connection = None
+        if path is not None:
+            with contextlib.suppress(sqlite3.Error, NotRegular):
+                location.require_files(path)
+                connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+        return cls(connection, machine_id)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._connection is not None:
+            self._connection.close()
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """Whether anything could not be read."""
+        if not self._lost:
+            return ()
+        return ("not all of the old file could be read: of nights whose run folder is gone, values may be missing",)
+
+    def night(self, run_id: str) -> Night | None:
+        """A night by its run, as far as it can be read; None where nothing of it can."""
+        query = (
+            "SELECT seq, utc, day, seconds, profile, scope, verdict, virtual, postponed, apart, facts, identities"
+            " FROM night JOIN era ON era.id = era JOIN parts ON parts.id = parts WHERE run_id = ?"
+        )
+        for row in self._rows(query, run_id):
+            with contextlib.suppress(ValueError, TypeError, msgspec.ValidationError):
+                made = msgspec.convert((run_id, *row[1:-2], json.loads(row[-2]), json.loads(row[-1])), _Row)
+                return self._made(made, self._of(row[0]))
+            self._lost = True
+        return None
+
+    def _made(self, row: _Row, figures: tuple[Figure, ...]) -> Night:
+        return Night(
+            row.run_id, self._machine_id, row.utc, row.day, row.seconds, row.profile, row.scope, row.verdict, bool(row.virtual),
+            bool(row.postponed), row.apart if self._sound else row.apart or "salvaged", Era(row.facts), row.identities, figures,
+        )  # fmt: skip
+
+    def _of(self, seq: int) -> tuple[Figure, ...]:
+        """The figures of a night; those of its neighbours are read along, line by line, because so they lie in the file."""
+        if seq not in self._read:
+            self._read, self._figures = range(seq, seq + _AT_ONCE), {}
+            for number, line in self._lines.items():
+                query = "SELECT night, value, again, flags FROM figure WHERE line = ? AND night >= ? AND night < ?"
+                for night, value, again, flags in self._rows(query, number, seq, seq + _AT_ONCE):
+                    if isinstance(flags, int) and all(isinstance(one, float | None) for one in (value, again)):
+                        told = (bool(flags & OUTSIDE), bool(flags & UNSTEADY), bool(flags & FAILED))
+                        self._figures.setdefault(night, []).append(Figure(line, value, again, *told))
+                    else:
+                        self._lost = True
+        return tuple(self._figures.get(seq, ()))
+
+    def _rows(self, query: str, *values: object) -> Iterator[Any]:
+        """The rows of a query until one that cannot be read."""
+        if self._connection is not None:
+            try:
+                yield from self._connection.execute(query, values)
+            except sqlite3.Error:
+                self._lost = True

@@ -1,0 +1,161 @@
+"""The journal of a run: its segments, each of one writer, read back merged; and following one that is being written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from acceptance.core import regular_file
+from acceptance.core.record import Entry
+from acceptance.journal.segment import (
+    RESTORE,
+    UNDECODABLE,
+    Head,
+    JournalError,
+    Line,
+    head_of,
+    most_bytes,
+    read_segment,
+    unread,
+)
+
+SUPERVISOR = "journal.jsonl"
+TELEMETRY = "telemetry.jsonl"
+GPU_TELEMETRY = "telemetry-gpu.jsonl"
+CLOSING = "journal-closed"  # and a number: a start that was killed while closing leaves one behind, and the next takes another
+
+
+class NoRun(JournalError):
+    """The folder holds no run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """A whole run: the entries of all segments in the order in which they happened, and what was torn."""
+
+    run_dir: Path
+    entries: tuple[Entry, ...]
+    torn: tuple[str, ...]
+    boot_ids: tuple[str, ...]
+    pid: int | None
+    machine_id: str | None = None
+
+
+def read(run_dir: Path, *, telemetry: bool = False) -> Journal:
+    """Read a run's segments merged, in order of boot and boot-time clock; telemetry only when asked for, because it is long.
+
+    Raises JournalError when the folder holds no run, or a segment cannot be read.
+    """
+    if not (run_dir / SUPERVISOR).exists():
+        raise NoRun(f"{run_dir}: holds no run (no {SUPERVISOR}): give the folder of one run, such as reports/latest")
+    names = sorted(path.name for path in run_dir.glob("journal-*.jsonl"))
+    ordered = [SUPERVISOR, *sorted(names, key=lambda name: name.startswith(CLOSING))]
+    if telemetry:
+        ordered += [name for name in (TELEMETRY, GPU_TELEMETRY) if (run_dir / name).exists()]
+    boots: list[str] = []
+    merged: list[tuple[tuple[int, float, int, int], Entry]] = []
+    torn = []
+    pid: int | None = None
+    machine_id: str | None = None
+    for place, name in enumerate(ordered):
+        segment = read_segment(run_dir / name)
+        if segment.torn:
+            torn.append(f"{name} ends in half a line, which was dropped: {segment.torn!r}")
+        if segment.head is None:
+            continue
+        if name == SUPERVISOR:
+            pid, machine_id = segment.head.pid, segment.head.machine_id
+        if segment.head.boot_id not in boots:
+            boots.append(segment.head.boot_id)
+        boot = boots.index(segment.head.boot_id)
+        for entry in segment.entries:
+            dated = msgspec.structs.replace(entry, boot=boot)
+            merged.append(((boot, entry.boot_s, place, entry.seq), dated))
+    merged.sort(key=lambda pair: pair[0])
+    return Journal(run_dir, tuple(entry for _, entry in merged), tuple(torn), tuple(boots), pid, machine_id)
+
+
+def beginning(run_dir: Path) -> tuple[Head, Entry | None]:
+    """The head of a run's journal and its first record, without reading the rest; None where no whole record follows.
+
+    Raises JournalError when the folder holds no run, or its beginning cannot be read.
+    """
+    path = run_dir / SUPERVISOR
+    if not path.exists():
+        raise NoRun(f"{run_dir}: holds no run (no {SUPERVISOR}): give the folder of one run, such as reports/latest")
+    try:
+        with regular_file.open_read(path, most_bytes(path)) as file:
+            lines = regular_file.lines(file, path)
+            first, second = next(lines, b""), next(lines, b"")
+    except OSError as error:
+        raise unread(path, error) from error
+    return head_of(path, first), _entry(second, path, "line 2") if second.endswith(b"\n") else None
+
+
+def newest(path: Path, size: int = 1 << 18) -> tuple[Entry, ...]:
+    """The last entries of a segment, from its last `size` bytes: of one that is too long to be read whole. None where there is no file.
+
+    Raises JournalError when it cannot be read or a whole line there is no record.
+    """
+    try:
+        with regular_file.open_read(path, most_bytes(path)) as file:
+            begin = max(0, file.seek(0, 2) - size)
+            file.seek(begin)
+            lines = file.read(size).split(b"\n")
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise unread(path, error) from error
+    # The first line is the head, or begins before what was read; after the last line end stands nothing, or a torn line.
+    return tuple(_entry(line, path, "near its end") for line in lines[1:-1])
+
+
+def _entry(line: bytes, path: Path, where: str) -> Entry:
+    try:
+        found = msgspec.json.decode(line, type=Line)
+    except UNDECODABLE as error:
+        raise JournalError(f"{path}, {where}: is no record ({error}): {RESTORE}") from error
+    return Entry(found.seq, found.boot_s, found.utc, found.body, path.name)
+
+
+class Tail:
+    """Follows a segment that is being written: each call of `new` gives the entries that were added since the last."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0
+        self._lines = 0
+
+    def new(self) -> list[Entry]:
+        """Entries not given before; an empty list while there is no such file. Raises JournalError as `each` does."""
+        return list(self.each())
+
+    def each(self) -> Iterator[Entry]:
+        """As `new`, one by one: a segment of days is not held in memory as a whole.
+
+        Raises JournalError when it cannot be read, a whole line is no record, or a record is not the next by its number.
+        """
+        try:
+            with regular_file.open_read(self._path, most_bytes(self._path)) as file:
+                file.seek(self._offset)
+                for line in regular_file.lines(file, self._path):
+                    if not line.endswith(b"\n"):  # its writer is in the middle of it
+                        return
+                    self._offset += len(line)
+                    self._lines += 1
+                    if self._lines > 1:  # the first is the head
+                        yield self._next(line)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise unread(self._path, error) from error
+
+    def _next(self, line: bytes) -> Entry:
+        entry = _entry(line, self._path, f"line {self._lines}")
+        if entry.seq != self._lines - 2:
+            told = f"record {entry.seq} stands where {self._lines - 2} is due: lines were lost or moved; {RESTORE}"
+            raise JournalError(f"{self._path}, line {self._lines}: {told}")
+        return entry

@@ -1,0 +1,85 @@
+"""The samples of a telemetry segment read for a picture: a few readings of each, in a stream, because a segment of days is long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from acceptance.core import regular_file
+from acceptance.core.record import Entry, Sample
+from acceptance.journal.segment import UNDECODABLE, JournalError, unread
+
+
+class Readings(msgspec.Struct, frozen=True, gc=False):
+    """What a picture shows of a sample: degrees Celsius, watts, megahertz, and reasons (0 or 1) for a clock below the highest.
+
+    None: the sample does not have it.
+    """
+
+    temperature_c: float | None = None
+    power_w: float | None = None
+    sm_clock_mhz: float | None = None
+    reason_hw_slowdown: float | None = None
+    reason_sw_thermal: float | None = None
+    reason_hw_thermal: float | None = None
+    reason_hw_power_brake: float | None = None
+    reason_sw_power_cap: float | None = None
+
+
+class Sampled(msgspec.Struct, frozen=True, gc=False, tag_field="record", tag="sample"):
+    """A `Sample` with these readings alone."""
+
+    values: Readings
+    span_s: float = 0.0
+    low: Readings | None = None
+    high: Readings | None = None
+    component: str | None = None
+
+
+class Look(msgspec.Struct, frozen=True, gc=False):
+    """A line of the segment: a sample, and when it was, in seconds since boot."""
+
+    seq: int
+    boot_s: float
+    body: Sampled
+
+
+def each(path: Path) -> Iterator[Look]:
+    """Every sample of a segment, in order; a torn last line is left out, and so is a segment that is not there.
+
+    Raises JournalError where it cannot be read, a whole line is no sample, or a record is not the next by its number.
+    """
+    decode = msgspec.json.Decoder(Look).decode
+    due = -1  # the first line is the head
+    try:
+        with regular_file.open_read(path, regular_file.TELEMETRY) as file:
+            for text in regular_file.lines(file, path):
+                if due >= 0 and text.endswith(b"\n"):
+                    look = decode(text)
+                    if look.seq != due:
+                        told = f"record {look.seq} stands where {due} is due: lines were lost or moved"
+                        raise JournalError(f"{path}: {told}")
+                    yield look
+                due += 1
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise unread(path, error) from error
+    except UNDECODABLE as error:
+        raise JournalError(f"{path}, line {due + 2}: is no sample ({error})") from error
+
+
+def of(entry: Entry) -> Look | None:
+    """The same of an entry that was read already; None where it is no sample."""
+    body = entry.body
+    if not isinstance(body, Sample):
+        return None
+    values, low, high = map(_readings, (body.values, body.low, body.high))
+    return Look(entry.seq, entry.boot_s, Sampled(values or Readings(), body.span_s, low, high, body.component))
+
+
+def _readings(values: dict[str, float] | None) -> Readings | None:
+    known = Readings.__struct_fields__
+    return None if values is None else Readings(**{name: value for name, value in values.items() if name in known})

@@ -1,0 +1,236 @@
+"""One segment of a journal: append-only JSON lines with one writer, crash-safe; writing it, and reading it back.
+
+A line is one whole record. It reaches the disk (fsync) at check boundaries and events. A writer that dies may leave half a line at the
+end of its own segment, never in the middle: that line is dropped on reading, and said.
+"""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+
+from acceptance.core import regular_file
+from acceptance.core.record import Body, Entry, Measured, Observed, Sample, Skipped, Table, ToolRan
+from acceptance.journal import clock
+
+VERSION = 1
+UNDECODABLE = (ValueError, RecursionError)  # msgspec: malformed, of another shape, no UTF-8; nested without end
+# What may be lost to a power cut without changing what the run proves: the next record that does matter carries them along.
+_LAZY = (Measured, Table, Skipped, ToolRan, Sample, Observed)
+
+
+RESTORE = "restore it from a copy"
+UNREAD = "mend its permissions, or run as the user who made the run"
+
+
+class JournalError(Exception):
+    """A journal cannot be read or written; the message is one sentence with file, line and cure."""
+
+
+class Head(msgspec.Struct, frozen=True):
+    """First line of a segment: which version of the format it is in, who writes it, and during which boot of the machine."""
+
+    rigproof_journal: int
+    segment: str
+    boot_id: str
+    pid: int
+    machine_id: str | None = None
+
+
+class _Version(msgspec.Struct, frozen=True):
+    rigproof_journal: int
+
+
+class Line(msgspec.Struct, frozen=True):
+    """Every other line: a record with its number, seconds since boot and wall time."""
+
+    seq: int
+    boot_s: float
+    utc: str
+    body: Body
+
+
+def _known(value: Any) -> Any:
+    """Plain data in which every text can be written as UTF-8."""
+    if isinstance(value, str):
+        return value.encode("utf-8", errors="replace").decode("utf-8")
+    if isinstance(value, dict):
+        return {_known(key): _known(one) for key, one in value.items()}
+    return [_known(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def encoded(value: object) -> bytes:
+    """A value as JSON. A byte that is no UTF-8 (the kernel takes one in the name of a network link) becomes a question mark: a record
+    with that is worth more than none."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return msgspec.json.encode(_known(msgspec.to_builtins(value)))
+
+
+def _numbers(body: Body) -> Iterator[tuple[str, float]]:
+    if isinstance(body, Measured) and body.value is not None:
+        yield f"{body.measurement} on {body.component}", body.value
+    elif isinstance(body, Sample):
+        for readings in (body.values, body.low or {}, body.high or {}):
+            yield from readings.items()
+    elif isinstance(body, Table):
+        cells = (cell for row in body.rows for cell in row)
+        yield from ((f"a cell of the table {body.name}", cell) for cell in cells if not isinstance(cell, str))
+
+
+class Writer:
+    """Appends records to one segment. Every failure to write raises JournalError: evidence that is lost must not go unnoticed."""
+
+    def __init__(self, path: Path, root: Path = Path("/")) -> None:
+        self._path = path
+        # Size of the file and number of the next record, before the last write of `_pending` bytes; the head has number -1.
+        self._before = (0, -1)
+        self._pending = 0
+        self._broken = False
+        head = Head(VERSION, path.name, clock.boot_id(root), os.getpid(), clock.machine_id(root))
+        try:
+            # Exclusive: a segment has one writer, and nothing is ever written into what another one left.
+            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise self._unwritten(error) from error
+        try:
+            self._put(lambda _: msgspec.json.encode(head), sync=True)
+        except JournalError:
+            self.close()
+            raise
+
+    def _unwritten(self, error: OSError) -> JournalError:
+        cure = (
+            "another rigproof is writing there: stop it, then start again"
+            if error.errno == errno.EEXIST
+            else "make room, then start again"
+        )
+        return JournalError(f"{self._path}: cannot be written ({error.strerror}): {cure}")
+
+    def _next(self) -> int:
+        """The number of the next record.
+
+        Ctrl-C, or the belt of the test engine, may raise between a write and whatever would count it: the file itself says what it took.
+        """
+        size, number = self._before
+        found = os.fstat(self._file).st_size
+        if self._broken or found not in (
+            size,
+            size + self._pending,
+        ):  # a line after a torn one could not be told from damage
+            raise OSError(errno.EIO, "an earlier record could not be written")
+        self._before = (found, number + (found != size))
+        return self._before[1]
+
+    def _put(self, line: Callable[[int], bytes], *, sync: bool) -> None:
+        try:
+            data = line(self._next()) + b"\n"
+            self._pending = len(data)
+            if os.write(self._file, data) != len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            if sync:
+                os.fsync(self._file)
+        except OSError as error:
+            self._broken = True
+            raise self._unwritten(error) from error
+
+    def write(self, body: Body) -> None:
+        """Append one record, and bring it to the disk unless it is one that the next record carries along.
+
+        Raises JournalError when it cannot be written (and then for every later one too), ValueError for NaN and infinity.
+        """
+        for name, value in _numbers(body):
+            if not math.isfinite(value):
+                raise ValueError(f"{name} is {value}: JSON has no such number")
+        boot_s, utc = clock.boot_s(), clock.utc()
+        self._put(lambda seq: encoded(Line(seq, boot_s, utc, body)), sync=not isinstance(body, _LAZY))
+
+    def sync(self) -> None:
+        """Bring everything written so far to the disk."""
+        try:
+            os.fsync(self._file)
+        except OSError as error:
+            self._broken = True
+            raise self._unwritten(error) from error
+
+    def close(self) -> None:
+        """Close the segment."""
+        os.close(self._file)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One segment as read: its head, its entries, and the torn last line, if the writer died in it."""
+
+    head: Head | None
+    entries: tuple[Entry, ...]
+    torn: str | None
+
+
+def unread(path: Path, error: OSError) -> JournalError:
+    """Why a segment cannot be read, as a sentence with the cure."""
+    cure = RESTORE if isinstance(error, regular_file.NotRegular) else UNREAD
+    return JournalError(f"{path}: cannot be read ({error.strerror}): {cure}")
+
+
+def most_bytes(path: Path) -> int:
+    """How large a segment of this name may be; telemetry goes on for as long as the run does."""
+    return regular_file.TELEMETRY if path.name.startswith("telemetry") else regular_file.SEGMENT
+
+
+def read_segment(path: Path) -> Segment:
+    """Read one segment.
+
+    Raises JournalError, naming file and line, when it is of a newer version or damaged before its last line.
+    """
+    try:
+        data = regular_file.read(path, most_bytes(path))
+    except OSError as error:
+        raise unread(path, error) from error
+    *lines, rest = data.split(b"\n")
+    torn = rest.decode("utf-8", errors="replace")[:200] or None
+    if not lines:
+        return Segment(None, (), torn or "nothing was written")
+    head = head_of(path, lines[0])
+    entries = []
+    for number, line in enumerate(lines[1:], start=2):
+        try:
+            found = msgspec.json.decode(line, type=Line)
+        except UNDECODABLE as error:
+            told = f"it was changed or damaged after it was written; {RESTORE}"
+            raise JournalError(f"{path}, line {number}: is no record ({error}): {told}") from error
+        if found.seq != number - 2:
+            raise JournalError(
+                f"{path}, line {number}: record {found.seq} stands where {number - 2} is due: lines were lost or moved; {RESTORE}"
+            )
+        entries.append(Entry(found.seq, found.boot_s, found.utc, found.body, path.name))
+    return Segment(head, tuple(entries), torn)
+
+
+def head_of(path: Path, line: bytes) -> Head:
+    """The head from the first line of a segment. Raises JournalError when it is none, or of a newer version."""
+    try:
+        version = msgspec.json.decode(line, type=_Version).rigproof_journal
+        if version > VERSION:  # first, because a newer head may look otherwise
+            newer = f"format {version}, newer than this rigproof reads ({VERSION})"
+            raise JournalError(f"{path}, line 1: written in {newer}: install a newer rigproof to read it")
+        return msgspec.json.decode(line, type=Head)
+    except UNDECODABLE as error:
+        raise JournalError(f"{path}, line 1: is not the head of a rigproof journal ({error}): {RESTORE}") from error

@@ -1,0 +1,1 @@
+"""Sustained load on one GPU, every result verified."""

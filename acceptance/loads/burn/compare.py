@@ -1,0 +1,145 @@
+"""Comparing results with the one that they must all be, bit for bit: by our own kernel on a GPU, by torch anywhere. Needs torch.
+
+Both count alike: wrong elements of each result, and of these the NaN and the infinite ones. The kernel (`kernels/compare.cu`) reads each
+result once, and the expected one once for eight results: that is nine eighths of the least that any comparison must read, where a plain
+one, of two buffers, reads twice that least. torch's is the reference for it, and takes its place where there is no GPU.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from acceptance.loads.burn.card import wait
+from acceptance.loads.burn.role import Counts
+from acceptance.loads.card import CardError
+from acceptance.loads.cubin import Kernels
+from acceptance.loads.gemm.product import Tensor, words
+from acceptance.loads.mismatch import SEEN, Wrong
+
+RESULTS = 8  # compared in one go, as the kernel has it
+_THREADS = 256
+_BLOCKS_EACH = 8
+_PIECE = 1 << 22
+KINDS = {
+    "f64": 4,
+    "f32": 3,
+    "tf32": 3,
+    "f16": 1,
+    "bf16": 2,
+    "f8": 2,
+    "i8": 0,
+}  # of the result's format, as the kernel counts them
+
+
+class Comparator(Protocol):
+    """Compares without waiting: `start` gives the device the work, `counts` waits for it."""
+
+    def start(self, expected: Tensor, results: Sequence[Tensor], kind: int) -> Any:
+        """Begin to compare up to eight results of one shape with the expected one; the ticket is for `counts`."""
+
+    def counts(self, ticket: Any) -> list[Counts]:
+        """What was found of each of the results."""
+
+
+@functools.cache
+def steps(size: int, width: int, blocks: int, threads: int, *, aligned: bool) -> int:
+    """How many steps the first thread of each 32 takes over results of so many bytes: vectors, then elements that are left."""
+    vectors = size // 16 if aligned else 0
+    left, every = (size - 16 * vectors) // width, blocks * threads
+
+    def taken(own: int, count: int) -> int:
+        return (count - own + every - 1) // every if own < count else 0
+
+    first = [block * threads + thread for block in range(blocks) for thread in range(0, threads, 32)]
+    return sum(taken(own, vectors) + taken(own, left) for own in first)
+
+
+class Results(ctypes.Structure):
+    """Where the results lie, as the kernel takes them."""
+
+    _fields_ = (("at", ctypes.c_void_p * RESULTS),)
+
+
+class KernelComparator:
+    """Our own kernel."""
+
+    def __init__(self) -> None:
+        self._kernels = Kernels("compare")
+
+    def start(self, expected: Tensor, results: Sequence[Tensor], kind: int) -> Any:
+        """As the protocol says."""
+        import torch
+
+        tally = torch.zeros(3 * RESULTS + 1, dtype=torch.int64, device=expected.device)
+        if not 0 < len(results) <= RESULTS or any(one.nbytes != expected.nbytes for one in results):
+            raise ValueError(f"one to {RESULTS} results of the expected size are compared at once")
+        places = [one.data_ptr() for one in results] + [expected.data_ptr()] * (RESULTS - len(results))
+        arguments = (
+            ctypes.c_void_p(expected.data_ptr()),
+            Results((ctypes.c_void_p * RESULTS)(*places)),
+            ctypes.c_ulonglong(expected.nbytes),
+            ctypes.c_uint(expected.element_size()),
+            ctypes.c_uint(kind),
+            ctypes.c_void_p(tally.data_ptr()),
+        )
+        blocks = _BLOCKS_EACH * self._kernels.multiprocessors
+        self._kernels.launch("compare", blocks, _THREADS, arguments)
+        told = torch.full((3 * RESULTS + 1,), -1, dtype=torch.int64, pin_memory=True)  # no count is below 0
+        told.copy_(tally, non_blocking=True)
+        done = torch.cuda.Event()
+        done.record()
+        aligned = all(place % 16 == 0 for place in [expected.data_ptr(), *places])
+        due = steps(expected.nbytes, expected.element_size(), blocks, _THREADS, aligned=aligned)
+        return told, done, len(results), due, tally
+
+    def counts(self, ticket: Any) -> list[Counts]:
+        """As the protocol says."""
+        told, done, count, due, _ = ticket
+        wait(done.query)
+        found = told.tolist()
+        if found[3 * RESULTS] != due:
+            raise CardError(
+                f"the comparing kernel took {found[3 * RESULTS]} steps of {due}: nothing was compared by it"
+            )
+        return [(found[3 * r], found[3 * r + 1], found[3 * r + 2]) for r in range(count)]
+
+
+class TorchComparator:
+    """The reference: plain operations of torch, on any device."""
+
+    def start(self, expected: Tensor, results: Sequence[Tensor], kind: int) -> Any:
+        """As the protocol says."""
+        found = []
+        for one in results:
+            differs = words(one) != words(expected)
+            odd = (one[differs].isnan().sum(), one[differs].isinf().sum()) if kind else (0, 0)
+            found.append((int(differs.sum()), int(odd[0]), int(odd[1])))
+        return found
+
+    def counts(self, ticket: Any) -> list[Counts]:
+        """As the protocol says."""
+        found: list[Counts] = ticket
+        return found
+
+
+def wrong_elements(expected: Tensor, got: Tensor) -> tuple[list[Wrong], int]:
+    """The first 4096 elements that differ, by number, and the number of the last; the result must differ somewhere."""
+    want, have = words(expected).view(-1), words(got).view(-1)
+    mask = (1 << 8 * expected.element_size()) - 1
+    first: list[Wrong] = []
+    last = -1
+    for begin in range(0, want.numel(), _PIECE):
+        one, other = want[begin : begin + _PIECE], have[begin : begin + _PIECE]
+        places = (one != other).nonzero().flatten()
+        if places.numel():
+            last = begin + int(places[-1])
+            kept = places[: SEEN - len(first)]
+            due, found = one[kept].tolist(), other[kept].tolist()
+            first += [
+                Wrong(begin + place, old & mask, new & mask)
+                for place, old, new in zip(kept.tolist(), due, found, strict=True)
+            ]
+    return first, last

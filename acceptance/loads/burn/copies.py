@@ -1,0 +1,356 @@
+"""Copies over the GPU's links beside the products, every byte compared where it arrives. Needs torch."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from acceptance.loads import bits
+from acceptance.loads.burn.card import wait
+from acceptance.loads.burn.compare import steps
+from acceptance.loads.burn.role import Beside
+from acceptance.loads.card import CardError, uuid
+from acceptance.loads.copy import pattern as copy_pattern
+from acceptance.loads.copy.pattern import SPOILED, WORD, Words, first_of
+from acceptance.loads.cubin import Kernels
+from acceptance.loads.gemm.product import Tensor
+from acceptance.loads.protocol import Output
+
+PIECE = 64 << 20
+LISTED = 8
+FIRST = 4  # wrong words of a copy that are told one by one
+COMPONENT = "gpu0"
+HOST_TURNS = 1024  # after so many the words between host and GPU come again
+HOST_STEP = 512  # words that they move on by: a page
+# From one turn of a path to the next, where a GPU compares: its own kernels do so much beside the
+# products, and those of other processes on a peer take it from the peer's products altogether. With
+# several peers each is copied to half as often.
+PAUSE_S = 0.1
+
+
+class HostWords:
+    """Words in pinned host memory; the piece of each turn begins a page further on."""
+
+    def __init__(self, first: int) -> None:
+        import torch
+
+        self._first = first
+        count = PIECE // WORD + HOST_STEP * (HOST_TURNS - 1)
+        self._words = torch.empty(count, dtype=torch.int64, pin_memory=True)
+        copy_pattern.write(_array(self._words), first)
+
+    def number(self, turn: int) -> int:
+        """Where in the sequence the words of a turn begin."""
+        return self._first + HOST_STEP * (turn % HOST_TURNS)
+
+    def piece(self, turn: int) -> Tensor:
+        """The words of a turn."""
+        begin = HOST_STEP * (turn % HOST_TURNS)
+        return self._words[begin : begin + PIECE // WORD]
+
+
+class Path:
+    """One path, begun again once its piece was compared, at least `pause_s` after its last begin."""
+
+    def __init__(self, check: str, component: str, pause_s: float, turn: int = 0) -> None:
+        self.check, self.component, self.pause_s, self.turn = check, component, pause_s, turn
+        self.pieces = self.wrong = 0
+        self._next_s = float("-inf")
+        self._done: Any = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is on its way or being compared."""
+        return self._done is not None
+
+    def begin(self, now_s: float) -> None:
+        """Give the GPUs one piece to carry, unless it is too early."""
+        if now_s >= self._next_s:
+            self._next_s = now_s + self.pause_s
+            self.turn += 1
+            self._done = self._queue()
+
+    def look(self) -> bool:
+        """Whether a piece was compared since, and is wrong; never waits.
+
+        Raises CardError where the GPU did not compare all of it.
+        """
+        if self._done is None or not self._done.query():
+            return False
+        self._done = None
+        wrong = self._differs()
+        self.pieces += 1
+        return wrong
+
+    def describe(self) -> dict[str, Any]:
+        """How the piece that was looked at last differs."""
+        raise NotImplementedError
+
+    def _queue(self) -> Any:
+        """Queue all work of a turn; an event that comes after it."""
+        raise NotImplementedError
+
+    def _differs(self) -> bool:
+        """Whether the piece of this turn, which has arrived, is wrong."""
+        raise NotImplementedError
+
+
+class ToHost(Path):
+    """From GPU 0, which writes the words anew each time, to pinned memory.
+
+    The processor compares it with words that it made.
+    """
+
+    def __init__(self, host: HostWords, pattern: Pattern) -> None:
+        import torch
+
+        super().__init__("copy_d2h", COMPONENT, 0.0, HOST_TURNS // 2)  # half way from those that go to the GPU
+        self._host, self._pattern = host, pattern
+        self._stream = torch.cuda.Stream(device=0)
+        self._own = torch.empty(PIECE // WORD, dtype=torch.int64, device="cuda:0")
+        self._arrived = torch.empty(PIECE // WORD, dtype=torch.int64, pin_memory=True)
+        self._arrived.copy_(host.piece(self.turn))
+
+    def _queue(self) -> Any:
+        import torch
+
+        with torch.cuda.stream(self._stream):
+            self._pattern.write(self._own, self._host.number(self.turn))
+            self._arrived.copy_(self._own, non_blocking=True)
+            return _recorded(self._stream)
+
+    def _differs(self) -> bool:
+        return not bits.same(_array(self._host.piece(self.turn)), _array(self._arrived))
+
+    def describe(self) -> dict[str, Any]:
+        """As it lies in the host's memory, where the turn before left its own words."""
+        before = _array(self._host.piece(self.turn - 1))
+        return differences(_array(self._host.piece(self.turn)), _array(self._arrived), before)
+
+
+class ToGpu(Path):
+    """A path to a GPU, which overwrites its buffer before each copy, and compares it afterwards."""
+
+    def __init__(self, check: str, component: str, pause_s: float, pattern: Pattern, index: int) -> None:
+        import torch
+
+        super().__init__(check, component, pause_s)
+        self._pattern = pattern
+        self._stream = torch.cuda.Stream(device=index)
+        self._arrived = torch.empty(PIECE // WORD, dtype=torch.int64, device=f"cuda:{index}")
+        self._tally = torch.empty(PLACES, dtype=torch.int64, device=f"cuda:{index}")
+        self._found = torch.empty(PLACES, dtype=torch.int64, pin_memory=True)
+
+    def _first(self) -> int:
+        """Where in the sequence the words of this turn begin."""
+        raise NotImplementedError
+
+    def _carry(self) -> None:
+        """Queue the copy, between what the GPU's stream was given and what it will be given."""
+        raise NotImplementedError
+
+    def _queue(self) -> Any:
+        import torch
+
+        self._found.fill_(-1)  # no count is below 0
+        with torch.cuda.stream(self._stream):
+            self._pattern.spoil(self._arrived, self._tally)
+            self._carry()
+            self._pattern.verify(self._arrived, self._first(), self._tally)
+            self._found.copy_(self._tally, non_blocking=True)
+            return _recorded(self._stream)
+
+    def _differs(self) -> bool:
+        wrong, _, steps = self._found.tolist()
+        due = self._pattern.steps(PIECE // WORD)
+        if steps != due:
+            raise CardError(f"the kernel that compares copies took {steps} steps of {due}: nothing was compared by it")
+        return bool(wrong)
+
+    def describe(self) -> dict[str, Any]:
+        """As its GPU counted it, and as it lies there: read over that GPU's own link to the host."""
+        import torch
+
+        with torch.cuda.stream(self._stream):
+            got = _array(self._arrived.cpu())
+        expected = np.empty(got.size, np.uint64)
+        copy_pattern.write(expected, self._first())
+        wrong, unwritten, _ = self._found.tolist()
+        return {**differences(expected, got, np.full(1, SPOILED, np.uint64)), "words": wrong, "unwritten": unwritten}
+
+
+class FromHost(ToGpu):
+    """From pinned memory of the host to GPU 0."""
+
+    def __init__(self, host: HostWords, pattern: Pattern) -> None:
+        super().__init__("copy_h2d", COMPONENT, PAUSE_S, pattern, 0)
+        self._host = host
+
+    def _first(self) -> int:
+        return self._host.number(self.turn)
+
+    def _carry(self) -> None:
+        self._arrived.copy_(self._host.piece(self.turn), non_blocking=True)
+
+
+class ToPeer(ToGpu):
+    """From GPU 0, which writes the words, to the GPU `peer`, which compares them by `theirs`."""
+
+    def __init__(self, pattern: Pattern, theirs: Pattern, peer: int, pause_s: float) -> None:
+        import torch
+
+        super().__init__("copy_p2p", f"{COMPONENT}->gpu{peer}", pause_s, theirs, peer)
+        self._uuids = uuid(0), uuid(peer)
+        self._writing = pattern
+        self._home = torch.cuda.Stream(device=0)
+        self._own = torch.empty(PIECE // WORD, dtype=torch.int64, device="cuda:0")
+
+    def _first(self) -> int:
+        return first_of(*self._uuids, self.turn)
+
+    def _carry(self) -> None:
+        import torch
+
+        spoiled = _recorded(self._stream)
+        with torch.cuda.stream(self._home):
+            self._writing.write(self._own, self._first())
+            self._home.wait_event(spoiled)
+            self._arrived.copy_(self._own, non_blocking=True)
+            arrived = _recorded(self._home)
+        self._stream.wait_event(arrived)
+
+
+class Copies(Beside):
+    """All copies of one GPU, looked after between groups of products.
+
+    `pattern` gives the words on a GPU by its index.
+    """
+
+    def __init__(
+        self, output: Output, pattern: Callable[[int], Pattern], peers: Sequence[int], boot_s: Callable[[], float]
+    ) -> None:
+        import torch
+
+        self._output, self._boot_s = output, boot_s
+        own, host = pattern(0), HostWords(first_of("host", uuid(0), 0))
+        self._host = [FromHost(host, own), ToHost(host, own)]
+        pause_s = PAUSE_S * min(len(peers), 2)
+        self._peers = [ToPeer(own, pattern(peer), peer, pause_s) for peer in peers]
+        # The first turn loads the kernels and opens the ways to the peers, which would hold up
+        # products, and takes memory.
+        for path in (*self._host, *self._peers):
+            path.begin(boot_s())
+        for index in (0, *peers):
+            torch.cuda.synchronize(index)
+
+    def step(self) -> None:
+        """Look at every path, and begin again those that are done; never waits for a copy."""
+        for path in (*self._host, *self._peers):
+            self._look(path)
+            if not path.busy:
+                path.begin(self._boot_s())
+
+    def _look(self, path: Path) -> None:
+        if path.look():
+            path.wrong += 1
+            if path.wrong <= LISTED:
+                told = {"component": path.component, "check": path.check, "found_s": self._boot_s(), **path.describe()}
+                self._output.miscompare(told)
+
+    def _over(self, path: Path) -> bool:
+        """Whether nothing of a path is on its way any more, having looked at it."""
+        self._look(path)
+        return not path.busy
+
+    def finish(self) -> None:
+        """Wait for what is on its way, and say what was copied and what came wrong. Raises CardError where the GPU hangs."""
+        for path in (*self._host, *self._peers):
+            wait(functools.partial(self._over, path))
+        # The least of the ways: a link that carried nothing one way is not covered by the other.
+        least = len(self._host) * min(path.pieces for path in self._host)
+        self._output.reading("burn_copied", "GiB", COMPONENT, least * PIECE / 2**30)
+        self._output.reading("burn_copy_miscompares", "count", COMPONENT, sum(path.wrong for path in self._host))
+        for path in self._peers:
+            self._output.reading("burn_peer_copied", "GiB", path.component, path.pieces * PIECE / 2**30)
+            self._output.reading("burn_peer_miscompares", "count", path.component, path.wrong)
+
+
+def differences(expected: Words, got: Words, before: Words) -> dict[str, Any]:
+    """How a piece differs: wrong words, those of them that are what lay there `before`, the first."""
+    wrong = np.flatnonzero(expected != got)
+    unwritten = np.count_nonzero(np.broadcast_to(before, got.shape)[wrong] == got[wrong])
+    first = [
+        {"word": int(place), "expected": f"{due:016x}", "got": f"{found:016x}", "xor": f"{due ^ found:016x}"}
+        for place in wrong[:FIRST]
+        for due, found in [(int(expected[place]), int(got[place]))]
+    ]
+    return {"words": len(wrong), "unwritten": int(unwritten), "first": first}
+
+
+def _array(tensor: Tensor) -> Words:
+    """The words of a tensor on the host, as they lie there."""
+    found: Words = tensor.numpy().view(np.uint64)
+    return found
+
+
+def _recorded(stream: Any) -> Any:
+    """An event that comes after all that a stream was given until now."""
+    import torch
+
+    event = torch.cuda.Event()
+    event.record(stream)
+    return event
+
+
+PLACES = 3  # of a tally, as the kernels have it
+_THREADS = 256
+_BLOCKS_EACH = 8
+
+
+class Pattern(Protocol):
+    """The words on one GPU; a tally is a tensor of PLACES numbers there, for one buffer."""
+
+    def write(self, tensor: Tensor, first: int) -> None:
+        """Fill a buffer with the words that begin at number `first`."""
+
+    def spoil(self, tensor: Tensor, tally: Tensor) -> None:
+        """Fill a buffer with a word that no copy carries, and begin its tally."""
+
+    def verify(self, tensor: Tensor, first: int, tally: Tensor) -> None:
+        """Compare a buffer with the words that begin at number `first`."""
+
+    def steps(self, count: int) -> int:
+        """What a comparison of so many words has in the tally as its steps."""
+
+
+class KernelPattern:
+    """Our own kernels (`kernels/copy.cu`) on one of the GPUs that the process sees."""
+
+    def __init__(self, index: int) -> None:
+        self._kernels = Kernels("copy", index)
+        self._blocks = _BLOCKS_EACH * self._kernels.multiprocessors
+
+    def write(self, tensor: Tensor, first: int) -> None:
+        """As the protocol says."""
+        self._launch("write_words", tensor, ctypes.c_ulonglong(first))
+
+    def spoil(self, tensor: Tensor, tally: Tensor) -> None:
+        """As the protocol says."""
+        self._launch("spoil", tensor, ctypes.c_ulonglong(SPOILED), ctypes.c_void_p(tally.data_ptr()))
+
+    def verify(self, tensor: Tensor, first: int, tally: Tensor) -> None:
+        """As the protocol says."""
+        words = (ctypes.c_ulonglong(first), ctypes.c_ulonglong(SPOILED))
+        self._launch("verify", tensor, *words, ctypes.c_void_p(tally.data_ptr()))
+
+    def steps(self, count: int) -> int:
+        """Those of the first thread of each 32."""
+        return steps(count * WORD, WORD, self._blocks, _THREADS, aligned=False)
+
+    def _launch(self, name: str, tensor: Tensor, *more: ctypes.c_ulonglong | ctypes.c_void_p) -> None:
+        buffer = (ctypes.c_void_p(tensor.data_ptr()), ctypes.c_ulonglong(tensor.numel()))
+        self._kernels.launch(name, self._blocks, _THREADS, (*buffer, *more))

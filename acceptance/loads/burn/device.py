@@ -1,0 +1,227 @@
+"""The burn's edge to torch: memory for operands and results, products into it, comparisons, and what differs where. Needs torch.
+
+One piece of memory, taken once, holds everything: operands, expected results, and the ring of results, which has the rest. A result's
+place is told as its distance from the beginning of that piece, so the same number is the same memory cell for the whole run, whatever
+lies there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from acceptance.loads.burn import fault, product
+from acceptance.loads.burn.compare import KINDS, Comparator, wrong_elements
+from acceptance.loads.burn.product import Operands, digest, operands
+from acceptance.loads.burn.ring import division
+from acceptance.loads.burn.role import Counts, Proof
+from acceptance.loads.burn.shape import Shape, result_bytes, shapes
+from acceptance.loads.card import Card
+from acceptance.loads.gemm.dtypes import Dtype
+from acceptance.loads.gemm.product import Tensor, formats, spoil
+from acceptance.loads.mismatch import described
+
+_STEPS, _STEP = 5, 128 << 20  # tries to take the memory, each for so many bytes less
+_ALIGNED = 512  # as CUDA's own allocations: the libraries choose their kernels by it
+
+
+@dataclass(slots=True)
+class Memory:
+    """A piece of memory that is handed out from its beginning."""
+
+    piece: Tensor
+    taken: int = 0
+
+    def take(self, size: int) -> Tensor:
+        """The next so many bytes, flat."""
+        begin = self.taken
+        self.taken += -(-size // _ALIGNED) * _ALIGNED
+        if begin + size > self.piece.numel():
+            raise ValueError(f"{size} bytes do not fit any more")
+        return self.piece[begin : begin + size]
+
+
+@dataclass(slots=True)
+class TorchTurn:
+    """One format's turn: its operands, what its products must be, and the ring of results."""
+
+    dtype: Dtype
+    shapes: tuple[Shape, ...]
+    operands: Operands
+    inputs: tuple[str, str]
+    expected: list[Tensor]
+    slots: list[Tensor]
+    first_place: int
+    group: int
+    groups: int
+    comparator: Comparator
+    inject: str | None
+    digests: list[str] = field(default_factory=list)
+    stuck: fault.StuckBit | None = None
+    stoppage: fault.Stoppage | None = None
+
+    @property
+    def filled_bytes(self) -> int:
+        """Of results."""
+        return self.groups * self.group * int(self.slots[0].numel())
+
+    def _result(self, group: int, place: int, shape: int) -> Tensor:
+        found = self.shapes[shape]
+        _, given = formats(self.dtype)
+        return self.slots[group * self.group + place].view(given).view(found.m, found.n)
+
+    def make(self, group: int, shape: int, number: int) -> None:
+        """Products of one shape into one group of the ring, the first of which is product `number` of the format."""
+        for place in range(self.group):
+            result = self._result(group, place, shape)
+            if self.inject == "unwritten" and group == place == 0:
+                continue
+            self.operands.product(self.shapes[shape], result)()
+            self._spoil(result, group * self.group + place, number + place)
+
+    def _spoil(self, result: Tensor, slot: int, number: int) -> None:
+        import torch
+
+        if self.inject is None:
+            return
+        fault.every_result(self.inject, self.dtype.short, result)
+        if number == fault.AT:
+            fault.one_result(self.inject, self.dtype.short, result)
+            if self.inject == "input":
+                self.operands.a.view(-1).view(torch.uint8)[self.operands.a.nbytes // 3] ^= 1 << 4
+            if self.stoppage is not None and self.inject in ("hang", "lost"):
+                self.stoppage.hang() if self.inject == "hang" else self.stoppage.lose()
+        if self.stuck is not None and slot == 0:
+            self.stuck.hold(result)
+
+    def repeat(self, group: int, shape: int, times: int) -> None:
+        """Make so many products of a group once more."""
+        for _ in range(times):
+            self.operands.product(self.shapes[shape], self._result(group, 0, shape))()
+
+    def compare(self, group: int, shape: int) -> Any:
+        """Begin to compare all results of a group with what they must be."""
+        results = [self._result(group, place, shape) for place in range(self.group)]
+        return self.comparator.start(self.expected[shape], results, KINDS[self.dtype.short])
+
+    def counts(self, ticket: Any) -> list[Counts]:
+        """What a comparison found of each result of the group."""
+        return self.comparator.counts(ticket)
+
+    def describe(self, group: int, place: int, shape: int) -> dict[str, Any]:
+        """Where a wrong result differs, and in which bits; empty where it does not differ any more."""
+        result = self._result(group, place, shape)
+        first, last = wrong_elements(self.expected[shape], result)
+        slot = group * self.group + place
+        if not first:
+            return {"slot": slot}
+        width, base = result.element_size(), self.first_place + slot * int(self.slots[0].numel())
+        return {"slot": slot, **described(first, last, columns=result.shape[1], width=width, base=base)}
+
+    def changed_inputs(self) -> list[dict[str, Any]]:
+        """Which operands are not what they were when the turn began."""
+        return [
+            {"operand": name, "expected": before, "got": now}
+            for name, before, now in zip("ab", self.inputs, self.operands.digests(), strict=True)
+            if before != now
+        ]
+
+
+class TorchDevice:
+    """A device of torch: `cuda` with our own comparator, or `cpu` with torch's, for tests."""
+
+    def __init__(
+        self,
+        device: str,
+        card: Card,
+        comparator: Comparator,
+        inject: str | None = None,
+        stoppage: fault.Stoppage | None = None,
+    ) -> None:
+        self._device, self._card, self._comparator, self._inject = device, card, comparator, inject
+        self._stoppage = stoppage
+        self._piece: Tensor = None
+
+    def prove(self, dtype: Dtype, divisor: int) -> Proof:
+        """Make and check the first product of every shape, of normal-random and of whole numbers."""
+        import torch
+
+        def fresh(size: int) -> Tensor:
+            return torch.empty(-(-size // 8) * 8, dtype=torch.uint8, device=self._device)[:size]
+
+        found = shapes(dtype, divisor)
+        findings: list[dict[str, Any]] = []
+        notes: list[str] = []
+        digests: list[tuple[str, str, str]] = []
+        slowest_s = 0.0
+        for kind in ("normal",) if dtype.exact else ("normal", "whole"):
+            own = operands(dtype, found, kind, fresh)
+            inputs = "".join(own.digests())
+            for shape in found:
+                _, given = formats(dtype)
+                result = fresh(shape.elements * dtype.result_bytes).view(given).view(shape.m, shape.n)
+                finding, told = product.first_proof(own, shape, kind, result, self._making(own, shape, result))
+                findings += [{**finding, "shape": str(shape)}] if finding is not None else []
+                notes.append(f"{shape}, {kind} numbers: {told}")
+                if kind == "normal":
+                    digests.append((str(shape), _folded(inputs), digest(result)))
+                    slowest_s = max(slowest_s, self._seconds(own.product(shape, result)))
+            del own, result
+        return Proof(tuple(findings), tuple(notes), tuple(digests), slowest_s)
+
+    def _making(self, own: Operands, shape: Shape, result: Tensor) -> Callable[[], None]:
+        multiply = own.product(shape, result)
+
+        def make() -> None:
+            multiply()
+            fault.every_result(self._inject, own.dtype.short, result)
+
+        return make
+
+    def _seconds(self, work: Callable[[], None]) -> float:
+        begin = self._card.mark()
+        work()
+        return self._card.seconds(begin, self._card.mark())
+
+    def fill(self, size: int) -> None:
+        """Take the memory: so many bytes in one piece."""
+        import torch
+
+        self._piece = None
+        for smaller in range(_STEPS):  # a peer may have taken some meanwhile
+            try:
+                self._piece = torch.empty(size - smaller * _STEP, dtype=torch.uint8, device=self._device)
+                return
+            except torch.OutOfMemoryError:
+                if smaller == _STEPS - 1:
+                    raise
+
+    def begin(self, dtype: Dtype, divisor: int, most: int) -> TorchTurn:
+        """Operands and expected results of a format into the memory; the ring has the rest. Raises ValueError where that is too little."""
+        memory, found = Memory(self._piece), shapes(dtype, divisor)
+        own = operands(dtype, found, "normal", memory.take)
+        _, given = formats(dtype)
+        size = result_bytes(dtype, found)
+        expected = []
+        for shape in found:
+            result = memory.take(size).view(given).view(shape.m, shape.n)
+            spoil(result)
+            self._making(own, shape, result)()
+            expected.append(result)
+        first_place = memory.taken
+        step = -(-size // _ALIGNED) * _ALIGNED
+        group, groups = division((self._piece.numel() - memory.taken) // step, most, len(found))
+        slots = [memory.take(size) for _ in range(group * groups)]
+        inject, stuck = self._inject, None
+        if inject == "stuck":
+            stuck = fault.StuckBit(expected[0])
+        return TorchTurn(
+            dtype, found, own, own.digests(), expected, slots, first_place, group, groups, self._comparator, inject,
+            [digest(one) for one in expected], stuck, self._stoppage,
+        )  # fmt: skip
+
+
+def _folded(inputs: str) -> str:
+    """Both operands' digests as one of 16 hex digits."""
+    return f"{int(inputs[:16], 16) ^ int(inputs[16:], 16):016x}"

@@ -1,0 +1,196 @@
+"""The burn's products on a device of torch: operands in memory that is handed in, results wherever they are wanted; and the
+proof of the first of them, against arithmetic that the products themselves do not use."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from acceptance.loads.burn.shape import Shape, operand_bytes
+from acceptance.loads.gemm.dtypes import DTYPES, Dtype
+from acceptance.loads.gemm.product import Product, Tensor, formats, multiplication, odd, spoil
+from acceptance.loads.gemm.verification import judged as judged_by_processor
+
+_INT8_DEVIATION = 32.0
+_PIECE = 1 << 24  # elements drawn at a time, so that little memory is needed beside the operands
+_DIGEST_PIECE = 1 << 22
+# An odd constant of SplitMix64, as a signed number.
+_WEIGHT = -7046029254386353131
+
+
+@dataclass(frozen=True, slots=True)
+class Operands:
+    """Both operands of every shape of a format, as flat memory of its own type."""
+
+    dtype: Dtype
+    a: Tensor
+    b: Tensor
+
+    def product(self, shape: Shape, result: Tensor) -> Callable[[], None]:
+        """Gives the device one product of this shape to make, into `result` (m x n)."""
+        a, b = self.views(shape)
+        return multiplication(self.dtype, a, b, result)
+
+    def views(self, shape: Shape) -> tuple[Tensor, Tensor]:
+        """The operands as matrices: m x k and k x n."""
+        a = self.a[: shape.m * shape.k].view(shape.m, shape.k)
+        flat = self.b[: shape.k * shape.n]
+        # The libraries want the second operand of one byte by columns.
+        b = flat.view(shape.n, shape.k).t() if self.dtype.operand_bytes == 1 else flat.view(shape.k, shape.n)
+        return a, b
+
+    def digests(self) -> tuple[str, str]:
+        """64 bits of every operand's bits and their places."""
+        return digest(self.a), digest(self.b)
+
+
+def operands(dtype: Dtype, shapes: tuple[Shape, ...], kind: str, take: Callable[[int], Tensor]) -> Operands:
+    """Operands of this `kind` (normal or whole), in memory that `take` gives, so many bytes at a time."""
+    import torch
+
+    taken, _ = formats(dtype)
+    parts = [take(size).view(taken) for size in operand_bytes(dtype, shapes)]
+    deepest = max(shape.k for shape in shapes)
+    for order, part in enumerate(parts):
+        seed = 1000 * list(DTYPES).index(dtype.short) + order + (500 if kind == "whole" else 0)
+        random = torch.Generator(part.device).manual_seed(seed)
+        for begin in range(0, part.numel(), _PIECE):
+            piece = part[begin : begin + _PIECE]
+            piece.copy_(_drawn(dtype, kind, piece.numel(), deepest, random))
+    return Operands(dtype, parts[0], parts[1])
+
+
+def _drawn(dtype: Dtype, kind: str, count: int, deepest: int, random: Any) -> Tensor:
+    import torch
+
+    if kind == "whole":
+        largest = dtype.largest(deepest)
+        return torch.randint(-largest, largest + 1, (count,), device=random.device, generator=random)
+    wide = torch.float64 if dtype.short == "f64" else torch.float32
+    drawn = torch.randn(count, device=random.device, generator=random, dtype=wide)
+    return drawn.mul_(_INT8_DEVIATION).round_().clamp_(-127, 127) if dtype.short == "i8" else drawn
+
+
+def digest(memory: Tensor) -> str:
+    """64 bits of all of a buffer: the sum of its 64-bit words, each times an odd weight of its place; changed by any change of one word.
+
+    The buffer's size is a multiple of eight bytes.
+    """
+    import torch
+
+    flat = memory.view(-1).view(torch.uint8).view(torch.int64)
+    total = torch.zeros((), dtype=torch.int64, device=flat.device)
+    for begin in range(0, flat.numel(), _DIGEST_PIECE):
+        piece = flat[begin : begin + _DIGEST_PIECE]
+        places = torch.arange(begin, begin + piece.numel(), dtype=torch.int64, device=flat.device)
+        weights = places.mul(_WEIGHT).bitwise_xor_(places >> 7).bitwise_or_(1)
+        total += piece.mul(weights).sum()
+    return f"{int(total) & (2**64 - 1):016x}"
+
+
+REFERENCE_S = 2.0  # of float64 products for one result
+_ROWS = 256
+_VECTORS = 4
+_LISTED = 4
+
+Judged = tuple[dict[str, Any] | None, str]
+
+
+def first_proof(operands: Operands, shape: Shape, kind: str, result: Tensor, make: Any) -> Judged:
+    """Make a product into `result` by `make()`, and what is wrong with it: a finding or None, and a sentence; `kind` is normal or whole."""
+    spoil(result)
+    make()
+    dtype = operands.dtype
+    if dtype.exact or (kind == "whole" and not dtype.result_error):
+        return _freivalds(operands, shape, kind, result)
+    return (
+        _by_processor(operands, shape, result) if dtype.short == "f64" else _by_float64(operands, shape, kind, result)
+    )
+
+
+def _by_processor(operands: Operands, shape: Shape, result: Tensor) -> Judged:
+    a, b = operands.views(shape)
+    return judged_by_processor(Product(operands.dtype, a, b, result, lambda: None), "normal")
+
+
+def _freivalds(operands: Operands, shape: Shape, kind: str, result: Tensor) -> Judged:
+    """Every row of a product of whole numbers that comes out exact, in integers modulo 2**64."""
+    import torch
+
+    a, b = operands.views(shape)
+    bound = float(shape.k) * operands.dtype.largest(shape.k) ** 2
+    strange = odd(result)
+    sound = (result.abs() <= bound) & (result == result.trunc() if result.is_floating_point() else True)
+    unsound = int((~sound).sum())
+    wrong: set[int] = set()
+    for _ in range(0 if unsound else _VECTORS):
+        # Freshly random each time: what a fixed vector would always miss, another finds. The seed is the operating system's.
+        random = torch.Generator(result.device)
+        random.seed()
+        shape_of = (1, shape.n)
+        r = torch.randint(-(2**63), 2**63 - 1, shape_of, device=result.device, generator=random, dtype=torch.int64) | 1
+        right = _times(b, r)
+        rows = (_times(result, r) != _times(a, right.view(1, -1))).nonzero().flatten().tolist()
+        wrong.update(rows)
+    told = f"all {shape.m} rows in integers"
+    if not unsound and not wrong:
+        return None, told
+    listed = [{"index": [row]} for row in sorted(wrong)[:_LISTED]]
+    elements = unsound or len(wrong)
+    return {"check": kind, "rows": shape.m, "elements": elements, **strange, "first": listed}, told
+
+
+def _times(matrix: Tensor, vector: Tensor) -> Tensor:
+    """matrix @ vector in integers modulo 2**64: torch multiplies no matrices of integers on a GPU."""
+    import torch
+
+    return torch.cat([
+        (matrix[row : row + _ROWS].to(torch.int64) * vector).sum(dim=1) for row in range(0, len(matrix), _ROWS)
+    ])  # fmt: skip
+
+
+def _by_float64(operands: Operands, shape: Shape, kind: str, result: Tensor) -> Judged:
+    import torch
+
+    a, b = operands.views(shape)
+    wide = b.to(torch.float64)
+    own, share = operands.dtype.bound(shape.k)
+    if kind == "whole":
+        own, share = 2 * own, 0.0  # rounded once more where a library adds parts that it has rounded
+    squares = wide.square() if share else None
+    blocks = [(row, min(row + _ROWS, shape.m)) for row in range(0, shape.m, _ROWS)]
+    rows = elements = 0
+    largest = worst = 0.0
+    listed: list[dict[str, Any]] = []
+    began, left = time.monotonic(), list(range(len(blocks)))
+    while left:
+        before_s = time.monotonic()
+        begin, end = blocks[left.pop(0)]
+        part = a[begin:end].to(torch.float64)
+        exact = part @ wide
+        allowed = exact.abs().mul_(own)
+        if squares is not None:
+            allowed += (part.square() @ squares).sqrt_().mul_(share)
+        got = result[begin:end].to(torch.float64)
+        error = (got - exact).abs_()
+        wrong = ~(error <= allowed)  # also where the error is no number
+        here = int(wrong.sum())
+        rows, elements, largest = rows + end - begin, elements + here, max(largest, float(error.max()))
+        if share or own:
+            worst = max(worst, float((error / allowed.clamp_(min=1e-300)).max()))
+        for i, j in wrong.nonzero()[: _LISTED - len(listed)].tolist() if here else ():
+            place = [begin + i, j]
+            listed.append({"index": place, "expected": repr(float(exact[i, j])), "got": repr(float(got[i, j]))})
+        now_s = time.monotonic()
+        # By the block just done: the very first is slow, because the library wakes up.
+        room = int((REFERENCE_S - (now_s - began)) / (now_s - before_s)) if rows > _ROWS else len(left)
+        if room < len(left):  # too slow for all: those that there is time for, spread evenly over what is left
+            left = [left[(2 * n + 1) * len(left) // (2 * room)] for n in range(room)] if room > 0 else []
+    strange = odd(result)
+    told = f"{rows} of {shape.m} rows in float64, largest error {largest:.3g}"
+    told += f", at most {worst:.3g} of what is allowed" if share or own else ", none is allowed"
+    if not elements and not any(strange.values()):
+        return None, told
+    return {"check": kind, "rows": rows, "elements": elements, **strange, "first": listed}, told

@@ -1,0 +1,267 @@
+"""What the burn does, in order, apart from torch: what is asked of it, and what is known of each format while it runs."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from acceptance.loads.burn.ring import AHEAD, LEAST, Made, Ring
+from acceptance.loads.burn.role import Beside, Device, Proof, Turn
+from acceptance.loads.burn.shape import Shape, shapes
+from acceptance.loads.card import Card, CardError
+from acceptance.loads.gemm.dtypes import Dtype
+from acceptance.loads.protocol import Output
+
+TURN_S = 30.0  # of one format, about, before the next has its turn
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is asked: formats that the GPU has, seconds of all of them together, and whether plain products are timed beside them.
+
+    `slow` is the share of its rate that the GPU is to lose from the second lap on, where that is injected; `divisors` say by format
+    how much less wide its matrices are (`shape.divisor_for`).
+    """
+
+    dtypes: tuple[Dtype, ...]
+    seconds: float
+    plain: bool = False
+    slow: float = 0.0
+    divisors: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def laps(self) -> int:
+        """How often each format has its turn: twice at least."""
+        return max(2, round(self.seconds / TURN_S / max(1, len(self.dtypes))))
+
+    @property
+    def turn_s(self) -> float:
+        """Seconds of one turn."""
+        return self.seconds / self.laps / max(1, len(self.dtypes))
+
+
+@dataclass(slots=True)
+class Format:
+    """What is known of one format so far.
+
+    `first_last` are TFLOP/s of the first and of the last lap; `work` and `plain` sum operations and seconds.
+    """
+
+    dtype: Dtype
+    divisor: int
+    most: int  # results compared at once
+    proof: Proof
+    products: int = 0
+    wrong: int = 0
+    told: int = 0
+    first_last: tuple[float, float] = (0.0, 0.0)
+    work: tuple[float, float] = (0.0, 0.0)
+    plain: tuple[float, float] = (0.0, 0.0)
+    changed: set[tuple[str, str]] = field(default_factory=set)
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        """As they are divided."""
+        return shapes(self.dtype, self.divisor)
+
+
+COMPONENT = "gpu0"
+NAMES = ("burn_{}", "burn_{}_kept", "burn_{}_miscompares")
+LAPS = ("lap", "format", "TFLOP/s", "products", "seconds", "from s", "to s")
+GROUP = 8  # products compared at once, and fewer where they are slow
+GROUP_S = 0.5
+LAP_ROWS = 500  # of the table of laps: the first and the last, so that days of burn stay within bounds
+LISTED = 64  # wrong products of a format that are told one by one; all are counted
+_PROGRESS = 2000  # lines at most, however long it burns
+_PROGRESS_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Course:
+    """Products one after the other: from the first to the end of the last in seconds since boot, and the GPU's own seconds.
+
+    `spent_s` has what came after the last product too: comparing all that was still in memory, at another clock and another power.
+    """
+
+    from_s: float
+    to_s: float
+    spent_s: float
+    operations: float
+
+    @property
+    def rate(self) -> float:
+        """In TFLOP/s."""
+        return self.operations / self.spent_s / 1e12
+
+
+class Worker:
+    """Runs an order on a device and says what it finds as soon as it is found."""
+
+    def __init__(
+        self, order: Order, device: Device, card: Card, output: Output, beside: Beside, boot_s: Callable[[], float]
+    ) -> None:
+        self._order, self._device, self._card, self._output = order, device, card, output
+        self._beside, self._boot_s = beside, boot_s
+        self._done_s = self._said_s = 0.0
+        self._room = ""
+        self._filled = 1.0
+        self._laps: list[tuple[float | str, ...]] = []
+        self._courses: list[tuple[float | str, ...]] = []
+
+    def run(self, reserve_bytes: int) -> None:
+        """Prove the first products of every format, then burn in turns. Raises CardError."""
+        formats = [self._prove(dtype) for dtype in self._order.dtypes]
+        free = self._card.free_bytes()
+        self._room = (
+            f"{free / 2**30:.1f} GiB are free, of which {reserve_bytes / 2**30:.1f} GiB are kept for the library"
+        )
+        self._room += " and the GPU's peers; end what uses the GPU, if something does"
+        if free <= reserve_bytes:
+            raise CardError(f"the GPU's memory is too small: {self._room}")
+        self._device.fill(free - reserve_bytes)
+        for lap in range(self._order.laps if formats else 0):
+            for one in formats:
+                self._turn(one, lap, free)
+            rates = {row[1]: row[2] for row in self._laps[-len(formats) :]}
+            told = ", ".join(
+                f"{one.dtype.short} at {rates[one.dtype.short]:.4g} TFLOP/s {one.products - one.wrong} right {one.wrong} wrong"
+                for one in formats
+            )
+            self._output.note(f"lap {lap + 1} of {self._order.laps}: {self._done_s:.0f} s of burn done; {told}")
+        self._beside.finish()
+        for one in formats:
+            self._report(one)
+        if formats:
+            self._output.reading("burn_filled", "ratio", COMPONENT, self._filled)
+            digests = [(one.dtype.short, *row) for one in formats for row in one.proof.digests]
+            self._output.table("burn_digests", ("format", "shape", "inputs", "result"), digests)
+            half = LAP_ROWS // 2
+            rows = self._laps if len(self._laps) <= LAP_ROWS else self._laps[:half] + self._laps[-half:]
+            self._output.table("burn_laps", LAPS, rows)
+            if self._order.plain:
+                columns = ("format", "products", "from s", "to s", "TFLOP/s")
+                self._output.table("burn_courses", columns, self._courses[:LAP_ROWS])
+
+    def _prove(self, dtype: Dtype) -> Format:
+        divisor = self._order.divisors.get(dtype.short, 1)
+        proof = self._device.prove(dtype, divisor)
+        found = Format(dtype, divisor, max(1, min(GROUP, int(GROUP_S / max(proof.one_s, 1e-9)))), proof)
+        for finding in proof.findings:
+            self._wrong(found, finding)
+        for told in proof.notes:
+            self._output.note(f"{dtype.name}, {told}")
+        return found
+
+    def _turn(self, one: Format, lap: int, free: int) -> None:
+        """One format's turn: the products of its time, then everything that is still in memory compared, and its inputs."""
+        try:
+            turn = self._device.begin(one.dtype, one.divisor, one.most)
+        except ValueError as error:
+            raise CardError(f"the GPU's memory is too small for {one.dtype.name}: {error}: {self._room}") from None
+        self._filled = min(self._filled, turn.filled_bytes / free)
+        for (shape, _, due), got in zip(one.proof.digests, turn.digests, strict=True):
+            if due != got:
+                self._wrong(one, {"check": "again", "shape": shape, "lap": lap, "expected": due, "got": got})
+        half_s = self._order.turn_s / (2 if self._order.plain else 1)
+        before = one.products
+        done = self._course(one, turn, lap, half_s, verify=True)
+        one.work = (one.work[0] + done.operations, one.work[1] + done.spent_s)
+        one.first_last = (one.first_last[0] if lap else done.rate, done.rate)
+        when = round(done.from_s, 3), round(done.to_s, 3)
+        self._laps.append((lap, one.dtype.short, done.rate, one.products - before, done.spent_s, *when))
+        if self._order.plain:
+            plain = self._course(one, turn, lap, half_s, verify=False)
+            one.plain = (one.plain[0] + plain.operations, one.plain[1] + plain.spent_s)
+        self._inputs(one, turn, lap)
+
+    def _course(self, one: Format, turn: Turn, lap: int, seconds: float, *, verify: bool) -> _Course:
+        """Products for so many seconds, until the last of them was compared."""
+        ring, given, began_s = Ring(turn.groups), deque[Any](), self._boot_s()
+        operations = done_s = owed = 0.0
+        count = 0
+        begin = self._card.mark()
+        while count < LEAST or done_s < seconds:
+            shape = count % len(one.shapes)
+            if verify:
+                self._compare(ring.ahead(), turn)
+                self._settle(ring.leave(), one, turn, lap)
+            made = Made(ring.next, one.products, shape, self._boot_s())
+            turn.make(made.group, shape, made.number if verify else -GROUP)
+            if self._order.slow and lap and verify:
+                owed += turn.group * self._order.slow / (1 - self._order.slow)
+                turn.repeat(made.group, shape, int(owed))
+                owed -= int(owed)
+            ring.put(made)
+            given.append(self._card.mark())
+            count += 1
+            operations += turn.group * one.shapes[shape].operations
+            if verify:
+                one.products += turn.group
+            self._beside.step()
+            if len(given) > AHEAD:
+                done_s = self._card.seconds(begin, given.popleft())
+                self._progress(min(done_s, seconds))
+        for made in ring.rest() if verify else ():
+            self._compare(made if made.ticket is None else None, turn)
+        for made in ring.rest() if verify else ():
+            self._settle(made, one, turn, lap)
+        spent_s = self._card.seconds(begin, self._card.mark())
+        done = _Course(began_s, began_s + self._card.seconds(begin, given[-1]), spent_s, operations)
+        kind = "verified" if verify else "plain"
+        self._courses += [(one.dtype.short, kind, done.from_s, done.to_s, done.rate)] if self._order.plain else []
+        self._done_s += seconds
+        return done
+
+    def _progress(self, within_s: float) -> None:
+        whole_s = self._order.seconds
+        now_s = min(self._done_s + within_s, whole_s)
+        if now_s - self._said_s >= max(_PROGRESS_S, whole_s / _PROGRESS):
+            self._said_s = now_s
+            self._output.progress(round(now_s, 1), whole_s)
+
+    @staticmethod
+    def _compare(made: Made | None, turn: Turn) -> None:
+        if made is not None:
+            made.ticket = turn.compare(made.group, made.shape)
+
+    def _settle(self, made: Made | None, one: Format, turn: Turn, lap: int) -> None:
+        """What the comparison of a group found, before it is overwritten."""
+        if made is None:
+            return
+        for place, (wrong, nan, infinite) in enumerate(turn.counts(made.ticket)):
+            if not wrong:
+                continue
+            if not one.told:
+                self._inputs(one, turn, lap)
+            told = one.told < LISTED
+            shape = one.shapes[made.shape]
+            self._wrong(one, {
+                "check": "ring", "shape": str(shape), "iteration": made.number + place, "lap": lap, "made_s": made.made_s,
+                "found_s": self._boot_s(), "elements": wrong, "of": shape.elements, "nan": nan, "infinite": infinite,
+                **(turn.describe(made.group, place, made.shape) if told else {}),
+            })  # fmt: skip
+
+    def _inputs(self, one: Format, turn: Turn, lap: int) -> None:
+        for changed in turn.changed_inputs():
+            if (known := (changed["operand"], changed["got"])) not in one.changed:
+                one.changed.add(known)
+                self._wrong(one, {"check": "inputs", "lap": lap, **changed})
+
+    def _wrong(self, one: Format, found: dict[str, Any]) -> None:
+        one.wrong += 1
+        if one.told < LISTED:
+            one.told += 1
+            self._output.miscompare({"component": COMPONENT, "dtype": one.dtype.short, **found})
+
+    def _report(self, one: Format) -> None:
+        rate, kept, wrong = (name.format(one.dtype.short) for name in NAMES)
+        self._output.reading(rate, "TFLOP/s", COMPONENT, one.work[0] / one.work[1] / 1e12)
+        self._output.reading(kept, "ratio", COMPONENT, one.first_last[1] / one.first_last[0])
+        self._output.reading(wrong, "count", COMPONENT, one.wrong)
+        if self._order.plain:
+            plain = one.plain[0] / one.plain[1] / 1e12
+            self._output.reading(f"burn_{one.dtype.short}_plain", "TFLOP/s", COMPONENT, plain)
+            share = one.work[0] / one.work[1] / 1e12 / plain
+            self._output.reading(f"burn_{one.dtype.short}_verified_ratio", "ratio", COMPONENT, share)

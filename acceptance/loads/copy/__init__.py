@@ -1,0 +1,1 @@
+"""Copies to, from and inside one GPU."""

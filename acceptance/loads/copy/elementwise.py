@@ -1,0 +1,84 @@
+"""The elementwise product c = a * b of float32 vectors, 65536 to 67108864 elements: the table that builders publish, verified.
+
+GB/s counts two vectors read and one written, 12 bytes an element. Products are started one after the other from Python, so small vectors
+show how fast work can be started. Vectors that fit into the GPU's L2 cache together need not come from its memory: where that cache is
+much faster than the memory, the table has a hump there (an RTX 4090 with 72 MiB: 3777 GB/s, of 1008 that its memory has), and where it is
+not, little or none (an H200 with 60 MiB: 3857 GB/s in one run and 4646 in another, of 4329 and 4128 from its memory);
+only those that are several times larger show the memory. a and b are whole numbers from 1 to 4096, so that each product is exact and is
+known in integers. The last product of each batch is compared whole, outside its time, with the integers that the GPU multiplies.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from typing import Any
+
+from acceptance.loads.copy.device_pattern import Tensor, words
+from acceptance.loads.copy.tally import Report
+
+NAME = "elementwise"
+COLUMNS = ("elements", "MiB", "GB/s")
+ELEMENTS = tuple(65536 * 4**power for power in range(6))
+BYTES_AN_ELEMENT = 12
+BATCHES = 5
+_BATCH_S = 0.05
+SPOILED = 0.5  # no product of whole numbers
+_LARGEST = 4096  # its square is 2**24, the last before which float32 holds every whole number
+_START = 1 << 56  # in the sequence of words: beyond every buffer of the copies
+_INJECTED_BATCH = 1
+
+
+def row(elements: int, rate: float) -> list[int | float]:
+    """A row of the table: how many elements, how much memory all three vectors are, and GB/s."""
+    return [elements, BYTES_AN_ELEMENT * elements / 2**20, rate]
+
+
+def hump(l2_bytes: int) -> str:
+    """What a reader must know who wonders why the middle of the table may be faster than the memory."""
+    fits = [elements for elements in ELEMENTS if BYTES_AN_ELEMENT * elements <= l2_bytes]
+    within = f"the vectors of up to {max(fits)} elements fit into it" if fits else "no vectors of the table fit into it"
+    return f"elementwise product: the L2 cache holds {l2_bytes / 2**20:.1f} MiB, {within}; only larger ones show the memory"
+
+
+def _factor(elements: int, first: int) -> Tensor:
+    """Whole numbers from 1 to 4096, as int64."""
+    return words(_START + first, elements, "cuda").bitwise_and_(_LARGEST - 1).add_(1)
+
+
+def measure(elements: int, report: Report, inject: str | None) -> tuple[float, int]:
+    """GB/s, the median of the batches; and how many batches ended with a wrong product."""
+    import torch
+
+    whole = [_factor(elements, first) for first in (0, elements)]
+    a, b = (factor.to(torch.float32) for factor in whole)
+    expected = whole[0].mul_(whole[1]).to(torch.float32)
+    c = torch.empty_like(a)
+    times = 2 if inject == "slow" else 1
+
+    def batch(count: int) -> float:
+        """Seconds of so many products, by the GPU's clock."""
+        began, ended = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        c.fill_(SPOILED)
+        began.record()
+        for _ in range(count * times):
+            torch.mul(a, b, out=c)
+        ended.record()
+        ended.synchronize()
+        return float(began.elapsed_time(ended)) / 1e3
+
+    batch(3)
+    count = max(3, math.ceil(_BATCH_S * 10 / batch(10)))
+    rates, wrong = [], 0
+    for turn in range(BATCHES):
+        rates.append(BYTES_AN_ELEMENT * elements * count / batch(count) / 1e9)
+        if inject == "wrong" and turn == _INJECTED_BATCH:
+            c[elements // 2] = SPOILED
+        differs = c != expected  # also true where c is NaN; neither is ever 0, so equal values have equal bits
+        here = int(differs.count_nonzero())
+        if here:
+            wrong += 1
+            at = int(differs.nonzero()[0])
+            found: dict[str, Any] = {"index": at, "expected": float(expected[at]), "got": str(float(c[at]))}
+            report({"component": "gpu0", "check": NAME, "elements": elements, "batch": turn, "wrong": here, **found})
+    return statistics.median(rates), wrong

@@ -1,0 +1,217 @@
+"""The copies themselves: what lies where, how one is started, timed and compared. GPU 0 is the current device of the process.
+
+Each destination is spoiled as a whole before each copy, so what is found in it afterwards is that copy's doing. Where the time is taken
+by CUDA events, work of some tenths of a millisecond is queued before the first event: the copy and both events are then in the queue
+before the GPU comes to them, and the time holds nothing of the host's.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Protocol
+
+from acceptance.loads.copy import device_pattern, pattern
+from acceptance.loads.copy.device_pattern import Tensor
+from acceptance.loads.copy.pattern import FLIPPED, SPOILED, Words, first_number, first_of
+
+
+class Way(Protocol):
+    """Two buffers and the direction between them."""
+
+    def spoil(self) -> None:
+        """Make the destination wrong, and the source right."""
+
+    def copy(self) -> None:
+        """Queue the copy."""
+
+    def fault(self) -> dict[str, Any] | None:
+        """Compare all of the destination; None where it is right."""
+
+    def corrupt(self) -> None:
+        """Change a byte of the destination."""
+
+
+class ToDevice:
+    """From a host buffer, which holds the words of `seed`, to a GPU buffer. The GPU compares with words that it makes itself."""
+
+    def __init__(self, host: Tensor, device: Tensor, seed: int) -> None:
+        self.host, self.device, self.first = host, device, first_number(seed)
+
+    def spoil(self) -> None:
+        """Queue the overwriting of the destination."""
+        self.device.fill_(SPOILED)
+
+    def copy(self) -> None:
+        """Queue the copy; from pageable memory it also waits for it."""
+        self.device.copy_(self.host, non_blocking=True)
+
+    def fault(self) -> dict[str, Any] | None:
+        """Compare the destination."""
+        return device_pattern.fault(self.device, self.first)
+
+    def corrupt(self) -> None:
+        """Change a byte of the destination."""
+        device_pattern.flip(self.device)
+
+
+class ToHost:
+    """From a GPU buffer, where the GPU writes the words of `seed` anew each time, to a host buffer, compared with `reference` there."""
+
+    def __init__(self, device: Tensor, host: Tensor, seed: int, reference: Words) -> None:
+        self.device, self.host, self.first, self.reference = device, host, first_number(seed), reference
+        self._words: Words = host.numpy().view(reference.dtype)
+
+    def spoil(self) -> None:
+        """Overwrite the destination, then queue the writing of the source."""
+        self._words.fill(SPOILED)
+        device_pattern.write(self.device, self.first)
+
+    def copy(self) -> None:
+        """Queue the copy; to pageable memory it also waits for it."""
+        self.host.copy_(self.device, non_blocking=True)
+
+    def fault(self) -> dict[str, Any] | None:
+        """Compare the destination; the copy must have ended."""
+        return pattern.fault(self.reference, self._words)
+
+    def corrupt(self) -> None:
+        """Change a byte of the destination."""
+        self._words[self._words.size // 2] ^= self._words.dtype.type(1 << FLIPPED)
+
+
+class ToGpu:
+    """From a buffer of GPU 0, one way, to another of the same GPU or of a peer, compared where it lies.
+
+    Each turn has words of its own, which begin at `first_of` the GPUs' UUIDs and the turn: what
+    another turn or another GPU left in the destination is wrong. The GPU of the destination
+    overwrites it before the copy, makes the expected words, and compares.
+    """
+
+    def __init__(self, source: Tensor, destination: Tensor, uuids: tuple[str, str]) -> None:
+        self.source, self.destination, self.uuids = source, destination, uuids
+        self.turn = 0
+
+    @property
+    def first(self) -> int:
+        """Where the words of this turn begin."""
+        return first_of(*self.uuids, self.turn)
+
+    def spoil(self) -> None:
+        """Queue the overwriting of the destination by its own GPU, then new words into the source."""
+        self.turn += 1
+        self.destination.fill_(SPOILED)
+        device_pattern.write(self.source, self.first)
+
+    def copy(self) -> None:
+        """Queue the copy: on the source's GPU, once both GPUs have done what was queued before."""
+        self.destination.copy_(self.source, non_blocking=True)
+
+    def fault(self) -> dict[str, Any] | None:
+        """Compare the destination."""
+        return device_pattern.fault(self.destination, self.first)
+
+    def corrupt(self) -> None:
+        """Change a byte of the destination."""
+        device_pattern.flip(self.destination)
+
+
+class Alone:
+    """One way by itself, timed by CUDA events."""
+
+    def __init__(self, name: str, component: str, counted: int, way: Way) -> None:
+        self.name, self.component, self.counted, self.way = name, component, counted, way
+
+    def ready(self) -> None:
+        """Make the destination wrong."""
+        self.way.spoil()
+
+    def timed(self, times: int) -> float:
+        """Seconds from the copy's begin to its end, by the GPU's clock."""
+        import torch
+
+        began, ended = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        began.record()
+        for _ in range(times):
+            self.way.copy()
+        ended.record()
+        ended.synchronize()
+        return float(began.elapsed_time(ended)) / 1e3
+
+    def fault(self) -> dict[str, Any] | None:
+        """Compare all of the destination."""
+        return self.way.fault()
+
+    def corrupt(self) -> None:
+        """Change a byte of the destination."""
+        self.way.corrupt()
+
+
+class Paged(Alone):
+    """One way from or to pageable memory: the driver copies through buffers of its own, so the host's clock times it."""
+
+    def timed(self, times: int) -> float:
+        """Seconds from the call to the copy's end, by the host's clock."""
+        import torch
+
+        torch.cuda.synchronize()
+        began = time.perf_counter()
+        for _ in range(times):
+            self.way.copy()
+        torch.cuda.synchronize()
+        return time.perf_counter() - began
+
+
+class Beside(Alone):
+    """One way while the other is busy for the whole time: the other's copies are queued first, `beside` of them, and end later.
+
+    `apart` counts the copies for which they did not, however many there were: where a GPU cannot copy both ways at once. The time is
+    then that of waiting for the other way as well.
+    """
+
+    def __init__(self, name: str, component: str, counted: int, way: Way, other: Way, beside: int) -> None:
+        import torch
+
+        super().__init__(name, component, counted, way)
+        self.other, self.beside, self.apart = other, beside, 0
+        self._first, self._second = torch.cuda.Stream(), torch.cuda.Stream()
+
+    def ready(self) -> None:
+        """Make both destinations wrong."""
+        import torch
+
+        self.way.spoil()
+        self.other.spoil()
+        torch.cuda.synchronize()
+
+    def timed(self, times: int) -> float:
+        """Seconds of the way measured; once more beside twice as many, should the other have ended before."""
+        took, covered = self._once(times)
+        if not covered:
+            self.ready()
+            took, covered = self._once(times, 2)
+        self.apart += not covered
+        return took
+
+    def _once(self, times: int, factor: int = 1) -> tuple[float, bool]:
+        import torch
+
+        start, began, ended, last = (torch.cuda.Event(enable_timing=True) for _ in range(4))
+        with torch.cuda.stream(self._second):
+            start.record()
+            for _ in range(self.beside * factor):
+                self.other.copy()
+            last.record()
+        with torch.cuda.stream(self._first):
+            self._first.wait_event(start)
+            began.record()
+            for _ in range(times):
+                self.way.copy()
+            ended.record()
+        torch.cuda.synchronize()
+        covered = start.elapsed_time(ended) < start.elapsed_time(last)
+        return float(began.elapsed_time(ended)) / 1e3, covered
+
+    def fault(self) -> dict[str, Any] | None:
+        """Compare all of both destinations; `beside` marks a fault of the other way."""
+        found, besides = self.way.fault(), self.other.fault()
+        return found if found is not None or besides is None else {"beside": True, **besides}

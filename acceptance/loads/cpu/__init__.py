@@ -1,0 +1,1 @@
+"""Loads of processors and RAM."""

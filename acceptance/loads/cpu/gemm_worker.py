@@ -1,0 +1,126 @@
+"""What one worker of the matrix load does, on its core, and the faults that are put in on purpose (`--inject`).
+
+Imported by the worker only: numpy must see the thread limits first."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+
+from acceptance.loads import bits
+from acceptance.loads.bits import Buffer, flip
+from acceptance.loads.cpu.cores import Core
+from acceptance.loads.cpu.lap import Lap, Ready, repeat
+from acceptance.loads.cpu.workers import sleep_until
+from acceptance.loads.exact_product import Matrix, faults, operand
+
+Multiply = Callable[[int, Buffer], None]
+
+FIRST = -1  # the turn of the product that is checked against integers; the timed ones count from 0
+
+
+def injected(kind: str, multiply: Multiply) -> Multiply:
+    """The same multiplication with a fault: bitflip, stuck, nan, slow:PERCENT, die or hang."""
+    name, _, percent = kind.partition(":")
+
+    def faulty(turn: int, out: Buffer) -> None:
+        began = time.monotonic()
+        multiply(turn, out)
+        if name == "stuck":
+            out.reshape(-1)[out.size // 3] += 1
+        elif turn == FIRST:
+            return
+        elif name == "slow":
+            share = float(percent) / 100
+            time.sleep((time.monotonic() - began) * share / (1 - share))
+        elif turn > 0:
+            return
+        elif name == "bitflip":
+            flip(out, out.size // 2, 0)
+        elif name == "nan":
+            out.reshape(-1)[out.size // 2] = math.nan
+        elif name == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        else:
+            time.sleep(7 * 86400)
+
+    return faulty
+
+
+_REPORTED = 8  # miscompares told in detail by one worker; all are counted
+
+
+@dataclass(slots=True)
+class Comparison:
+    """The check of every product after the first: the same bits as the first, and then the buffer is spoiled for the next one."""
+
+    first: Matrix
+    result: Matrix
+    report: Callable[[dict[str, Any]], None]
+    began: float
+    wrong: int = 0
+
+    def __call__(self, turn: int) -> None:
+        """Compare the product of this turn; what differs is counted, and the first few are reported."""
+        if not bits.same(self.first, self.result):
+            self.wrong += 1
+            if self.wrong <= _REPORTED:
+                seconds = round(time.monotonic() - self.began, 6)
+                self.report(
+                    {"check": "repeat", "product": turn, "seconds": seconds, **bits.difference(self.first, self.result)}
+                )
+        bits.spoil(self.result, turn)
+
+
+def spoiled(size: int, dtype: str) -> Matrix:
+    """A result buffer that holds no result."""
+    return np.full((size, size), bits.SPOILED, dtype=dtype)
+
+
+def plain(size: int, dtype: str) -> tuple[Matrix, Matrix, Multiply]:
+    """The two operands, and their multiplication by numpy's BLAS into a given buffer."""
+    a, b = operand(size, dtype, 1), operand(size, dtype, 2)
+
+    def multiply(_turn: int, out: Matrix) -> None:
+        np.matmul(a, b, out=out)
+
+    return a, b, multiply
+
+
+def library() -> str:
+    """Which numpy and BLAS make the products, for the record."""
+    blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]  # type: ignore[index,call-overload,unused-ignore]
+    return f"numpy {np.__version__}, BLAS {blas.get('name')} {blas.get('version')}"
+
+
+def work(core: Core, connection: Connection, size: int, dtype: str, inject: str | None) -> None:
+    """Make and check the first product, say ready, wait for the start, make and compare products until the deadline, say how many."""
+
+    def report(details: dict[str, Any]) -> None:
+        connection.send(("miscompare", {"component": core.component, **details}))
+
+    a, b, multiply = plain(size, dtype)
+    if inject is not None:
+        multiply = injected(inject, multiply)
+    first = spoiled(size, dtype)
+    multiply(FIRST, first)
+    found = faults(a, b, first)
+    if found is not None:
+        report({"check": "exact", **found})
+    result = spoiled(size, dtype)
+    connection.send(("ready", Ready(hashlib.sha256(first.data).hexdigest(), found is None, library())))
+    _, (start, until) = connection.recv()
+    sleep_until(start)
+    comparison = Comparison(first, result, report, start)
+    products, seconds = repeat(until, lambda turn: multiply(turn, result), comparison)
+    # A first product that was wrong makes nothing after it right: its equals are wrong too, and its unequals are not known to be right.
+    connection.send(("lap", Lap(products, comparison.wrong if found is None else products, seconds)))

@@ -1,0 +1,166 @@
+"""Products of square matrices on a device of torch: the operands, the multiplication, and the bits of its results. Needs torch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from acceptance.loads.gemm.dtypes import DTYPES, Dtype
+
+Tensor = Any
+_BLOCK = 1024  # rows made or read at a time, so that little memory is needed beside the matrices
+_INT8_DEVIATION = 32.0
+_THREADS = 8
+_LISTED = 4
+
+
+def formats(dtype: Dtype) -> tuple[Any, Any]:
+    """torch's own names of the format of the operands and of the result."""
+    import torch
+
+    return {
+        "f64": (torch.float64, torch.float64),
+        "f32": (torch.float32, torch.float32),
+        "tf32": (torch.float32, torch.float32),
+        "f16": (torch.float16, torch.float16),
+        "bf16": (torch.bfloat16, torch.bfloat16),
+        "f8": (torch.float8_e4m3fn, torch.bfloat16),
+        "i8": (torch.int8, torch.int32),
+    }[dtype.short]
+
+
+def settings() -> None:
+    """What torch must not do on its own: add parts of a sum in the narrow format of a result, or take every core for each GPU."""
+    import torch
+
+    torch.set_num_threads(min(_THREADS, len(os.sched_getaffinity(0))))
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+
+
+@dataclass(slots=True)
+class Product:
+    """Two operands, the buffer of their product, and the multiplication."""
+
+    dtype: Dtype
+    a: Tensor
+    b: Tensor
+    result: Tensor
+    multiply: Callable[[], None]
+
+
+def normal(dtype: Dtype, size: int, device: str) -> Product:
+    """The product of two matrices of normal-random numbers, the same ones each time on GPUs of one model."""
+    import torch
+
+    def draw(rows: int, random: Any) -> Tensor:
+        wide = torch.float64 if dtype.short == "f64" else torch.float32
+        drawn = torch.randn(rows, size, device=device, generator=random, dtype=wide)
+        return drawn.mul_(_INT8_DEVIATION).round_().clamp_(-127, 127) if dtype.short == "i8" else drawn
+
+    return _product(dtype, size, device, draw)
+
+
+def whole(dtype: Dtype, size: int, device: str) -> Product:
+    """The product of two matrices of whole numbers, whose sums are all exact."""
+    import torch
+
+    largest = dtype.largest(size)
+
+    def draw(rows: int, random: Any) -> Tensor:
+        return torch.randint(-largest, largest + 1, (rows, size), device=device, generator=random)
+
+    return _product(dtype, size, device, draw)
+
+
+def _product(dtype: Dtype, size: int, device: str, draw: Callable[[int, Any], Tensor]) -> Product:
+    import torch
+
+    taken, given = formats(dtype)
+    operands = []
+    for order in range(2):
+        random = torch.Generator(device).manual_seed(1000 * list(DTYPES).index(dtype.short) + order)
+        operand = torch.empty(size, size, dtype=taken, device=device)
+        for row in range(0, size, _BLOCK):
+            rows = operand[row : row + _BLOCK]
+            rows.copy_(draw(len(rows), random))
+        operands.append(operand)
+    a, b = operands
+    if dtype.operand_bytes == 1:
+        b = b.t()  # the libraries want the second operand of one byte by columns
+    result = torch.empty(size, size, dtype=given, device=device)
+    return Product(dtype, a, b, result, multiplication(dtype, a, b, result))
+
+
+def multiplication(dtype: Dtype, a: Tensor, b: Tensor, result: Tensor) -> Callable[[], None]:
+    """Gives the device one product to make."""
+    import torch
+
+    if dtype.short == "i8":
+        return lambda: torch._int_mm(a, b, out=result)
+    if dtype.short == "f8":
+        one = torch.ones((), device=a.device)
+        return lambda: torch._scaled_mm(a, b, one, one, out_dtype=result.dtype, use_fast_accum=True, out=result)
+    precision = "high" if dtype.short == "tf32" else "highest"  # "high" is TF32, and only for float32
+
+    def multiply() -> None:
+        torch.set_float32_matmul_precision(precision)
+        torch.mm(a, b, out=result)
+
+    return multiply
+
+
+def spoil(result: Tensor) -> None:
+    """Overwrite a result, so that an old one cannot pass for a new one."""
+    result.fill_(-0.5 if result.dtype.is_floating_point else -(2**31))
+
+
+def words(result: Tensor) -> Tensor:
+    """A result as whole numbers with the same bits."""
+    import torch
+
+    return result.view({2: torch.int16, 4: torch.int32, 8: torch.int64}[result.element_size()])
+
+
+def digest(result: Tensor) -> str:
+    """64 bits: the sum of each element's bits times an odd weight of its place, which differs for results that differ in one element."""
+    import torch
+
+    total = torch.zeros((), dtype=torch.int64, device=result.device)
+    for row in range(0, len(result), _BLOCK):
+        bits = words(result[row : row + _BLOCK]).reshape(-1).to(torch.int64)
+        places = torch.arange(bits.numel(), dtype=torch.int64, device=result.device) + row * result.shape[1]
+        weights = (places * -7046029254386353131) ^ (places >> 7)
+        total += (bits * (weights | 1)).sum()
+    return f"{int(total) & (2**64 - 1):016x}"
+
+
+def difference(expected: Tensor, got: Tensor) -> dict[str, Any] | None:
+    """How two results differ bit for bit, for a report; None when they do not."""
+    import torch
+
+    want, have = words(expected), words(got)
+    if torch.equal(want, have):
+        return None
+    places = (want != have).nonzero()
+    digits = 2 * expected.element_size()
+    mask = 16**digits - 1
+    listed = []
+    for i, j in places[:_LISTED].tolist():
+        old, new = int(want[i, j]) & mask, int(have[i, j]) & mask
+        listed.append({
+            "index": [i, j],
+            "expected": f"{old:0{digits}x}",
+            "got": f"{new:0{digits}x}",
+            "xor": f"{old ^ new:0{digits}x}",
+        })  # fmt: skip
+    return {"elements": len(places), **odd(got), "first": listed}
+
+
+def odd(numbers: Tensor) -> dict[str, int]:
+    """How many are no numbers at all, and how many are infinite."""
+    if not numbers.dtype.is_floating_point:
+        return {"nan": 0, "infinite": 0}
+    return {"nan": int(numbers.isnan().sum()), "infinite": int(numbers.isinf().sum())}

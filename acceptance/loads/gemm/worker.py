@@ -1,0 +1,276 @@
+"""What the GPU's matrix load does, in order, apart from torch; and how a GPU is kept at work at a rate that settles."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from acceptance.loads.card import Card, CardError, take, times_for
+from acceptance.loads.gemm.dtypes import Dtype
+from acceptance.loads.gemm.table import COLUMNS, Prepare, operations, rows
+from acceptance.loads.protocol import Output
+
+COMPONENT = "gpu0"
+SMALLER = 4096  # the size that is judged on a GPU too small for the one asked for
+ROOM = 0.75  # of all of the GPU's memory at most: the driver, the library and a display have the rest
+GEMM_NAMES = ("gemm_{}_short", "gemm_{}", "gemm_{}_miscompares")
+COOL_S = 0.5
+SHORT_S = 0.1
+_PROGRESS_S = 5.0
+
+
+class Checked(Protocol):
+    """What the first products were worth."""
+
+    @property
+    def findings(self) -> tuple[dict[str, Any], ...]:
+        """What was wrong, one entry a product."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How far from right they were."""
+
+
+class Trial(Protocol):
+    """The products of one format; `gpu_gemm_verification.Trial` makes them on a GPU."""
+
+    def multiply(self) -> None:
+        """Give the device one product to make."""
+
+    def verify(self) -> Checked:
+        """Make and check the first products."""
+
+    def release(self) -> None:
+        """Give the memory back."""
+
+    def again(self) -> dict[str, Any] | None:
+        """Make the first product again, and say how it differs from what it was; None when it does not."""
+
+    def spoil(self) -> None:
+        """Overwrite the result."""
+
+    def compare(self, *, falsify: bool = False) -> dict[str, Any] | None:
+        """How the result differs from the first product, after changing it where a fault is injected; None when it does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is asked of the load: formats in turn, seconds of each, size of the judged product, sizes of the table, and the fault."""
+
+    dtypes: tuple[Dtype, ...]
+    seconds: float
+    size: int
+    table: tuple[int, ...]
+    inject: str | None
+
+
+@dataclass(slots=True)
+class _Course:
+    """One format on its way."""
+
+    dtype: Dtype
+    trial: Trial
+    one_s: float = 0.0
+    right: bool = True
+    wrong: int = 0
+    spent_s: dict[str, float] = field(default_factory=dict)
+
+
+def needs(dtypes: Sequence[Dtype], size: int) -> int:
+    """Bytes that the hungriest of the formats takes while it is verified: two products and the first result."""
+    return max((2 * dtype.bytes_needed(size) + dtype.result_bytes * size**2 for dtype in dtypes), default=0)
+
+
+def fitting(dtypes: Sequence[Dtype], size: int, whole_bytes: int) -> int:
+    """The size that is judged on a GPU with so much memory: the one asked for, or 4096 where a single format of that would not fit.
+
+    What others hold of the memory does not count: a GPU that is in use is to be freed, not measured with less.
+    """
+    return size if needs(dtypes, size) <= ROOM * whole_bytes else min(size, SMALLER)
+
+
+class Worker:
+    """Runs an order on a card and says what it finds as soon as it is found."""
+
+    def __init__(
+        self,
+        order: Order,
+        card: Card,
+        output: Output,
+        trial_of: Callable[[Dtype, int], Trial],
+        prepare: Prepare,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._order, self._card, self._output = order, card, output
+        self._trial_of, self._prepare = trial_of, prepare
+        self._clock, self._sleep = clock, sleep
+        self._said_s = 0.0
+
+    def run(self) -> None:
+        """Every format cool, one after the other; then the tables; then every format until it settles. Raises CardError.
+
+        One format has the memory at a time.
+        """
+        needed, free = needs(self._order.dtypes, self._order.size), self._card.free_bytes()
+        if needed > free:
+            raise CardError(
+                f"the matrices need {needed / 2**30:.1f} GiB of the GPU's memory and {free / 2**30:.1f} GiB are free:"
+                " end what uses the GPU"
+            )
+        courses = []
+        for dtype in self._order.dtypes:
+            courses.append(self._begin(dtype))
+            courses[-1].trial.release()
+        for course in courses:
+            self._table(course)
+        for turn, course in enumerate(courses):
+            self._sustain(course, turn * self._order.seconds)
+            course.trial.release()
+
+    def _work(self, multiply: Callable[[], None]) -> Callable[[], None]:
+        """One product, as it counts: made twice where slowness is injected."""
+        if self._order.inject != "slow":
+            return multiply
+
+        def twice() -> None:
+            multiply()
+            multiply()
+
+        return twice
+
+    def _begin(self, dtype: Dtype) -> _Course:
+        """Verify the first products, let the GPU rest, and take the rate of a tenth of a second."""
+        began = self._clock()
+        course = _Course(dtype, self._trial_of(dtype, self._order.size))
+        course.spent_s["made"] = self._clock() - began
+        began = self._clock()
+        checked = course.trial.verify()
+        course.spent_s["verified"] = self._clock() - began
+        for found in checked.findings:
+            self._miscompare(course, found)
+        course.right = not checked.findings
+        for told in checked.notes:
+            self._output.note(f"{dtype.name}, {told}")
+        work = self._work(course.trial.multiply)
+        course.one_s = take(self._card, work, 1)
+        count = times_for(SHORT_S, course.one_s)
+        course.trial.spoil()
+        self._sleep(COOL_S)
+        spent_s = take(self._card, work, count)
+        self._compare(course, "short", falsify=False)
+        rate = operations(self._order.size) * count / spent_s / 1e12
+        self._output.reading(GEMM_NAMES[0].format(dtype.short), "TFLOP/s", COMPONENT, rate)
+        return course
+
+    def _table(self, course: _Course) -> None:
+        dtype = course.dtype
+        if not self._order.table:
+            return
+        began = self._clock()
+        found, left_out = rows(
+            self._card, dtype, self._order.table, lambda one, size: self._work(self._prepare(one, size))
+        )
+        course.spent_s["table"] = self._clock() - began
+        if found:
+            self._output.table(f"gemm_{dtype.short}_by_size", COLUMNS, found)
+        for sentence in left_out:
+            self._output.note(f"{dtype.name}, table: {sentence}")
+
+    def _sustain(self, course: _Course, before_s: float) -> None:
+        """Keep the GPU at it, take the rate of the last half, and compare the last product."""
+        dtype, order = course.dtype, self._order
+        whole_s = order.seconds * len(order.dtypes)
+
+        def tick(done_s: float) -> None:
+            now_s = before_s + min(done_s, order.seconds)
+            if now_s - self._said_s >= _PROGRESS_S:
+                self._said_s = now_s
+                self._output.progress(round(now_s, 1), whole_s)
+
+        began = self._clock()
+        found = course.trial.again()
+        if found is not None:
+            self._miscompare(course, {"check": "again", **found})
+            course.right = False
+        elif not course.right:
+            course.wrong += 1
+        course.spent_s["made again"] = self._clock() - began
+        began = self._clock()
+        course.trial.spoil()
+        marks = sustain(self._card, self._work(course.trial.multiply), order.seconds, course.one_s, tick)
+        course.spent_s["sustained"] = self._clock() - began
+        began = self._clock()
+        self._compare(course, "sustained", falsify=order.inject == "wrong")
+        course.spent_s["compared"] = self._clock() - began
+        rate = settled(marks) * operations(order.size) / 1e12
+        self._output.reading(GEMM_NAMES[1].format(dtype.short), "TFLOP/s", COMPONENT, rate)
+        self._output.reading(GEMM_NAMES[2].format(dtype.short), "count", COMPONENT, course.wrong)
+        told = ", ".join(f"{what} {seconds:.2f} s" for what, seconds in course.spent_s.items())
+        self._output.note(f"{dtype.name}: {told}; {marks[-1][1]} products under sustained load")
+
+    def _compare(self, course: _Course, when: str, *, falsify: bool) -> None:
+        """Compare the last product with the first. Where that was wrong, its equals are wrong too, and its unequals not known right."""
+        found = course.trial.compare(falsify=falsify)
+        if found is not None:
+            self._miscompare(course, {"check": "repeat", "after": when, **found})
+        elif not course.right:
+            course.wrong += 1
+
+    def _miscompare(self, course: _Course, found: dict[str, Any]) -> None:
+        course.wrong += 1
+        self._output.miscompare({"component": COMPONENT, "dtype": course.dtype.short, **found})
+
+
+def absent(
+    output: Output, dtypes: Sequence[Dtype], capability: tuple[int, int], names: Sequence[str] = GEMM_NAMES
+) -> tuple[Dtype, ...]:
+    """The formats that a GPU of this compute capability offers; the readings (`names`) of the others are said to be absent."""
+    offered = []
+    for dtype in dtypes:
+        reason = dtype.missing(capability)
+        if reason is None:
+            offered.append(dtype)
+            continue
+        for name in names:
+            output.absent(name.format(dtype.short), COMPONENT, reason)
+    return tuple(offered)
+
+
+BATCH_S = 0.02
+_AHEAD = 3  # batches given to the GPU before the first of them is waited for
+
+Marks = Sequence[tuple[float, int]]  # seconds since the beginning, and pieces of work done by then
+
+
+def sustain(
+    card: Card, work: Callable[[], None], seconds: float, one_s: float, tick: Callable[[float], None]
+) -> list[tuple[float, int]]:
+    """Work of about `one_s` a piece, in batches, until the card has been at it for `seconds`; its course, by its own clock.
+
+    `tick` is told the seconds done, once a batch. The last batches are waited for.
+    """
+    batch = times_for(BATCH_S, one_s)
+    begin = card.mark()
+    given: deque[Any] = deque()
+    marks = [(0.0, 0)]
+    while marks[-1][0] < seconds or given:
+        over_s = marks[-1][0] + len(given) * batch * one_s  # when the last batch that was given ends, about
+        if (over_s < seconds and len(given) < _AHEAD) or not given:
+            for _ in range(batch):
+                work()
+            given.append(card.mark())
+        else:
+            marks.append((card.seconds(begin, given.popleft()), marks[-1][1] + batch))
+            tick(marks[-1][0])
+    return marks
+
+
+def settled(marks: Marks) -> float:
+    """Pieces of work a second over the last half of a course: from the last mark in its first half to its end."""
+    end_s, done = marks[-1]
+    begin_s, before = [mark for mark in marks if mark[0] <= end_s / 2][-1]
+    return (done - before) / (end_s - begin_s)

@@ -1,0 +1,1 @@
+"""Pattern tests over one GPU's memory."""

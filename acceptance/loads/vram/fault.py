@@ -1,0 +1,83 @@
+"""Faults put into the memory load on purpose (`--inject`), to prove that they are found and told apart. Never set in a real run.
+
+- `bit`: bit 21 of one word is inverted once, between being written and being verified;
+- `stuck`: bit 5 of one word is 1 again after every pass, whatever was written;
+- `address`: what is written to one word goes to the place whose address differs from its own in one bit, and its own stays as it was;
+- `slow`: every pass is given to the GPU late, by the time that a copy of as many bytes takes;
+- `hang`: the GPU does not come back from a pass.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from acceptance.loads.vram.passes import Pass, Spin, Sweep
+from acceptance.loads.vram.worker import Done, Memory
+
+KINDS = ("bit", "stuck", "address", "slow", "hang")
+FLIPPED, STUCK = 21, 5
+_AT_FILL = 2  # the fill after which `bit` flips, and in whose place `hang` spins: that of the second pattern
+
+
+class OpenMemory(Memory, Protocol):
+    """A memory whose words can be read and written one by one."""
+
+    def get(self, place: int) -> int:
+        """The word at a place."""
+
+    def put(self, place: int, word: int) -> None:
+        """Write one word."""
+
+
+def partner(place: int, words: int) -> int:
+    """The place that `address` writes to: one of the highest address bits apart."""
+    bit = words.bit_length() - 2
+    return place ^ 1 << bit
+
+
+class Faulty:
+    """A memory with one of the faults."""
+
+    def __init__(self, memory: OpenMemory, kind: str) -> None:
+        self._memory, self._kind = memory, kind
+        self._place = memory.words // 3
+        self._fills = 0
+        self._copy_s = 0.0  # of a byte
+
+    @property
+    def words(self) -> int:
+        """How many are tested."""
+        return self._memory.words
+
+    @property
+    def whole_bytes(self) -> int:
+        """All the memory that the GPU has."""
+        return self._memory.whole_bytes
+
+    def work(self, one: Pass, late_s: float = 0.0) -> Done:
+        """A pass, with what the fault does to it."""
+        filling = any(isinstance(work, Sweep) and work.reads is None for work in one.works)
+        self._fills += filling
+        if self._kind == "hang" and self._fills == _AT_FILL:
+            one = Pass((Spin(),))
+        if self._kind == "slow":
+            return self._slowly(one, late_s)
+        before = self._memory.get(self._place) if self._kind == "address" else 0
+        done = self._memory.work(one, late_s)
+        after = self._memory.get(self._place)
+        if self._kind == "bit" and filling and self._fills == _AT_FILL:
+            self._memory.put(self._place, after ^ 1 << FLIPPED)
+        elif self._kind == "stuck":
+            self._memory.put(self._place, after | 1 << STUCK)
+        elif self._kind == "address" and after != before:
+            self._memory.put(partner(self._place, self.words), after)
+            self._memory.put(self._place, before)
+        return done
+
+    def _slowly(self, one: Pass, late_s: float) -> Done:
+        """Copies alone measure; what our kernels do comes late."""
+        if any(isinstance(work, Sweep) for work in one.works):
+            return self._memory.work(one, late_s + one.moved * self._copy_s)
+        done = self._memory.work(one, late_s)
+        self._copy_s = done.seconds / one.moved
+        return done

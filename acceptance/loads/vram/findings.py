@@ -1,0 +1,129 @@
+"""What a wrong memory looks like: one pass as a miscompare of the load's output, and the map of the whole run. Standard library only."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from acceptance.loads.vram.kernels import Record, Wrong, region_tiles
+from acceptance.loads.vram.passes import TILE, WORD
+from acceptance.loads.vram.words import ALL, Words
+
+MAP = "vram_map"
+COLUMNS = ("from MiB", "to MiB", "wrong", "bits")
+_TOLD = 8  # wrong words in a miscompare
+_LOWEST = 3  # the address bit that tells two words from each other
+_MIB = 1 << 20
+
+
+def miscompare(found: Record, expected: Words | None, words: int) -> dict[str, Any]:
+    """What a pass found, apart from which pass it was; `expected` is what it should have found in a memory of `words` words.
+
+    `bits` counts how often each bit differs, among the first `bits_of` words where those are fewer than all. `address_bits` is there where
+    the words found are those of other places: the bits in which the (byte) addresses of the two places differ.
+    """
+    told: dict[str, Any] = {
+        "words": found.wrong,
+        "bits": {str(bit): count for bit, count in found.bits.items()},
+        "xor_or": f"{found.any:016x}",
+        "xor_and": f"{found.every:016x}",
+        "first": [
+            {
+                "address": one.place * WORD,
+                "expected": f"{one.expected:016x}",
+                "got": f"{one.got:016x}",
+                "xor": f"{one.xor:016x}",
+            }
+            for one in found.first[:_TOLD]
+        ],
+    }
+    if found.told < found.wrong:
+        told["bits_of"] = found.told
+    address = [] if expected is None else address_bits(found, expected, words)
+    if address:
+        told["address_bits"] = address
+    return told
+
+
+def address_bits(found: Record, expected: Words, words: int) -> list[int]:
+    """The address bits in which the places of wrong words differ from those that their words belong to; none where they belong nowhere.
+
+    Among random words no flipped bit can look like this. Among words that are their own number, one flipped bit does; so there a single
+    wrong word says nothing, and a wrong data line can still be taken for an address line: see whether the random words agree.
+    """
+    if expected.family == "number":
+        places = [_numbered(one, words) for one in found.first] if found.wrong > 1 else []
+    elif expected.family == "random":
+        places = [_random(one, expected, words) for one in found.first]
+    else:
+        places = []
+    common = Counter(place for place in places if place)
+    most = max(common.values(), default=0)
+    bits = [
+        bit for bit in range(words.bit_length()) if any(n == most and place >> bit & 1 for place, n in common.items())
+    ]
+    return [bit + _LOWEST for bit in bits]
+
+
+def _numbered(one: Wrong, words: int) -> int:
+    """The bits between a place and the one whose number was found there; 0 where there is no such place.
+
+    Number 0 does not count: memory that was never written is full of it.
+    """
+    other = one.place ^ one.xor
+    return one.xor if 0 < other < words else 0
+
+
+def _random(one: Wrong, expected: Words, words: int) -> int:
+    """The bit between a place and the one whose random word was found there; 0 where no place one bit away has it."""
+    for mask in (0, ALL):
+        here = Words("random", expected.seed, mask)
+        if here.word(one.place) != one.expected:
+            continue
+        for bit in range(words.bit_length()):
+            other = one.place ^ 1 << bit
+            if other < words and here.word(other) == one.got:
+                return 1 << bit
+    return 0
+
+
+def ranges(bits: int) -> str:
+    """Bit positions as people write them: `5`, `0-63`, `0-3,21`."""
+    told, bit = [], 0
+    while bits >> bit:
+        if not bits >> bit & 1:
+            bit += 1
+            continue
+        end = bit
+        while bits >> end + 1 & 1:
+            end += 1
+        told.append(str(bit) if end == bit else f"{bit}-{end}")
+        bit = end + 1
+    return ",".join(told)
+
+
+class Map:
+    """Where in a memory of `words` words something was wrong, over all passes."""
+
+    def __init__(self, words: int) -> None:
+        self._words = words
+        self._regions: dict[int, tuple[int, int]] = {}
+
+    def add(self, found: Record) -> None:
+        """What one pass found."""
+        for region, (wrong, bits) in found.regions.items():
+            before, known = self._regions.get(region, (0, 0))
+            self._regions[region] = before + wrong, known | bits
+
+    def rows(self) -> list[list[float | str]]:
+        """A row for each region with a wrong word: from and to MiB of the tested memory, wrong words, and which bits."""
+        size = region_tiles(self._words) * TILE
+        return [
+            [
+                region * size * WORD / _MIB,
+                min((region + 1) * size, self._words) * WORD / _MIB,
+                wrong,
+                ranges(bits),
+            ]
+            for region, (wrong, bits) in sorted(self._regions.items())
+        ]

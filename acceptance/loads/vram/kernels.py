@@ -1,0 +1,110 @@
+"""What `kernels/vram.cu` is given and what it gives back: the structure of a sweep, and the record of what was wrong.
+
+The record is an array of 64-bit words outside the tested memory, made blank before each pass. Standard library only.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from acceptance.loads.vram.passes import TILE, Sweep
+from acceptance.loads.vram.words import ALL
+
+FILE = "vram"
+THREADS = 256  # in a block; the kernels rely on it
+BLOCKS = 4  # on each multiprocessor, which holds so many at a time
+REGIONS = 256  # of the map
+LISTED = 32  # wrong words that are told one by one
+
+_BITS, _REGIONS, _ANY, _LIST = 3, 67, 323, 579
+RECORD = _LIST + 3 * LISTED  # words
+_NO_STRIPE = 62
+
+
+class SweepArguments(ctypes.Structure):
+    """`Sweep` of the kernels: all in vectors of two words, but for `rest`."""
+
+    _fields_ = [
+        (name, ctypes.c_uint64)
+        for name in (
+            *("begin", "tiles", "rest", "shift", "read_seed", "read_mask", "write_seed", "write_mask"),
+            *("stripe", "role", "descending", "region_tiles"),
+        )
+    ]
+
+
+def region_tiles(words: int) -> int:
+    """Tiles in each of the regions into which a memory of so many words is divided; the last may have fewer."""
+    return max(1, -(-words // (TILE * REGIONS)))
+
+
+def arguments(sweep: Sweep, words: int) -> SweepArguments:
+    """A sweep in a memory of `words` words, as its kernel takes it; ValueError for one that does not lie there."""
+    reads, writes = sweep.reads or sweep.writes, sweep.writes or sweep.reads
+    inside = 0 <= sweep.begin <= sweep.begin + sweep.count <= words
+    if reads is None or writes is None or not inside or sweep.begin % TILE or sweep.shift % 2:
+        raise ValueError(f"{sweep} is no sweep of a memory of {words} words")
+    return SweepArguments(
+        *(sweep.begin // 2, sweep.tiles, sweep.rest, sweep.shift // 2 & ALL),
+        *(reads.seed, reads.mask, writes.seed, writes.mask),
+        *(_NO_STRIPE if sweep.stripe is None else sweep.stripe, sweep.role, sweep.descending, region_tiles(words)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """One wrong word: its place in the tested memory, what it should be, and what it is."""
+
+    place: int
+    expected: int
+    got: int
+
+    @property
+    def xor(self) -> int:
+        """The bits that differ."""
+        return self.expected ^ self.got
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What the kernels found in one pass."""
+
+    seen: int  # words that were written or compared
+    wrong: int
+    told: int  # of them, those whose bits were counted
+    every: int  # bits that are wrong in all of them
+    bits: dict[int, int]  # how often each bit was wrong among those told
+    regions: dict[int, tuple[int, int]]  # region -> wrong words, and the bits that were wrong there
+    first: tuple[Wrong, ...]  # some of those found first, by their place
+
+    @property
+    def any(self) -> int:
+        """Bits that are wrong in any of them."""
+        found = 0
+        for _, bits in self.regions.values():
+            found |= bits
+        return found
+
+
+def blank() -> list[int]:
+    """A record before a pass."""
+    return [ALL if place == 2 else 0 for place in range(RECORD)]
+
+
+def record(words: Sequence[int]) -> Record:
+    """Read a record. ValueError where it has not its length."""
+    if len(words) != RECORD:
+        raise ValueError(f"a record has {RECORD} words, not {len(words)}")
+    counts, bits = words[_REGIONS:_ANY], words[_ANY:_LIST]
+    listed = [Wrong(*words[place : place + 3]) for place in range(_LIST, _LIST + 3 * min(words[1], LISTED), 3)]
+    return Record(
+        seen=words[0],
+        wrong=sum(counts),
+        told=words[1],
+        every=words[2],
+        bits={bit: count for bit, count in enumerate(words[_BITS:_REGIONS]) if count},
+        regions={place: (count, bits[place]) for place, count in enumerate(counts) if count},
+        first=tuple(sorted(listed, key=lambda one: one.place)),
+    )

@@ -1,0 +1,179 @@
+"""What the memory load does in which order, and how it divides its time, apart from torch: a `Memory` does the passes.
+
+First the rate of a copy inside the memory; then the first round: every pattern once, whatever the time, `retention` last; then round
+after round with new seeds while the next pattern still fits into the time; then the copy once more.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from acceptance.loads.card import CardError
+from acceptance.loads.protocol import Output
+from acceptance.loads.vram.findings import COLUMNS, MAP, Map, miscompare
+from acceptance.loads.vram.kernels import Record
+from acceptance.loads.vram.passes import TILE, Copy, Pass
+from acceptance.loads.vram.patterns import PATTERNS, RETENTION, rest_s, retention
+
+COMPONENT = "gpu0"
+LEAST = 4 * TILE  # words that the patterns need at least
+LINES = 64  # miscompares that are told in a run; all are counted
+PASSES = "vram_passes"
+PASSES_COLUMNS = ("pattern", "passes", "GB/s", "wrong")
+_COPIES = 3  # that count, before the passes and after them
+_PROGRESS_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A pass that has ended: its seconds by the GPU's clock, and what its kernels found."""
+
+    seconds: float
+    record: Record
+
+
+class Memory(Protocol):
+    """The tested memory, and the GPU that works on it."""
+
+    @property
+    def words(self) -> int:
+        """How many are tested."""
+
+    @property
+    def whole_bytes(self) -> int:
+        """All the memory that the GPU has."""
+
+    def work(self, one: Pass, late_s: float = 0.0) -> Done:
+        """Do a pass and wait for it; CardError where the GPU does not come back. Its time begins `late_s` before its work is given."""
+
+
+@dataclass(slots=True)
+class _Tally:
+    """One pattern so far."""
+
+    passes: int = 0
+    moved: int = 0
+    seconds: float = 0.0
+    wrong: int = 0
+    lasted_s: float = 0.0  # the last time, by the processor's clock
+
+
+def copy_of(words: int) -> Pass:
+    """The lower half of the memory to the upper."""
+    return Pass((Copy(0, words - words // 2, words // 2),))
+
+
+class Worker:
+    """Tests a memory for some seconds and says what it finds as soon as it is found."""
+
+    def __init__(
+        self,
+        seconds: float,
+        memory: Memory,
+        output: Output,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._seconds, self._memory, self._output = seconds, memory, output
+        self._clock, self._sleep = clock, sleep
+        self._tallies: dict[str, _Tally] = {}
+        self._copies: list[float] = []
+        self._map = Map(memory.words)
+        self._told, self._untold, self._said_s = 0, 0, 0.0
+        self._began = clock()
+
+    def run(self) -> None:
+        """From the first copy to the last reading; raises CardError."""
+        words = self._memory.words
+        if words < LEAST:
+            raise CardError(f"only {words * 8 // 1024} KiB of the GPU's memory are free: end what uses it")
+        self._memory.work(copy_of(words))
+        self._copy()
+        rounds = 0
+        for name, pattern in PATTERNS.items():
+            self._pattern(name, pattern(words, 0))
+        self._pattern(RETENTION, retention(words, rest_s(self._seconds)))
+        while self._round(rounds + 1):
+            rounds += 1
+        lasted_s = self._clock() - self._began
+        self._copy()
+        self._readings(rounds + 1, lasted_s)
+
+    def _copy(self) -> None:
+        """GB/s of some copies inside the memory, read and written."""
+        one = copy_of(self._memory.words)
+        self._copies += [one.moved / self._memory.work(one).seconds / 1e9 for _ in range(_COPIES)]
+
+    def _round(self, turn: int) -> bool:
+        """One more round; False, and what is left of it left out, once its next pattern no longer fits into the time."""
+        for name, pattern in PATTERNS.items():
+            if self._clock() - self._began + self._tallies[name].lasted_s > self._seconds:
+                return False
+            self._pattern(name, pattern(self._memory.words, turn))
+        return True
+
+    def _pattern(self, name: str, passes: Iterator[Pass]) -> None:
+        tally = self._tallies.setdefault(name, _Tally())
+        began = self._clock()
+        for one in passes:
+            done = self._memory.work(one)
+            if done.record.seen != one.words:
+                told = f"{done.record.seen} of {one.words} words were written or compared in a pass of {name}"
+                raise CardError(f"{told}: what the GPU says of its memory cannot be believed")
+            if done.record.wrong:
+                self._wrong(name, tally, one, done.record)
+            tally.passes += 1
+            tally.moved += one.moved
+            tally.seconds += done.seconds
+            if one.rest_s:
+                self._sleep(one.rest_s)
+            self._tick()
+        tally.lasted_s = self._clock() - began
+
+    def _wrong(self, name: str, tally: _Tally, one: Pass, found: Record) -> None:
+        tally.wrong += found.wrong
+        self._map.add(found)
+        if self._told == LINES:
+            self._untold += 1
+            return
+        self._told += 1
+        told = miscompare(found, one.reads, self._memory.words)
+        found_s = time.clock_gettime(time.CLOCK_BOOTTIME)
+        what = {"component": COMPONENT, "check": "vram", "pattern": name, "pass": tally.passes, "found_s": found_s}
+        self._output.miscompare({**what, **told})
+
+    def _tick(self) -> None:
+        done_s = min(self._clock() - self._began, self._seconds)
+        if done_s - self._said_s >= _PROGRESS_S:
+            self._said_s = done_s
+            self._output.progress(round(done_s, 1), self._seconds)
+
+    def _readings(self, rounds: int, lasted_s: float) -> None:
+        output, tallies = self._output, self._tallies.values()
+        moved, seconds = sum(tally.moved for tally in tallies), sum(tally.seconds for tally in tallies)
+        copy = statistics.median(self._copies)
+        passes = sum(tally.passes for tally in tallies)
+        whole = f"{rounds} whole round{'s' if rounds > 1 else ''}"
+        output.note(f"{passes} passes in {lasted_s:.1f} s, {seconds:.1f} s of them the GPU's; {whole}")
+        output.note(f"copies inside the memory: {', '.join(f'{rate:.1f}' for rate in self._copies)} GB/s")
+        if self._untold:
+            output.note(f"{self._untold} more passes found wrong words, which are counted and in the map, but not told")
+        output.reading("vram_tested", "ratio", COMPONENT, self._memory.words * 8 / self._memory.whole_bytes)
+        output.reading("vram_rate", "ratio", COMPONENT, moved / seconds / 1e9 / copy)
+        output.reading("vram_copy", "GB/s", COMPONENT, copy)
+        output.reading("vram_miscompares", "count", COMPONENT, sum(tally.wrong for tally in tallies))
+        output.table(
+            PASSES,
+            PASSES_COLUMNS,
+            [
+                [name, tally.passes, tally.moved / tally.seconds / 1e9, tally.wrong]
+                for name, tally in self._tallies.items()
+            ],
+        )
+        rows = self._map.rows()
+        if rows:
+            output.table(MAP, COLUMNS, rows)

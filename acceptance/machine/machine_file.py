@@ -1,0 +1,337 @@
+"""The declared machine: what the machine file says should be there, its own limits, and its waivers. TOML, strictly read."""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from acceptance.core import regular_file
+from acceptance.core.limit import Limit, number
+from acceptance.core.strict import Strict, Text
+from acceptance.core.waiver import Waiver
+from acceptance.machine.toml_place import explain, line_of, spell
+
+# Far above any machine, far below what would hang a plan that names every component or overflow a float.
+Positive = Annotated[int, msgspec.Meta(ge=1, le=10**9)]
+# As many as NVIDIA's driver serves in a machine: NV_MAX_DEVICES in nvlimits.h of open-gpu-kernel-modules.
+DRIVER_GPUS = 32
+MOST_GPUS = 2 * DRIVER_GPUS  # a later driver may serve more; a plan names every pair
+MOST_LINKS = 144  # NVML lists up to 18 a GPU today
+# As the kernel writes it: a domain of four digits, longer only where it must be. NVML's eight-digit form would never be equal to it.
+_ADDRESS = "^([0-9a-f]{4}|[1-9a-f][0-9a-f]{4,7}):[0-9a-f]{2}:[0-9a-f]{2}[.][0-7]$"
+_GpuNumber = Annotated[int, msgspec.Meta(ge=0, le=MOST_GPUS - 1)]
+# What keys with a form of their own must be, as a sentence ends.
+FORMS = {
+    "pci_id": 'vendor and device as `lspci -n` prints them, such as "10de:2684"',
+    "address": 'a PCI address as `lspci -D` prints it, such as "0000:65:00.0"',
+    "link_width": "1, 2, 4, 8 or 16",
+    "link_gen": "1, 2, 3, 4, 5 or 6",
+    "between": "the numbers of two GPUs, such as [0, 1]",
+    "path": 'what `nvidia-smi topo -m` prints: "NV" and the number of links (such as "NV12"), "PIX", "PXB", "PHB", "NODE" or "SYS"',
+}
+
+
+class DeclaredCpu(Strict, frozen=True):
+    """`[cpu]`: `sockets`, `cores` and `threads` count the whole machine; `cpuburn` names a burn program to drive beside ours."""
+
+    model: Text | None = None
+    sockets: Positive | None = None
+    cores: Positive | None = None
+    threads: Positive | None = None
+    governor: Text | None = None
+    cpuburn: Text | None = None
+
+
+class DeclaredDimm(Strict, frozen=True):
+    """`[[memory.dimm]]`: one module by its slot, as dmidecode names it."""
+
+    slot: Text
+    size_gib: Positive | None = None
+    rated_mts: Positive | None = None
+    configured_mts: Positive | None = None
+    part_number: Text | None = None
+
+
+class DeclaredMemory(Strict, frozen=True):
+    """`[memory]`: `total_gib` is what is installed; `test_share` is the share of free RAM that stressapptest fills."""
+
+    total_gib: Positive | None = None
+    dimms: Positive | None = None
+    channels: Positive | None = None
+    test_share: Annotated[float, msgspec.Meta(gt=0, le=0.95)] | None = None
+    dimm: tuple[DeclaredDimm, ...] = ()
+
+
+class DeclaredDisk(Strict, frozen=True):
+    """`[[disk]]`: disks are matched by model and, where given, by serial, never by a kernel name that changes."""
+
+    model: Text
+    count: Positive = 1
+    size_gb: Positive | None = None
+    serial: Text | None = None
+
+
+class DeclaredLink(Strict, frozen=True):
+    """`[[network]]`: one network link by name, with its speed in Mbit/s."""
+
+    name: Text
+    speed_mbps: Positive | None = None
+
+
+class DeclaredGpu(Strict, frozen=True):
+    """`[[gpu]]`: one card (or `count` equal ones), in the order of their PCI addresses; each declared fact is compared with that card.
+
+    `nvlink_links` is how many NVLinks of each card are active; 0 says that none is meant to be.
+    """
+
+    model: Text | None = None
+    count: Annotated[int, msgspec.Meta(ge=1, le=MOST_GPUS)] = 1
+    pci_id: Annotated[str, msgspec.Meta(pattern="^10de:[0-9a-f]{4}$")] | None = None
+    address: Annotated[str, msgspec.Meta(pattern=_ADDRESS)] | None = None
+    link_width: Literal[1, 2, 4, 8, 16] | None = None
+    link_gen: Literal[1, 2, 3, 4, 5, 6] | None = None
+    nvlink_links: Annotated[int, msgspec.Meta(ge=0, le=MOST_LINKS)] | None = None
+
+
+class DeclaredGpuPair(Strict, frozen=True):
+    """`[[gpu_pair]]`: what lies between two GPUs, by their numbers (gpu0 is 0), both ways.
+
+    `path` is the way from one to the other as `nvidia-smi topo -m` names it, `p2p` whether each reads and writes the other's memory.
+    """
+
+    between: tuple[_GpuNumber, _GpuNumber]
+    path: Annotated[str, msgspec.Meta(pattern="^(NV[1-9][0-9]{0,2}|PIX|PXB|PHB|NODE|SYS)$")] | None = None
+    p2p: bool | None = None
+
+
+class DeclaredSystem(Strict, frozen=True):
+    """`[system]`: board, firmware and software, each compared as text with what is found."""
+
+    board: Text | None = None
+    bios_version: Text | None = None
+    kernel: Text | None = None
+    driver: Text | None = None
+
+
+SCHEMA = 1
+# Units in which a sound reading may be 0 or less (a margin, a cold sensor). A floor of 0 can fail in no other.
+BELOW_ZERO = ("degC",)
+
+
+class MachineFileError(Exception):
+    """The machine file is wrong; the message is one sentence with file, line, key and cure."""
+
+
+class DeclaredLimit(Strict, frozen=True):
+    """`[[limit]]`: a limit of this machine's own; it replaces the shipped one and is stamped as such."""
+
+    measurement: Text
+    unit: Text
+    basis: Text
+    component: Text | None = None
+    low: float | None = None
+    high: float | None = None
+    warn_low: float | None = None
+    warn_high: float | None = None
+
+    def limit(self) -> Limit:
+        """The limit itself; raises ValueError as Limit does."""
+        return Limit(self.unit, self.basis, self.low, self.high, self.warn_low, self.warn_high)
+
+
+class Machine(Strict, frozen=True):
+    """A machine file. `gpus` is how many NVIDIA GPUs the machine has; 0 declares a machine without."""
+
+    schema: Literal[1]
+    name: Text
+    description: str = ""
+    gpus: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    cpu: DeclaredCpu = DeclaredCpu()
+    memory: DeclaredMemory = DeclaredMemory()
+    system: DeclaredSystem = DeclaredSystem()
+    gpu: tuple[DeclaredGpu, ...] = ()
+    gpu_pair: tuple[DeclaredGpuPair, ...] = ()
+    disk: tuple[DeclaredDisk, ...] = ()
+    network: tuple[DeclaredLink, ...] = ()
+    limit: tuple[DeclaredLimit, ...] = ()
+    waiver: tuple[Waiver, ...] = ()
+
+    def gpu_count(self) -> int | None:
+        """How many GPUs are declared, or None when nothing is said."""
+        if self.gpus is None and self.gpu:
+            return sum(gpu.count for gpu in self.gpu)
+        return self.gpus
+
+
+def _error(file: Path, line: int | None, sentence: str) -> MachineFileError:
+    return MachineFileError(f"{file}{f', line {line}' if line else ''}: {sentence}")
+
+
+Key = list[str | int]
+Problem = tuple[Key, str]  # the key that it concerns, and the sentence about it
+
+
+def _problems(machine: Machine) -> Iterator[Problem]:
+    """What types cannot say."""
+    if (count := machine.gpu_count() or 0) > MOST_GPUS:
+        key: Key = ["gpus"] if machine.gpus is not None else ["gpu"]
+        yield key, f"{count} GPUs are declared, and a machine has at most {DRIVER_GPUS} (NVIDIA's driver): correct it"
+    places: dict[tuple[str, str | None], int] = {}  # of the limits, by measurement and component
+    for index, row in enumerate(machine.limit):
+        key = ["limit", index]
+        try:
+            row.limit()
+        except ValueError as error:
+            yield [*key, str(error).split()[0]], f"{spell(key)} for {row.measurement}: {error}"
+        for bound in ("low", "warn_low"):
+            floor = getattr(row, bound)
+            if floor is not None and floor <= 0 and row.unit not in BELOW_ZERO:
+                told = f"{bound} is {number(floor)}, and nothing measured in {row.unit} is ever below 0"
+                cure = "give the least that is accepted, or leave it out where high alone is meant"
+                yield [*key, bound], f"{spell(key)} for {row.measurement}: {told}, so it could never fail: {cure}"
+        earlier = [
+            places[name] for name in ((row.measurement, None), (row.measurement, row.component)) if name in places
+        ]
+        for first in sorted(set(earlier)):
+            told = f"{spell(key)} for {row.measurement} never holds, because {spell(['limit', first])} goes before it"
+            yield key, f"{told}: remove one of them, or put the one that names a component first"
+        places.setdefault((row.measurement, row.component), index)
+    for index, waiver in enumerate(machine.waiver):
+        if problem := _waiver_problem(waiver):
+            yield ["waiver", index], f"{spell(['waiver', index])}: {problem}"
+    named: tuple[tuple[Key, list[str | None]], ...] = (
+        (["memory", "dimm"], [dimm.slot for dimm in machine.memory.dimm]),
+        (["gpu"], [gpu.address for gpu in machine.gpu]),
+        (["disk"], [disk.serial for disk in machine.disk]),
+        (["network"], [link.name for link in machine.network]),
+    )
+    for keys, names in named:
+        for index, name in _repeated(names):
+            yield [*keys, index], f"{spell([*keys, index])} names {name} again: name each once"
+    for index, gpu in enumerate(machine.gpu):
+        if gpu.address is not None and gpu.count > 1:
+            yield (
+                ["gpu", index, "count"],
+                f"{spell(['gpu', index])} has one address, so its count cannot be {gpu.count}: remove one",
+            )
+    for index, disk in enumerate(machine.disk):
+        if disk.serial is not None and disk.count > 1:
+            yield (
+                ["disk", index, "count"],
+                f"{spell(['disk', index])} has one serial, so its count cannot be {disk.count}: remove one",
+            )
+    yield from _pair_problems(machine)
+    listed = sum(gpu.count for gpu in machine.gpu)
+    if listed and machine.gpus not in (None, listed):
+        yield ["gpus"], f"gpus is {machine.gpus} but the gpu tables list {listed}: make them agree"
+    memory = machine.memory
+    if memory.dimms is not None and memory.dimms < len(memory.dimm):
+        told = f"memory.dimms is {memory.dimms} but there are {len(memory.dimm)} memory.dimm tables"
+        yield ["memory", "dimms"], f"{told}: make them agree"
+
+
+def _pair_problems(machine: Machine) -> Iterator[Problem]:
+    count = machine.gpu_count()
+    seen: set[frozenset[int]] = set()
+    for index, pair in enumerate(machine.gpu_pair):
+        key: Key = ["gpu_pair", index]
+        told, both = spell(key), frozenset(pair.between)
+        if len(both) == 1:
+            yield [*key, "between"], f"{told} names GPU {pair.between[0]} twice: name two"
+        elif count is None:
+            yield [*key, "between"], f"{told} names GPUs, and the file does not say how many there are: add gpus"
+        elif max(both) >= count:
+            numbers = f"numbered from 0 to {count - 1}" if count else "none"
+            yield [*key, "between"], f"{told} names GPU {max(both)}, but the declared GPUs are {numbers}: correct it"
+        elif both in seen:
+            yield [*key, "between"], f"{told} names GPUs {min(both)} and {max(both)} again: name each pair once"
+        elif pair.path is None and pair.p2p is None:
+            yield key, f"{told} declares nothing: add path, p2p, or both"
+        seen.add(both)
+
+
+def _repeated(names: Iterable[str | None]) -> Iterator[tuple[int, str]]:
+    seen: set[str] = set()
+    for index, name in enumerate(names):
+        if name in seen:
+            yield index, name
+        elif name is not None:
+            seen.add(name)
+
+
+def _waiver_problem(waiver: Waiver) -> str | None:
+    if not waiver.reason.strip():
+        return "reason is empty: say why the shortfall is accepted"
+    if (waiver.measurement is None) == (waiver.skip is None):
+        return "give either measurement (with worst) or skip, the name of a check"
+    if waiver.skip is not None and set(waiver.skip) & set("*?"):
+        return "a pattern would excuse whatever could not be done: name one check or one subject in skip"
+    if waiver.skip is not None:
+        return None if waiver.worst is None else "a skip has no value, so worst means nothing here: remove it"
+    if waiver.worst is None:
+        return "a waiver without a bound would excuse anything: add worst, the worst value accepted"
+    if not math.isfinite(waiver.worst):
+        return f"worst is {waiver.worst}: it must be a finite number"
+    if waiver.component is None:
+        return "add component, the one (or a pattern such as gpu*) whose shortfall is known"
+    return None
+
+
+def _parse(text: str, file: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        at = re.fullmatch(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", str(error))
+        line = int(at[2]) if at and at[2] else text.count("\n") + 1
+        what = f"{at[1]}, column {at[3]}" if at and at[3] else str(error)
+        raise _error(file, line, f"is not valid TOML ({what}): correct it there, or before") from error
+    except RecursionError as error:
+        raise _error(file, None, "is nested too deeply: a machine file has tables in tables, no more") from error
+    except ValueError as error:  # a number of thousands of digits
+        raise _error(file, None, f"holds a value that cannot be read ({error}): correct it") from error
+
+
+def _text(file: Path) -> str:
+    """The text of a machine file. Raises MachineFileError where it is no file, too large, or no UTF-8."""
+    try:
+        content = regular_file.read(file, regular_file.MACHINE_FILE)
+        text = content.decode("utf-8-sig")  # editors on Windows put a byte order mark before the text
+        return text.replace("\r\n", "\n").replace("\r", "\n")
+    except OSError as error:
+        cure = "give the path of a machine file with --machine"
+        raise _error(file, None, f"cannot be read ({error.strerror}): {cure}") from error
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise _error(file, line, f"is not UTF-8 text (byte {error.start}): save it as UTF-8") from error
+
+
+def misfit(file: Path, place: Sequence[str | int], sentence: str) -> MachineFileError:
+    """What is wrong with one key of a file that was read already, beside the checks that there are; with file, line and key."""
+    return _error(file, line_of(_text(file), place), f"{spell(place)}: {sentence}")
+
+
+def read(file: Path) -> Machine:
+    """The machine that a file declares.
+
+    Raises MachineFileError, with file, line and key, for anything that is not exactly right.
+    """
+    text = _text(file)
+    table = _parse(text, file)
+    schema = table.get("schema")
+    if isinstance(schema, int) and schema > SCHEMA:
+        sentence = f"schema {schema} is newer than this rigproof reads ({SCHEMA}): install a newer rigproof"
+        raise _error(file, line_of(text, ["schema"]), sentence)
+    try:
+        machine = msgspec.convert(table, Machine)
+    except msgspec.ValidationError as error:
+        sentence, place = explain(str(error), text, {**FORMS, "schema": str(SCHEMA)})
+        raise _error(file, place, sentence) from error
+    for path, sentence in _problems(machine):
+        raise _error(file, line_of(text, path), sentence)
+    return machine

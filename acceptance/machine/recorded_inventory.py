@@ -1,0 +1,74 @@
+"""The machine as a run's journal shows it: its GPUs under the names of components, and what identifies its parts. Pure.
+
+An inventory is plain data here, of whatever version wrote it: what it does not hold, or holds in another shape, is absent. The machine
+as this version observes it has its GPUs named by `acceptance.machine.gpu`; a test holds that both name the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from acceptance.core.record import Entry, Observed
+
+Table = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownGpu:
+    """A GPU that was due: its component's name, its function on the PCI bus, and what the driver told of it (empty: nothing)."""
+
+    name: str
+    address: str
+    function: Table
+    device: Table
+
+
+def observed(entries: Sequence[Entry]) -> Observed:
+    """The machine as it showed itself before the run; an empty inventory where the journal holds none."""
+    return next((entry.body for entry in entries if isinstance(entry.body, Observed)), Observed({}))
+
+
+def table(values: Table, name: str) -> Table:
+    """A table of an inventory; empty where there is none under this name."""
+    found = values.get(name)
+    return found if isinstance(found, Mapping) else {}
+
+
+def rows(values: Table, name: str) -> tuple[Table, ...]:
+    """The tables of a list of an inventory; none where there is no list under this name."""
+    found = values.get(name)
+    return tuple(row for row in found if isinstance(row, Mapping)) if isinstance(found, list | tuple) else ()
+
+
+def devices(inventory: Table) -> tuple[Table, ...]:
+    """What the driver told of each GPU that it knows, due or not."""
+    return rows(table(inventory, "nvml"), "devices")
+
+
+def gpus(inventory: Table) -> tuple[ShownGpu, ...]:
+    """The GPUs that were due, named gpu0, gpu1, ...: the display functions on the PCI bus that are no part cut out of another, in order.
+
+    A function that does not say that it is one is none.
+    """
+    known = {device.get("pci_address"): device for device in devices(inventory)}
+    due = [
+        (address, function)
+        for function in rows(inventory, "pci")
+        if function.get("is_display") is True
+        and not function.get("is_virtual_function")
+        and isinstance(address := function.get("address"), str)
+    ]
+    return tuple(
+        ShownGpu(f"gpu{number}", address, function, known.get(address, {}))
+        for number, (address, function) in enumerate(due)
+    )
+
+
+def identities(inventory: Table) -> dict[str, str]:
+    """The UUID (of GPUs) or serial number by component, as every part tells it; `matching.own` has those that name one part alone."""
+    told = {gpu.name: gpu.device.get("uuid") or gpu.device.get("serial") for gpu in gpus(inventory)}
+    told |= {f"disk:{disk.get('name')}": disk.get("serial") for disk in rows(inventory, "disks")}
+    told |= {f"dimm:{dimm.get('slot')}": dimm.get("serial") for dimm in rows(table(inventory, "memory"), "dimms")}
+    return {component: identity for component, identity in told.items() if isinstance(identity, str) and identity}

@@ -1,0 +1,164 @@
+"""Topology: which way GPUs and network cards reach each other, as a matrix for the report. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from acceptance.machine.gpu import Gpu, gpus
+from acceptance.machine.inventory import Inventory, NetworkLink, NvmlDevice, PciPlace
+
+LEGEND = {
+    "X": "itself",
+    "NV#": "that many NVLinks",
+    "INTERNAL": "on one board",
+    "PIX": "one PCIe bridge or switch",
+    "PXB": "several PCIe bridges, and no host bridge",
+    "PHB": "a PCIe host bridge, which is in the CPU",
+    "NODE": "host bridges of one NUMA node",
+    "SYS": "the link between NUMA nodes",
+    "-": "not known",
+}
+_UNKNOWN = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """The matrix: `cells` by the names of its row and its column, without those that are not known.
+
+    `numa_nodes` and `cpus` (logical CPUs that are near, "0-31,64-95") are by name, where they are known.
+    """
+
+    names: tuple[str, ...]
+    cells: dict[tuple[str, str], str]
+    numa_nodes: dict[str, int]
+    cpus: dict[str, str]
+
+    def text(self) -> str:
+        """The matrix with its legend, aligned; nothing where there is nothing to show."""
+        rows = self.rows()
+        if not rows:
+            return ""
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        shown = {cell for row in rows[1:] for cell in row[1 : 1 + len(self.names)]}
+        told = [mark for mark in LEGEND if mark in shown or (mark == "NV#" and any(map(_is_nvlink, shown)))]
+        width = max(map(len, told))
+        return "\n".join([*lines, "", *(f"{mark.ljust(width)}  {LEGEND[mark]}" for mark in told)]) + "\n"
+
+    def rows(self) -> tuple[tuple[str, ...], ...]:
+        """The matrix as rows of cells, the first its head; empty where there is nothing to show."""
+        if not self.names:
+            return ()
+        return (("", *self.names, "CPUs", "NUMA node"), *(self._row(name) for name in self.names))
+
+    def _row(self, name: str) -> tuple[str, ...]:
+        cells = (self.cells.get((name, other), _UNKNOWN) for other in self.names)
+        node = self.numa_nodes.get(name)
+        return (name, *cells, self.cpus.get(name, _UNKNOWN), _UNKNOWN if node is None else str(node))
+
+
+def _is_nvlink(cell: str) -> bool:
+    return cell.startswith("NV")
+
+
+def cards(inventory: Inventory) -> dict[str, str]:
+    """The network cards on the PCI bus: the name of the first port of each, InfiniBand's before others, with its PCI address."""
+    real = [link for link in inventory.links if link.pci_address is not None and not link.virtual]
+    wired = [link for link in real if link.kind != "wireless"]
+    named: dict[str, NetworkLink] = {}
+    for link in sorted(wired, key=lambda link: "/" not in link.name):
+        named.setdefault(str(link.pci_address), link)
+    return {link.name: address for address, link in sorted(named.items())}
+
+
+def addresses(inventory: Inventory) -> tuple[str, ...]:
+    """The PCI addresses of everything in the matrix: what `pci_place.read` is to look for."""
+    return (*(gpu.pci_address for gpu in gpus(inventory)), *cards(inventory).values())
+
+
+def build(inventory: Inventory, places: Mapping[str, PciPlace]) -> Topology:
+    """The matrix of the GPUs that are due and the network cards, with NVLinks before any other way."""
+    due = gpus(inventory)
+    where = {gpu.name: gpu.pci_address for gpu in due} | cards(inventory)
+    devices = {device.index: device for device in inventory.nvml.devices}
+    cells: dict[tuple[str, str], str] = {}
+    for a, first in where.items():
+        for b, second in where.items():
+            if a == b:
+                cells[a, b] = "X"
+            elif first in places and second in places:
+                cells[a, b] = path(places[first], places[second])
+    cells |= _of_gpus(inventory, due, devices)
+    known = {gpu.name: devices[gpu.nvml_index] for gpu in due if gpu.nvml_index is not None}
+    return Topology(
+        names=tuple(where),
+        cells=cells,
+        numa_nodes=_nodes(where, places, known),
+        cpus=_cpus(where, places, known),
+    )
+
+
+def _of_gpus(inventory: Inventory, due: Sequence[Gpu], devices: Mapping[int, NvmlDevice]) -> dict[tuple[str, str], str]:
+    """The cells between GPUs, as far as NVML tells them."""
+    names = {gpu.nvml_index: gpu.name for gpu in due if gpu.nvml_index is not None}
+    found = {}
+    for pair in inventory.nvml.pairs:
+        if pair.a in names and pair.b in names:
+            links = nvlinks(devices[pair.a], devices[pair.b])
+            cell = f"NV{links}" if links else pair.path
+            if cell is not None:
+                found[names[pair.a], names[pair.b]] = cell
+    return found
+
+
+def nvlinks(a: NvmlDevice, b: NvmlDevice) -> int:
+    """How many NVLinks lead from one GPU to the other: those that end there; over switches, as many as both have active."""
+    direct = [link for link in a.links if link.active and link.remote_kind != "switch"]
+    to_switch = [sum(link.active and link.remote_kind == "switch" for link in device.links) for device in (a, b)]
+    ending = sum(link.remote_address is not None and link.remote_address == b.pci_address for link in direct)
+    return ending + min(to_switch)
+
+
+def _nodes(where: Mapping[str, str], places: Mapping[str, PciPlace], known: Mapping[str, NvmlDevice]) -> dict[str, int]:
+    found = {name: places[address].numa_node if address in places else None for name, address in where.items()}
+    for name, device in known.items():
+        if found[name] is None and device.traits is not None:
+            found[name] = device.traits.numa_node
+    return {name: node for name, node in found.items() if node is not None}
+
+
+def _cpus(where: Mapping[str, str], places: Mapping[str, PciPlace], known: Mapping[str, NvmlDevice]) -> dict[str, str]:
+    found = {name: places[address].cpus if address in places else None for name, address in where.items()}
+    for name, device in known.items():
+        if device.traits is not None and device.traits.cpu_affinity is not None:
+            found[name] = device.traits.cpu_affinity
+    return {name: ranges(cpus) for name, cpus in found.items() if cpus}
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """Numbers in order as the kernel lists them: "0-3,8"."""
+    spans: list[list[int]] = []
+    for number in numbers:
+        if spans and number == spans[-1][1] + 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    return ",".join(f"{first}" if first == last else f"{first}-{last}" for first, last in spans)
+
+
+def path(a: PciPlace, b: PciPlace) -> str:
+    """What lies between two functions, in the words of `nvidia-smi topo`.
+
+    "PIX": one bridge or switch; "PXB": several, and no host bridge; "PHB": a host bridge; "NODE": host bridges of one NUMA node; "SYS":
+    more than that, or nodes that the kernel does not tell.
+    """
+    if a.host_bridge != b.host_bridge:
+        return "NODE" if a.numa_node is not None and a.numa_node == b.numa_node else "SYS"
+    common = 0
+    while common < min(len(a.bridges), len(b.bridges)) and a.bridges[common] == b.bridges[common]:
+        common += 1
+    if common == 0:
+        return "PHB"
+    # A switch is two bridges in a row: the port towards the host, which both have in common, and one port towards each function.
+    return "PIX" if max(len(a.bridges), len(b.bridges)) - common <= 1 else "PXB"

@@ -1,0 +1,149 @@
+"""Everybody told, one after the other; nothing that goes wrong with one keeps the others from being told."""
+
+from __future__ import annotations
+
+import tempfile
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from acceptance.core import regular_file
+from acceptance.core.fold import fold
+from acceptance.core.verdict import UnreadableRun, Word
+from acceptance.journal import reader, run_folder, segment
+from acceptance.notify import hook as notify_hook
+from acceptance.notify import textfile as notify_textfile
+from acceptance.notify import webhook
+from acceptance.notify.targets import Settings
+from acceptance.process.deadline import Deadline
+from acceptance.reports import verdict_json
+from acceptance.reports.text import one_line
+
+TOLD_S = 60.0  # of the command, and of the webhook: a nightly has ten minutes, and a pager answers within seconds
+NO_RUN = "no-run"  # in place of a run's id, where none came about
+
+
+@dataclass(frozen=True, slots=True)
+class _News:
+    """What there is to tell. `file` holds verdict.json, `run_dir` is None where no run came about."""
+
+    word: Word
+    run_id: str
+    file: Path
+    run_dir: Path | None
+    metrics: bytes
+    night: bytes | None  # beside the metrics; None where nothing is known of the night
+
+
+def tell(run_dir: Path, settings: Settings) -> tuple[str, ...]:
+    """Tell of a run that has its verdict.json; returns a sentence about each thing that did not work.
+
+    At every verdict the textfile is written and the webhook posted to; the command is started at FAIL and UNJUDGED. A run that cannot be
+    read is told as trouble. It never raises for what goes wrong with the telling. Call it from the main thread, which may start programs.
+    """
+    try:
+        found = reader.read(run_dir)
+        verdict = fold(found.entries)
+    except (segment.JournalError, UnreadableRun, OSError) as error:
+        said = f"the verdict of {run_dir} cannot be told: {one_line(str(error))}"
+        return (said, *trouble(said, settings))
+    told, night = notify_textfile.of_run(verdict, found), notify_textfile.of_night(verdict, found)
+    news = _News(verdict.verdict, verdict.run_id, run_dir / run_folder.VERDICT, run_dir, told, night)
+    return _everybody(news, settings)
+
+
+def skipped(run_dir: Path, settings: Settings) -> tuple[str, ...]:
+    """Tell of a night on which nothing was run because the machine was in use: node-exporter alone, and nothing but that.
+
+    What the last run that measured has told stays: a machine that has failed has still failed.
+    """
+    try:
+        found = reader.read(run_dir)
+        verdict = fold(found.entries)
+    except (segment.JournalError, UnreadableRun, OSError) as error:
+        return (f"nobody was told of {run_dir}: {one_line(str(error))}",)
+    if settings.textfile is None:
+        return ()
+    path, content = nights_of(settings.textfile), notify_textfile.of_night(verdict, found)
+    said = _safely(lambda: _written(path, content))
+    return () if said is None else (said,)
+
+
+def trouble(reason: str, settings: Settings) -> tuple[str, ...]:
+    """Tell that no run came about, and why, as an UNJUDGED verdict without checks; as `tell` in all else."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="rigproof-") as folder:
+            file = Path(folder) / run_folder.VERDICT
+            file.write_bytes(verdict_json.unreadable(NO_RUN, reason))
+            return _everybody(_News("UNJUDGED", NO_RUN, file, None, notify_textfile.of_trouble(), None), settings)
+    except OSError as error:
+        return (f"nobody was told that no run came about: {error.strerror}: make room in {tempfile.gettempdir()}",)
+
+
+def textfile(run_dir: Path, path: Path) -> None:
+    """Write the metrics of a recorded run. Raises JournalError or UnreadableRun."""
+    found = reader.read(run_dir)
+    _put(path, notify_textfile.of_run(fold(found.entries), found))
+
+
+def nights_of(path: Path) -> Path:
+    """Where the nights are told, beside the file of the runs: `rigproof-nights.prom` beside `rigproof.prom`."""
+    return path.with_name(f"{path.stem}-nights{path.suffix}")
+
+
+def _put(path: Path, content: bytes) -> None:
+    run_folder.put(path, content, then="start again", mode=0o644)  # node-exporter is another user
+
+
+def _everybody(news: _News, settings: Settings) -> tuple[str, ...]:
+    steps: list[Callable[[], str | None]] = []
+    if (path := settings.textfile) is not None:
+        steps.append(lambda: _textfile(news, path))
+    if settings.on_fail and news.word != "PASS":
+        steps.append(lambda: _hook(news, settings))
+    if settings.webhook is not None:
+        steps.append(lambda: _webhook(news, settings))
+    return tuple(said for step in steps if (said := _safely(step)) is not None)
+
+
+def _safely(step: Callable[[], str | None]) -> str | None:
+    """What one of them says. An error of ours in it is told, too: the next one must be told, and the verdict stands."""
+    try:
+        return step()
+    except Exception as error:  # noqa: BLE001 - see above
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{Path(where.filename).name}, line {where.lineno}"
+        # Its text may quote an address with its key.
+        return f"an error of rigproof's own in {place} ({type(error).__name__}) kept somebody from being told; please report it"
+
+
+def _textfile(news: _News, path: Path) -> str | None:
+    said = _written(path, news.metrics)
+    if said is None and news.night is not None:
+        said = _written(nights_of(path), news.night)
+    return said
+
+
+def _written(path: Path, content: bytes) -> str | None:
+    try:
+        _put(path, content)
+    except segment.JournalError as error:
+        return f"node-exporter is not told: {error}"
+    return None
+
+
+def _hook(news: _News, settings: Settings) -> str | None:
+    return notify_hook.start(settings.on_fail, news.file, news.word, news.run_dir, Deadline.after(TOLD_S))
+
+
+def _webhook(news: _News, settings: Settings) -> str | None:
+    hook = settings.webhook
+    assert hook is not None
+    try:
+        body = regular_file.read(news.file, regular_file.SMALL_RECORD)
+    except OSError as error:
+        cure = f"run `rigproof report {news.run_dir}`"
+        return f"the webhook {hook.shown} was not told: {news.file}: cannot be read ({error.strerror}): {cure}"
+    failure = webhook.post(hook, body, news.run_id, Deadline.after(TOLD_S))
+    return None if failure is None else f"the webhook {hook.shown} was not told: {failure}"

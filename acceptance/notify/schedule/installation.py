@@ -1,0 +1,170 @@
+"""Putting the units where systemd finds them, and taking them away again without a trace."""
+
+from __future__ import annotations
+
+import contextlib
+import pwd
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from acceptance.core import regular_file
+from acceptance.journal import run_folder
+from acceptance.journal.segment import JournalError
+from acceptance.notify.schedule import units
+from acceptance.notify.schedule.units import FAILED, SERVICE, TIMER, Schedule
+from acceptance.process import command
+from acceptance.process.deadline import Deadline
+from acceptance.reports.text import one_line
+
+_SYSTEMCTL_S = 60.0
+_STARTED_BY = "timers.target.wants"
+
+
+class ScheduleError(Exception):
+    """The schedule cannot be installed or removed; the message is one sentence with the cure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where units lie: the system's or one user's. `stamp` is where systemd remembers when the timer was last due."""
+
+    folder: Path
+    stamp: Path
+    user: bool
+    running: bool  # whether systemd runs here; else units are only written
+
+    @classmethod
+    def system(cls, root: Path = Path("/")) -> Place:
+        """The place for the whole machine."""
+        stamp = root / "var/lib/systemd/timers" / f"stamp-{TIMER}"
+        return cls(root / "etc/systemd/system", stamp, user=False, running=_runs(root))
+
+    @classmethod
+    def of_user(cls, environment: Mapping[str, str], root: Path = Path("/")) -> Place:
+        """The place of the user who asks, by the XDG base directories."""
+        home = Path(environment.get("HOME") or Path.home())
+        config = Path(environment.get("XDG_CONFIG_HOME") or home / ".config")
+        data = Path(environment.get("XDG_DATA_HOME") or home / ".local/share")
+        stamp = data / "systemd/timers" / f"stamp-{TIMER}"
+        return cls(config / "systemd/user", stamp, user=True, running=_runs(root))
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What was written or removed, in this order, and whether systemd knows of it already."""
+
+    files: tuple[Path, ...]
+    running: bool
+
+
+def _runs(root: Path) -> bool:
+    return (root / "run/systemd/system").is_dir()  # sd_booted(3)
+
+
+def known_user(name: str) -> str:
+    """The name of a user of this machine. Raises ScheduleError."""
+    try:
+        return pwd.getpwnam(name).pw_name
+    except KeyError:
+        raise ScheduleError(
+            f"--run-as {name}: there is no such user here: give another one, or make it first"
+        ) from None
+
+
+def made(schedule: Schedule) -> dict[str, str]:
+    """The units' texts by their names. Raises ScheduleError where a name in them is one that no unit can hold."""
+    try:
+        return units.texts(schedule)
+    except units.Unquotable as error:
+        raise ScheduleError(f"{error}: give it another name") from error
+
+
+def install(schedule: Schedule, place: Place) -> Done:
+    """Write the units, and start the timer where systemd runs. What is there already, and the same, is left as it is.
+
+    Raises ScheduleError, without having written anything where a unit of that name is somebody else's.
+    """
+    texts = made(schedule)
+    for name in texts:
+        _ours(place.folder / name)
+    written = []
+    try:
+        place.folder.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            path = place.folder / name
+            content = text.encode("utf-8")
+            if not path.is_file() or regular_file.read(path, regular_file.SMALL_RECORD) != content:
+                run_folder.put(path, content, then="install it again", mode=0o644)
+                written.append(path)
+    except (OSError, JournalError) as error:
+        raise _refused(place, error) from error
+    if place.running:
+        _systemctl(place, "daemon-reload")
+        _systemctl(place, "enable", TIMER)
+        _systemctl(place, "restart", TIMER)  # a timer that ran already goes by its old time until then
+    return Done(tuple(written), place.running)
+
+
+def uninstall(place: Place) -> Done:
+    """Stop the timer and remove all that `install` and systemd made for it. A run that goes on comes to its end.
+
+    Raises ScheduleError, without having removed anything where a unit of that name is somebody else's.
+    """
+    there = [place.folder / name for name in (TIMER, SERVICE, FAILED) if _ours(place.folder / name)]
+    link = place.folder / _STARTED_BY / TIMER
+    if place.running and (there or link.is_symlink()):
+        _systemctl(place, "disable", "--now", TIMER)
+    removed = []
+    try:
+        for path in (*there, link, place.stamp):
+            if path.is_symlink() or path.exists():
+                path.unlink()
+                removed.append(path)
+        with contextlib.suppress(OSError):  # other timers are in it, or it was never there
+            link.parent.rmdir()
+    except OSError as error:
+        raise _refused(place, error) from error
+    if place.running and removed:
+        _systemctl(place, "daemon-reload")
+        with contextlib.suppress(ScheduleError):  # none of them has failed
+            _systemctl(place, "reset-failed", SERVICE, FAILED)
+    return Done(tuple(removed), place.running)
+
+
+def _ours(path: Path) -> bool:
+    """Whether there is a unit of that name. Raises ScheduleError when it is none that rigproof has written."""
+    try:
+        if not path.is_symlink() and not path.exists():
+            return False
+        with regular_file.open_read(path, regular_file.SMALL_RECORD) as file:
+            ours = not path.is_symlink() and file.read(len(units.OURS)) == units.OURS.encode()
+    except OSError as error:
+        raise ScheduleError(f"{path}: cannot be read ({error.strerror}): mend that, then start again") from error
+    if not ours:
+        raise ScheduleError(f"{path} is not rigproof's: move it away, then start again")
+    return True
+
+
+def _refused(place: Place, error: OSError | JournalError) -> ScheduleError:
+    if isinstance(error, PermissionError) or isinstance(error.__cause__, PermissionError):
+        cure = "make it writable" if place.user else "run it with sudo, or with --user for a schedule of your own"
+        return ScheduleError(f"{place.folder}: you may not write there: {cure}")
+    if isinstance(error, OSError):
+        return ScheduleError(f"{error.filename or place.folder}: {error.strerror}: mend that, then start again")
+    return ScheduleError(str(error))
+
+
+def _systemctl(place: Place, *arguments: str) -> None:
+    told = " ".join(("systemctl", *(["--user"] if place.user else []), *arguments))
+    try:
+        argv = [command.find("systemctl"), *(["--user"] if place.user else []), *arguments]
+        done = command.run(argv, deadline=Deadline.after(_SYSTEMCTL_S))
+    except command.CommandError as error:
+        raise ScheduleError(f"the units lie in {place.folder}, and `{told}` could not be run: {error}") from error
+    if done.returncode != 0:
+        said = one_line(done.last_lines(2), 400)
+        raise ScheduleError(
+            f"the units lie in {place.folder}, and `{told}` {done.describe()}{f': {said}' if said else ''}: "
+            "mend that, then type it"
+        )

@@ -1,0 +1,55 @@
+"""What the terminal says of a schedule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from acceptance.core.language import Language
+from acceptance.notify.schedule import installation, units
+from acceptance.notify.schedule.installation import Done, Place
+from acceptance.notify.schedule.units import TIMER, Schedule
+from acceptance.reports.terminal import Terminal
+
+
+def shown(screen: Terminal, language: Language, schedule: Schedule, place: Place) -> None:
+    """The units as `install` would write them, and the line for cron; nothing is written. Raises ScheduleError."""
+    for name, text in installation.made(schedule).items():
+        screen.path(f"### {place.folder / name}")
+        screen.table(text)
+        screen.path("")
+    screen.say(language("where there is no systemd, the same as a line for `crontab -e`:"))
+    try:
+        screen.path(units.cron(schedule))
+    except units.Unquotable as error:
+        screen.say(str(error))
+
+
+def installed(screen: Terminal, language: Language, done: Done, place: Place, schedule: Schedule) -> None:
+    """What was written, and what is still to be done by hand."""
+    _paths(screen, done.files)
+    if not done.files:
+        screen.say(language("the schedule was there already, as it is asked for"))
+    own = " --user" if place.user else ""
+    if done.running:
+        screen.say(language("every night at {time}; when next:", time=f"{schedule.at:%H:%M}"))
+        screen.path(f"systemctl{own} list-timers {TIMER}")
+    else:
+        screen.say(language("systemd does not run here, so nothing was started; where it does, type:"), "yellow")
+        screen.path(f"systemctl{own} daemon-reload && systemctl{own} enable --now {TIMER}")
+    if place.user:
+        screen.say(language("a user's timers stand still while that user is not logged in, unless you type:"))
+        screen.path("loginctl enable-linger")
+
+
+def uninstalled(screen: Terminal, language: Language, done: Done) -> None:
+    """What was removed, and what was not rigproof's to remove."""
+    _paths(screen, done.files)
+    if done.files:
+        screen.say(language("the schedule is removed; the reports and the history of past nights stay"))
+    else:
+        screen.say(language("there was no schedule to remove"))
+
+
+def _paths(screen: Terminal, paths: tuple[Path, ...]) -> None:
+    for path in paths:
+        screen.path(str(path))

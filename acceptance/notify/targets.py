@@ -1,0 +1,158 @@
+"""Whom a nightly run tells, as the command line says it: read before anything heats, so that a mistake is found by day."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+
+from acceptance.core import regular_file
+from acceptance.process import command
+from acceptance.reports.text import one_line
+
+SUFFIX = ".prom"  # the textfile collector reads files of this name alone
+SHORTEST_SECRET = 16  # bytes; a shorter one could be guessed from one signature
+MOST_BYTES = 4096  # of an address or a secret; a larger file is another file
+
+
+class TellingError(Exception):
+    """A setting of --textfile, --on-fail, --webhook or --webhook-secret-file cannot be used; the message is one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """Where a verdict is posted to, and what it is signed with. Both may be secret: neither is ever printed."""
+
+    url: str = field(repr=False)
+    secret: bytes | None = field(default=None, repr=False)
+
+    @property
+    def shown(self) -> str:
+        """As much of the address as may be read by anybody: an address's path, query and user name often are the key to it."""
+        return _shown(urlsplit(self.url))
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Whom to tell: the file for node-exporter, the command for what is not PASS, as words, and the webhook for every verdict."""
+
+    textfile: Path | None = None
+    on_fail: tuple[str, ...] = ()
+    webhook: Webhook | None = None
+
+
+def read(
+    textfile: Path | None = None,
+    on_fail: str | None = None,
+    webhook: str | None = None,
+    secret_file: Path | None = None,
+) -> Settings:
+    """The settings as they were typed, each looked at. Raises TellingError."""
+    if secret_file is not None and webhook is None:
+        raise TellingError("--webhook-secret-file signs what --webhook posts, which is not given: give both or neither")
+    return Settings(
+        textfile=_textfile(textfile) if textfile is not None else None,
+        on_fail=_command(on_fail) if on_fail is not None else (),
+        webhook=_webhook(webhook, secret_file) if webhook is not None else None,
+    )
+
+
+def usable(
+    textfile: Path | None = None,
+    on_fail: str | None = None,
+    webhook: str | None = None,
+    secret_file: Path | None = None,
+) -> tuple[Settings, tuple[str, ...]]:
+    """Those settings that can be used, and a sentence about each that cannot: where nothing else will tell, one keeps no other from it."""
+    wrong: list[str] = []
+
+    def one(**given: Any) -> Settings:
+        try:
+            return read(**given)
+        except TellingError as error:
+            wrong.append(str(error))
+            return Settings()
+
+    file, command_ = one(textfile=textfile), one(on_fail=on_fail)
+    hook = one(webhook=webhook, secret_file=secret_file)
+    return Settings(file.textfile, command_.on_fail, hook.webhook), tuple(wrong)
+
+
+def _textfile(path: Path) -> Path:
+    if path.suffix != SUFFIX or path.name == SUFFIX:
+        raise TellingError(
+            f"--textfile {path}: node-exporter reads files named *{SUFFIX} alone: call it rigproof{SUFFIX}"
+        )
+    if not path.parent.is_dir():
+        raise TellingError(
+            f"--textfile {path}: there is no folder {path.parent}: give the one that node-exporter was started with "
+            "(--collector.textfile.directory)"
+        )
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise TellingError(
+            f"--textfile {path}: you may not write into {path.parent}: let its owner allow it, or run as root"
+        )
+    return path
+
+
+def _command(text: str) -> tuple[str, ...]:
+    try:
+        argv = tuple(shlex.split(text))
+    except ValueError as error:
+        raise TellingError(f"--on-fail {text!r} is no command ({error}): close its quotes") from error
+    if not argv:
+        raise TellingError("--on-fail is empty: give a command, such as --on-fail 'mail -s rigproof root'")
+    try:
+        return (command.find(argv[0]), *argv[1:])
+    except command.ProgramMissing as error:
+        raise TellingError(f"--on-fail: {error} (a command is started without a shell)") from error
+
+
+def _webhook(text: str, secret_file: Path | None) -> Webhook:
+    url = _content(Path(text[1:]), "--webhook").decode("utf-8", "replace") if text.startswith("@") else text
+    if not url.isascii() or not url.isprintable() or " " in url:
+        raise TellingError(
+            "--webhook: the address holds a space or another letter that none may hold: copy it again, whole"
+        )
+    try:
+        parts = urlsplit(url)
+        known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is none, a bracket that is not closed
+        known = False
+    if not known:
+        raise TellingError("--webhook: that is no address: give https://HOST/..., or @FILE for a file that holds it")
+    secret = _content(secret_file, "--webhook-secret-file") if secret_file is not None else None
+    if secret is not None and len(secret) < SHORTEST_SECRET:
+        raise TellingError(
+            f"--webhook-secret-file {secret_file}: holds {len(secret)} bytes, which is too few for a secret: "
+            f"write at least {SHORTEST_SECRET}, such as `openssl rand -hex 32` prints"
+        )
+    return Webhook(url, secret)
+
+
+def _content(path: Path, option: str) -> bytes:
+    """What a file holds that nobody else may read, without the line end that editors add."""
+    try:
+        with regular_file.open_read(path, regular_file.MACHINE_FILE) as file:
+            mode = os.fstat(file.fileno()).st_mode
+            content = file.read(MOST_BYTES + 1).strip()
+    except OSError as error:
+        raise TellingError(
+            f"{option} {path}: cannot be read ({error.strerror}): give the file that holds it"
+        ) from error
+    if mode & (stat.S_IROTH | stat.S_IWOTH):
+        raise TellingError(f"{option} {path}: everybody may read it or write to it: `chmod 600 {path}` first")
+    if not content or len(content) > MOST_BYTES:
+        raise TellingError(f"{option} {path}: is empty or has more than {MOST_BYTES} bytes: write the one line into it")
+    return content
+
+
+def _shown(parts: SplitResult) -> str:
+    host = one_line(parts.hostname or "", 100)
+    port = f":{parts.port}" if parts.port is not None else ""
+    rest = "/..." if parts.path.strip("/") or parts.query else "/"
+    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{port}{rest}"

@@ -1,0 +1,257 @@
+"""What node-exporter's textfile collector reads of a run: a pure function of its journal, in Prometheus' text format."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, get_args
+
+from acceptance.core.judgement import Judged
+from acceptance.core.record import Entry, RunEnded, RunStarted
+from acceptance.core.verdict import CheckResult, Verdict, Word
+from acceptance.history.changes import CHANGES
+from acceptance.history.drift import Drifted, What
+from acceptance.journal.reader import Journal
+from acceptance.reports.text import one_line
+
+LABEL = 200  # characters of a label's value; a name that is longer is cut, and says so
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A gauge: its name with its unit, one sentence of help, and its samples. A label that is None is absent."""
+
+    name: str
+    help: str
+    samples: tuple[tuple[Mapping[str, str | None], float], ...]
+
+
+def metric(name: str, help_: str, value: float | None) -> Metric:
+    """A metric of one sample without labels; of none where the value is not known."""
+    return Metric(name, help_, () if value is None else (({}, value),))
+
+
+def escaped(text: str) -> str:
+    """A label's value on one line, as the format wants it: backslash, quote and line end escaped."""
+    return one_line(text, LABEL).replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+
+def _series(name: str, labels: Mapping[str, str | None]) -> str:
+    told = ",".join(f'{key}="{escaped(text)}"' for key, text in labels.items() if text)
+    return f"{name}{{{told}}}" if told else name
+
+
+def _lines(metrics: Iterable[Metric]) -> Iterator[str]:
+    for one in metrics:
+        values: dict[str, float] = {}
+        for labels, value in one.samples:
+            # A file in which two samples have the same labels is refused whole: of two names that were cut to one the first stays.
+            values.setdefault(_series(one.name, labels), value)
+        if values:
+            yield f"# HELP {one.name} {one.help}"
+            yield f"# TYPE {one.name} gauge"
+            yield from (f"{series} {value!r}" for series, value in values.items())
+
+
+def render(metrics: Iterable[Metric]) -> bytes:
+    """The text, in UTF-8; a metric without samples is left out."""
+    return "".join(f"{line}\n" for line in _lines(metrics)).encode("utf-8")
+
+
+Grade = Literal[
+    "fail", "error", "skip", "waived", "warn", "recorded", "pass"
+]  # the worst first, but for what decides nothing
+
+
+def of_run(verdict: Verdict, found: Journal) -> bytes:
+    """All that is told of a run that was judged."""
+    return render((*_run(verdict, found), *_measurements(verdict.checks)))
+
+
+def of_night(verdict: Verdict, found: Journal) -> bytes:
+    """What is told of the night itself, in a file of its own: a night that was skipped takes no verdict away."""
+    began = _began(found)
+    skipped = verdict.postponed
+    return render(
+        (
+            metric(
+                "rigproof_night_started_timestamp_seconds",
+                "When the last nightly run was started, one that was skipped included.",
+                _moment(began.utc) if began else None,
+            ),
+            metric(
+                "rigproof_nights_skipped",
+                "How many nights in a row were skipped because the machine was in use; 0 after one that was not.",
+                skipped.in_a_row if skipped else 0,
+            ),
+            metric(
+                "rigproof_nights_skipped_most",
+                "How many such nights in a row are a failure; absent after a night that was not skipped.",
+                skipped.most if skipped else None,
+            ),
+        )
+    )
+
+
+def of_trouble() -> bytes:
+    """What is told when no run came about: the verdict alone."""
+    return render((_verdict("UNJUDGED"),))
+
+
+def _verdict(word: Word) -> Metric:
+    samples = tuple(({"verdict": one}, float(one == word)) for one in get_args(Word))
+    return Metric(
+        "rigproof_run_verdict", "1 for the verdict of the last run that was judged, 0 for the others.", samples
+    )
+
+
+def _run(verdict: Verdict, found: Journal) -> Iterator[Metric]:
+    yield _verdict(verdict.verdict)
+    about = {
+        "run_id": verdict.run_id,
+        "profile": verdict.profile,
+        "scope": verdict.scope,
+        "machine": verdict.provenance.get("machine"),
+        "version": verdict.provenance.get("rigproof"),
+    }
+    yield Metric("rigproof_run_info", "The last run; a partial one is no acceptance of the machine.", ((about, 1.0),))
+    began = _began(found)
+    ended = next((entry for entry in found.entries if isinstance(entry.body, RunEnded)), None)
+    yield metric(
+        "rigproof_run_started_timestamp_seconds", "When the last run began.", _moment(began.utc) if began else None
+    )
+    yield metric(
+        "rigproof_run_ended_timestamp_seconds",
+        "When the last run came to its end; absent when it was cut off.",
+        _moment(ended.utc) if ended else None,
+    )
+    # By the clock that nobody sets: a run over a change of the time is as long as it was.
+    same_boot = began is not None and ended is not None and began.boot == ended.boot
+    yield metric(
+        "rigproof_run_duration_seconds",
+        "How long the last run took; absent when it was cut off.",
+        ended.boot_s - began.boot_s if began and ended and same_boot else None,
+    )
+    birth = began.body.plan.birth if began and isinstance(began.body, RunStarted) else None
+    yield metric(
+        "rigproof_baseline_timestamp_seconds",
+        "When the run began that accepted the machine; absent where none was accepted.",
+        _moment(birth.utc) if birth else None,
+    )
+    yield metric("rigproof_run_violations", "What made the last run FAIL.", len(verdict.of_kind("fail")))
+    yield metric("rigproof_run_unjudged", "What kept the last run from PASS.", len(verdict.of_kind("error", "skip")))
+    yield metric("rigproof_run_warnings", "Warnings of the last run.", len(verdict.of_kind("warn")))
+    yield _changes(verdict)
+    outcomes = tuple(({"check": one.id, "outcome": one.outcome}, 1.0) for one in verdict.checks)
+    yield Metric("rigproof_check_outcome", "1 for the outcome of each check: pass, fail, error or skip.", outcomes)
+
+
+def _measurements(checks: tuple[CheckResult, ...]) -> Iterator[Metric]:
+    """Each measurement that was due; one that was not measured has no value and an outcome."""
+    each = [(_labels(check.id, one), one) for check in checks for one in check.judged]
+    yield Metric(
+        "rigproof_measurement_value",
+        "The worst of what was measured, in the unit of its label.",
+        tuple((labels, one.value) for labels, one in each if one.value is not None),
+    )
+    for name, help_ in (
+        ("low", "The limit that a value may not be below."),
+        ("high", "The limit that it may not exceed."),
+    ):
+        bounds = ((labels, getattr(one.due.limit, name)) for labels, one in each if one.due.limit is not None)
+        samples = tuple((labels, bound) for labels, bound in bounds if bound is not None)
+        yield Metric(f"rigproof_measurement_limit_{name}", help_, samples)
+    yield from _before(each)
+    yield Metric(
+        "rigproof_measurement_outcome",
+        "1 for what came of each measurement: pass, fail, error, skip, waived, warn, or recorded (held against nothing).",
+        tuple(({**labels, "outcome": _grade(one)}, 1.0) for labels, one in each),
+    )
+
+
+def _before(each: Sequence[tuple[Mapping[str, str | None], Judged]]) -> Iterator[Metric]:
+    """What measurements were before this run, of those of which anything is remembered."""
+    drifted = [(labels, one.drift) for labels, one in each if one.drift is not None]
+    yield Metric(
+        "rigproof_measurement_outside",
+        "1 when the value lies outside what it was on the nights before, at the second look too where one was taken.",
+        tuple((labels, float(drift.outside)) for labels, drift in drifted),
+    )
+    yield Metric(
+        "rigproof_measurement_unsteady",
+        "1 when the value lay outside what it was at the first look, and within at the second.",
+        tuple((labels, float(drift.unsteady)) for labels, drift in drifted),
+    )
+    yield Metric(
+        "rigproof_measurement_drift",
+        "1 for each way in which the value strayed from its past: step, slope, noise, counter, unsteady, or changed (nothing tells which"
+        " side is the worse one).",
+        tuple(({**labels, "what": what}, 1.0) for labels, drift in drifted for what in _ways(drift)),
+    )
+    pasts = [(labels, one.due.past) for labels, one in each if one.due.past is not None]
+    yield Metric(
+        "rigproof_measurement_usual",
+        "The median of the nights before.",
+        tuple((labels, past.level.middle) for labels, past in pasts if past.level is not None),
+    )
+    yield Metric(
+        "rigproof_measurement_baseline",
+        "The value of the run that accepted the machine.",
+        tuple((labels, past.first.middle) for labels, past in pasts if past.first is not None and past.first.baseline),
+    )
+
+
+def _ways(drift: Drifted) -> tuple[What, ...]:
+    return tuple(dict.fromkeys(one.what for one in drift.findings))
+
+
+def _changes(verdict: Verdict) -> Metric:
+    """What is told of the machine's parts since its baseline, each event of each component once."""
+    found = Counter(
+        (one.event.removeprefix(CHANGES), one.component, one.kind)
+        for one in verdict.of_kind("fail", "warn")
+        if one.event is not None and one.event.startswith(CHANGES)
+    )
+    samples = (
+        ({"what": what, "component": component, "outcome": kind}, float(count))
+        for (what, component, kind), count in found.items()
+    )
+    return Metric(
+        "rigproof_machine_changes",
+        "Changes of the machine since its baseline that are a failure or a warning: of what kind, and of which component.",
+        tuple(samples),
+    )
+
+
+def _began(found: Journal) -> Entry | None:
+    return next((entry for entry in found.entries if isinstance(entry.body, RunStarted)), None)
+
+
+def _labels(check: str, judged: Judged) -> dict[str, str | None]:
+    due = judged.due
+    return {
+        "check": check,
+        "measurement": due.measurement,
+        "component": due.component,
+        "unit": due.unit,
+        "serial": judged.serial,
+    }
+
+
+def _grade(judged: Judged) -> Grade:
+    """The worst that was found of a measurement; one without a limit passes nothing."""
+    kinds = {finding.kind for finding in judged.findings}
+    worst: Grade | None = next((one for one in get_args(Grade) if one in kinds), None)
+    if worst is not None:
+        return worst
+    return "pass" if judged.due.limit is not None and judged.value is not None else "recorded"
+
+
+def _moment(utc: str) -> float | None:
+    """Unix seconds of a journal's time; None where it is none."""
+    try:
+        return datetime.fromisoformat(utc).timestamp()
+    except ValueError:
+        return None

@@ -1,0 +1,238 @@
+"""The memory slots of the board and what is in them, as the firmware wrote them down (dmidecode)."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from acceptance.core.plain_text import UnreadableOutput, lines
+from acceptance.machine.inventory import Dimm
+
+PROGRAM = PACKAGE = "dmidecode"
+ARRAY, DEVICE = 16, 17  # SMBIOS structure types: Physical Memory Array, Memory Device
+
+_HANDLE = re.compile(r"Handle (0x[0-9A-Fa-f]+), DMI type (\d{1,3}), (\d{1,3}) bytes\.?")
+# The name ends with no blank: a long run of blanks that could be its own or not takes time without end.
+_FIELD = re.compile(r"([A-Z](?:[A-Za-z0-9()/ -]*[A-Za-z0-9()/-])?)\s*:(?:\s+(.*))?")
+_BROKEN = "DMI table is broken"
+_SIZE = re.compile(r"(\d{1,15}) (bytes|[kKMGT]i?B)")
+_SPEED = re.compile(r"(\d{1,9}) (?:MT/s|MHz)(?: \([\d.]+ ns\))?")
+_WIDTH = re.compile(r"(\d{1,9}) bits?")
+_BINARY = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+# What a slot's Size says when nothing is plugged in.
+_EMPTY = ("No Module Installed", "Not Installed")
+# What the firmware writes, or dmidecode prints, where there is no value.
+_ABSENT = re.compile(
+    r"|unknown|not (?:specified|provided|available)|none|no dimm|n/?a|undefined|\[?empty\]?|--"
+    r"|to be filled by o\.e\.m\.|default string|<.*>",
+    re.IGNORECASE,
+)
+# Memory that sits on the board but holds firmware: no DIMM, no slot.
+_FIRMWARE_KINDS = frozenset({"Flash", "ROM", "EEPROM", "FEPROM", "EPROM"})
+_TITLES = {"Physical Memory Array": ARRAY, "Memory Device": DEVICE}
+_PARTS = ("Size", "Locator", "Type")
+_ARRAY_PARTS = ("Use", "Error Correction Type")
+
+
+class NotReadable(Exception):
+    """The tables could not be read; the message is one sentence with the cure. It never means that there are no DIMMs."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryTables:
+    """The modules in table order, the number of slots (empty ones too), and the error correction in the firmware's words."""
+
+    dimms: tuple[Dimm, ...]
+    slots_total: int
+    ecc: str | None
+
+
+@dataclass(slots=True)
+class _Structure:
+    handle: str
+    kind: int
+    length: int
+    fields: dict[str, str] = field(default_factory=dict)
+    title: str | None = None
+    open: bool = True
+
+
+def argv(program: str = PROGRAM) -> tuple[str, ...]:
+    """The command line that prints the memory tables; needs root."""
+    return (program, "-t", "memory")
+
+
+def parse(text: str, returncode: int = 0) -> MemoryTables:
+    """Read the output of `dmidecode -t memory`, or a whole `dmidecode`; standard error may be appended to it.
+
+    Raises NotReadable when dmidecode could not read the tables or they name no module, UnreadableOutput for a line it does not know
+    and for a text that is cut short.
+    """
+    structures = _structures(text)
+    if returncode != 0 or not any(structure.kind == DEVICE for structure in structures):
+        raise NotReadable(_reason(text, returncode))
+    if broken := next((line for line in lines(text) if _BROKEN in line), None):
+        raise NotReadable(f"the board's DMI tables are broken ({broken.strip()!r}): update the BIOS")
+    arrays = {structure.handle: structure for structure in structures if structure.kind == ARRAY}
+    devices = [structure for structure in structures if structure.kind == DEVICE]
+    _whole(arrays, devices)
+    devices = [device for device in devices if _is_ram(device, arrays)]
+    names = unique_slots([_name(device) for device in devices], [_text(device, "Bank Locator") for device in devices])
+    dimms = tuple(_dimm(device, name) for device, name in zip(devices, names, strict=True) if not _is_empty(device))
+    if not dimms:  # the machine runs, so the tables are wrong
+        why = f"the firmware's tables show {len(devices)} slots, all empty"
+        raise NotReadable(f"the DIMMs could not be read because {why}: update the BIOS")
+    return MemoryTables(dimms, len(devices), _ecc(arrays.values()))
+
+
+def _structures(text: str) -> list[_Structure]:
+    found: list[_Structure] = []
+    last_key = ""
+    for raw in lines(text):
+        line = raw.strip()
+        current = found[-1] if found else None
+        if handle := _HANDLE.fullmatch(line):
+            found.append(_Structure(handle[1].lower(), int(handle[2]), int(handle[3])))
+        elif line in _TITLES and (current is None or current.title is not None or current.kind != _TITLES[line]):
+            raise _cut(f"a structure '{line}' has lost its handle")
+        elif current is None or current.kind not in (ARRAY, DEVICE) or not current.open:
+            continue  # preamble, a structure that is none of ours, or what follows the last one
+        elif not line:
+            current.open = not current.fields
+        elif current.title is None:
+            current.title = line
+        elif match := _FIELD.fullmatch(line):
+            last_key = match[1]
+            current.fields[last_key] = (match[2] or "").strip()
+        elif last_key != "Memory Operating Mode Capability":  # the one field of these structures that is a list
+            raise UnreadableOutput(PROGRAM, line, "a line of a memory structure is not `name: value`")
+    return found
+
+
+def _reason(text: str, returncode: int) -> str:
+    if re.search(r"permission denied|operation not permitted", text, re.IGNORECASE):
+        return "the DIMMs could not be read because dmidecode needs root: run rigproof with sudo"
+    if _HANDLE.search(text):
+        what = f"dmidecode ended with exit code {returncode}" if returncode else "the tables name no memory device"
+        return f"the DIMMs could not be read because {what}: look at `sudo dmidecode -t memory`"
+    if text.strip() and not re.search(r"# dmidecode|No SMBIOS nor DMI entry point|Scanning /dev/mem|/dev/mem:", text):
+        raise UnreadableOutput(PROGRAM, text.strip().splitlines()[0], "this is not what dmidecode prints")
+    return (
+        "the DIMMs could not be read because this machine shows no DMI tables, which is usual for a virtual machine: "
+        "waive the DIMM checks in the machine file"
+    )
+
+
+def _whole(arrays: dict[str, _Structure], devices: Sequence[_Structure]) -> None:
+    """Refuse a text that is cut short: between two structures, or within one."""
+    listed_in = Counter(device.fields.get("Array Handle", "").lower() for device in devices)
+    for array in arrays.values():
+        for part in _ARRAY_PARTS:
+            if part not in array.fields:
+                raise _cut(f"the memory array {array.handle} has no `{part}`")
+        promised = array.fields.get("Number Of Devices", "")
+        if not re.fullmatch(r"\d{1,5}", promised):
+            raise _cut(f"the memory array {array.handle} has no `Number Of Devices`")
+        # Firmware is known to promise fewer than it lists (the occupied ones, or none at all), so only too few is a fault.
+        listed = listed_in[array.handle]
+        if listed < int(promised):
+            raise _cut(f"the memory array {array.handle} promises {promised} devices and {listed} are listed")
+    fullest: dict[int, set[str]] = {}
+    for device in devices:
+        for part in _PARTS:
+            if part not in device.fields:
+                raise _cut(f"the memory device {device.handle} has no `{part}`")
+        if not _is_empty(device):  # newer versions leave out the details of an empty slot
+            fullest.setdefault(device.length, set()).update(device.fields)
+    for device in devices:
+        if not _is_empty(device) and (missing := sorted(fullest[device.length] - set(device.fields))):
+            raise _cut(f"the memory device {device.handle} has no `{missing[0]}`")
+
+
+def _cut(what: str) -> UnreadableOutput:
+    return UnreadableOutput(PROGRAM, "", f"{what}: the text is cut short")
+
+
+def _is_ram(device: _Structure, arrays: dict[str, _Structure]) -> bool:
+    array = arrays.get(device.fields.get("Array Handle", "").lower())
+    use = array.fields.get("Use", "System Memory") if array else "System Memory"
+    return use == "System Memory" and device.fields["Type"] not in _FIRMWARE_KINDS
+
+
+def _is_empty(device: _Structure) -> bool:
+    return device.fields["Size"] in _EMPTY or _size(device) == 0
+
+
+def _dimm(device: _Structure, slot: str) -> Dimm:
+    # Before dmidecode 3.2 the configured speed was called a clock and given in MHz; the number is the same.
+    configured = "Configured Memory Speed" if "Configured Memory Speed" in device.fields else "Configured Clock Speed"
+    return Dimm(
+        slot=slot,
+        size_bytes=_size(device),
+        kind=_text(device, "Type"),
+        rated_mts=_number(device, "Speed", _SPEED),
+        configured_mts=_number(device, configured, _SPEED),
+        manufacturer=_text(device, "Manufacturer"),
+        part_number=_text(device, "Part Number"),
+        serial=_text(device, "Serial Number"),
+        data_width_bits=_number(device, "Data Width", _WIDTH),
+        total_width_bits=_number(device, "Total Width", _WIDTH),
+        bank=_text(device, "Bank Locator"),
+    )
+
+
+def _text(device: _Structure, key: str) -> str | None:
+    value = device.fields.get(key, "")
+    return None if _ABSENT.fullmatch(value) else value
+
+
+def _number(device: _Structure, key: str, pattern: re.Pattern[str]) -> int | None:
+    value = _text(device, key)
+    if value is None:
+        return None
+    if (match := pattern.fullmatch(value)) is None:
+        raise UnreadableOutput(PROGRAM, f"{key}: {value}", "this is not a value of that field")
+    return int(match[1]) or None  # SMBIOS writes 0 for unknown
+
+
+def _size(device: _Structure) -> int | None:
+    value = _text(device, "Size")
+    if value is None:
+        return None
+    if (match := _SIZE.fullmatch(value)) is None:
+        raise UnreadableOutput(PROGRAM, f"Size: {value}", "this is not a size")
+    return int(match[1]) * _BINARY[match[2][0].lower()]
+
+
+def _name(device: _Structure) -> str:
+    return _text(device, "Locator") or _text(device, "Bank Locator") or f"handle {device.handle}"
+
+
+def _ecc(arrays: Iterable[_Structure]) -> str | None:
+    ram = [array for array in arrays if array.fields.get("Use") == "System Memory"]
+    # "None" is an answer here: the memory has no error correction.
+    kinds = sorted(
+        {array.fields.get("Error Correction Type", "Unknown") for array in ram} - {"Unknown", "<OUT OF SPEC>"}
+    )
+    return f"mixed: {', '.join(kinds)}" if len(kinds) > 1 else next(iter(kinds), None)
+
+
+def unique_slots(names: Sequence[str], banks: Sequence[str | None]) -> list[str]:
+    """Slot names that occur once: as they are, else behind their bank, else numbered in table order."""
+    count = Counter(names)
+    named = [f"{bank} {name}" if count[name] > 1 and bank else name for name, bank in zip(names, banks, strict=True)]
+    count = Counter(named)
+    taken, unique = {name for name in named if count[name] == 1}, list[str]()
+    # Each name counts on from its last number: from 1 again for every slot, thousands of one name would take hours.
+    numbers = {name: itertools.count(1) for name in count}
+    for name in named:
+        if count[name] > 1:
+            numbered = (f"{name} #{number}" for number in numbers[name])
+            name = next(candidate for candidate in numbered if candidate not in taken)  # noqa: PLW2901
+            taken.add(name)
+        unique.append(name)
+    return unique

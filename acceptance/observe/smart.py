@@ -1,0 +1,276 @@
+"""What a disk says of its own health, SATA, SAS and NVMe alike (smartctl), and the faults that it proves."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from acceptance.core.plain_text import UnreadableOutput, quote, shown
+
+PROGRAM = "smartctl"
+PACKAGE = "smartmontools"
+
+# smartctl(8), EXIT STATUS.
+BIT_COMMAND_LINE = 1 << 0
+BIT_OPEN_FAILED = 1 << 1
+BIT_COMMAND_FAILED = 1 << 2
+BIT_FAILING = 1 << 3
+
+# Counters have at most 128 bits (NVMe).
+_TOO_MANY = 1 << 128
+# NVMe base specification, Device Self-test Result: fatal error, failed segment unknown, failed segments known.
+_NVME_SELF_TEST_FAILED = frozenset({5, 6, 7})
+
+
+class NotReadable(Exception):
+    """The disk's health could not be read; the message is one sentence with the cure. It never means that the disk is healthy."""
+
+
+class Interrupted(Exception):
+    """smartctl was ended before it could answer: nothing is known of the disk, not even that it offers no report."""
+
+
+def argv(device: str, program: str = PROGRAM) -> tuple[str, ...]:
+    """The command line that prints everything of one disk (`/dev/nvme0n1`) as JSON; needs root."""
+    return (program, "-j", "-a", device)
+
+
+def parse(text: str, returncode: int) -> Health:
+    """Read the output of `smartctl -j -a DEVICE` and its exit status.
+
+    Raises NotReadable when smartctl could not ask the disk, or the disk offers no health data, or no fault was found in a report that
+    lacks a part (a command failed, or there is no overall status); Interrupted when a signal ended it; UnreadableOutput for any other
+    text.
+    """
+    document = _document(text, returncode)
+    if returncode & (BIT_COMMAND_LINE | BIT_OPEN_FAILED):
+        raise NotReadable(_reason(document, returncode))
+    nvme = "nvme_smart_health_information_log"
+    attributes = _attributes(document)
+    passed = _at(document, "smart_status", "passed")
+    if passed is not None and not isinstance(passed, bool):
+        raise _unknown(f"it gave `smart_status.passed` as {shown(passed)}, which is not true or false")
+    known = ("smart_status", nvme, "ata_smart_attributes", "scsi_error_counter_log", "scsi_grown_defect_list")
+    if not any(key in document for key in known):
+        raise NotReadable(_reason(document, returncode))
+    health = Health(
+        passed=False if returncode & BIT_FAILING else passed,
+        critical_warning=_count(document, nvme, "critical_warning"),
+        media_errors=_count(document, nvme, "media_errors"),
+        percentage_used=_first(
+            _count(document, nvme, "percentage_used"), _count(document, "scsi_percentage_used_endurance_indicator")
+        ),
+        available_spare=_count(document, nvme, "available_spare"),
+        spare_threshold=_count(document, nvme, "available_spare_threshold"),
+        temperature_c=_temperature(document),
+        power_on_hours=_first(_count(document, "power_on_time", "hours"), _count(document, nvme, "power_on_hours")),
+        # The same attribute number means other things to other makers, so the name has to agree.
+        reallocated_sectors=_raw(attributes, 5, "realloc|retired"),
+        pending_sectors=_raw(attributes, 197, "pending"),
+        offline_uncorrectable=_raw(attributes, 198, "uncorrect|unc_"),
+        reported_uncorrectable=_raw(attributes, 187, "uncorrect"),
+        uncorrected_errors=_scsi_uncorrected(document),
+        grown_defects=_count(document, "scsi_grown_defect_list"),
+        failed_self_tests=_failed_self_tests(document),
+        failing_attributes=tuple(str(row["name"]) for row in attributes if row.get("when_failed") == "now"),
+    )
+    if faults(health):  # a fault is proven, whatever else could not be read
+        return health
+    if returncode & BIT_COMMAND_FAILED:
+        raise NotReadable(
+            _reason(document, returncode, "a command to the disk failed or its answer had a wrong checksum")
+        )
+    # The critical warning is what smartctl derives an NVMe disk's status from.
+    if health.passed is None and health.critical_warning is None:
+        raise NotReadable(_reason(document, returncode, "it tells no overall SMART status"))
+    if nvme in document and None in (health.critical_warning, health.media_errors):
+        # Every version gives both; what a damaged text left out would be taken for sound.
+        raise _unknown("its NVMe health log has no `critical_warning` or no `media_errors`: the text is not whole")
+    return health
+
+
+def _unknown(why: str) -> UnreadableOutput:
+    return UnreadableOutput(PROGRAM, "", why)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):  # the last would count, and the first may be the one that tells of a fault
+        raise ValueError("a key comes twice in one object")
+    return found
+
+
+def _document(text: str, returncode: int) -> dict[str, Any]:
+    if returncode < 0:
+        raise Interrupted(f"smartctl was ended by signal {-returncode}: run it by hand to see whether the disk answers")
+    start = text.strip()
+    try:
+        document = json.loads(start, object_pairs_hook=_once)
+    except (ValueError, RecursionError) as error:
+        first = quote(start.splitlines()[0]) if start else "nothing"
+        raise _unknown(
+            f"this is no JSON but {first!r}: the text is cut short, or smartctl is older than 7.0"
+        ) from error
+    if not isinstance(document, dict) or not isinstance(document.get("smartctl"), dict):
+        raise _unknown("the JSON is not smartctl's: it has no `smartctl` part")
+    status = document["smartctl"].get("exit_status")
+    if status != returncode:
+        raise _unknown(f"it ended with exit code {returncode} but its JSON says {shown(status)}")
+    return document
+
+
+def _reason(document: dict[str, Any], returncode: int, lack: str | None = None) -> str:
+    rows = _rows(document, "smartctl", "messages")
+    messages = [row["string"] for row in rows if isinstance(row.get("string"), str)]
+    why = "; ".join([*([lack] if lack else []), *messages]) or (
+        f"smartctl ended with exit code {returncode}" if returncode else "it offers no SMART data"
+    )
+    if "permission denied" in why.lower():
+        return f"the disk's health could not be read ({why}): run rigproof with sudo"
+    return f"the disk's health could not be read ({why}): if that is usual for this disk, waive its health in the machine file"
+
+
+def _at(document: dict[str, Any], *path: str) -> Any:
+    value: Any = document
+    for key in path:
+        if not isinstance(value, dict):
+            raise _unknown(f"it gave {shown(value)} where `{'.'.join(path)}` was expected")
+        if key not in value:
+            return None
+        value = value[key]
+    return value
+
+
+def _integer(document: dict[str, Any], *path: str) -> int | None:
+    value = _at(document, *path)
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+        raise _unknown(f"it gave `{'.'.join(path)}` as {shown(value)}, which is not a whole number")
+    return value
+
+
+def _count(document: dict[str, Any], *path: str) -> int | None:
+    value = _integer(document, *path)
+    if value is not None and not 0 <= value < _TOO_MANY:
+        raise _unknown(f"it gave `{'.'.join(path)}` as {shown(value)}, which cannot be negative or beyond 128 bits")
+    return value
+
+
+def _first(*values: int | None) -> int | None:
+    return next((value for value in values if value is not None), None)
+
+
+def _rows(document: dict[str, Any], *path: str) -> list[dict[str, Any]]:
+    rows = _at(document, *path)
+    if rows is not None and (not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows)):
+        raise _unknown(f"it gave `{'.'.join(path)}` as something that is not a table")
+    return rows or []
+
+
+def _attributes(document: dict[str, Any]) -> list[dict[str, Any]]:
+    rows = _rows(document, "ata_smart_attributes", "table")
+    for row in rows:
+        # Without its number or its `when_failed` a row would be passed over, whatever it counts.
+        whole = type(row.get("id")) is int and isinstance(row.get("when_failed"), str)
+        if not whole or not isinstance(row.get("name"), str) or not isinstance(_at(row, "raw", "string"), str):
+            raise _unknown(
+                f"it gave an attribute without name or raw value, id or when_failed: {shown(row.get('name'))}"
+            )
+    return rows
+
+
+def _raw(attributes: list[dict[str, Any]], number: int, name: str) -> int | None:
+    """The count in one ATA attribute. Makers pack other things into the upper bytes, so smartctl's own rendering is read."""
+    for row in attributes:
+        if row.get("id") == number and re.search(name, row["name"], re.IGNORECASE):
+            match = re.match(r"\d{1,20}(?![\dx])", row["raw"]["string"])
+            if match is None:
+                raise _unknown(f"it gave {row['name']} as {row['raw']['string']!r}, which is not a count")
+            return int(match[0])
+    return None
+
+
+def _temperature(document: dict[str, Any]) -> int | None:
+    value = _integer(document, "temperature", "current")
+    # A SAS disk without that log page is given as 0 with a trip point of 0.
+    return None if value == 0 and _integer(document, "temperature", "drive_trip") == 0 else value
+
+
+def _scsi_uncorrected(document: dict[str, Any]) -> int | None:
+    log = "scsi_error_counter_log"
+    counts = [_count(document, log, kind, "total_uncorrected_errors") for kind in ("read", "write", "verify")]
+    given = [count for count in counts if count is not None]
+    return sum(given) if given else None
+
+
+def _failed_self_tests(document: dict[str, Any]) -> int | None:
+    for form in ("standard", "extended"):
+        total = _count(document, "ata_smart_self_test_log", form, "error_count_total")
+        if total is not None:  # a failure that a later whole test has passed is outdated
+            return total - (_count(document, "ata_smart_self_test_log", form, "error_count_outdated") or 0)
+    if "nvme_self_test_log" not in document:
+        return None
+    rows = _rows(document, "nvme_self_test_log", "table")
+    return sum(_count(row, "self_test_result", "value") in _NVME_SELF_TEST_FAILED for row in rows)
+
+
+# NVMe base specification, SMART / Health Information log, Critical Warning.
+CRITICAL_WARNINGS = (
+    "available spare is below its threshold",
+    "temperature is outside its thresholds",
+    "reliability is degraded by media or internal errors",
+    "media has become read-only",
+    "the volatile memory backup has failed",
+    "the persistent memory region is unreliable or read-only",
+    "reserved bit 6 is set",
+    "reserved bit 7 is set",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What the disk reports. What it does not offer is None.
+
+    `percentage_used`, `available_spare` and `spare_threshold` are percent; `critical_warning` is a bit mask (`CRITICAL_WARNINGS`).
+    """
+
+    passed: bool | None
+    critical_warning: int | None
+    media_errors: int | None
+    percentage_used: int | None
+    available_spare: int | None
+    spare_threshold: int | None
+    temperature_c: int | None
+    power_on_hours: int | None
+    reallocated_sectors: int | None
+    pending_sectors: int | None
+    offline_uncorrectable: int | None
+    reported_uncorrectable: int | None
+    uncorrected_errors: int | None
+    grown_defects: int | None
+    failed_self_tests: int | None
+    failing_attributes: tuple[str, ...]
+
+
+def faults(health: Health) -> tuple[str, ...]:
+    """Every fault that the disk's own report proves, one sentence each; none for a disk that reports none."""
+    found: list[str] = []
+    if health.passed is False:
+        found.append("the disk's own SMART status is FAILED")
+    found += [f"SMART attribute {name} is below its threshold" for name in health.failing_attributes]
+    warning = health.critical_warning or 0
+    found += [f"critical warning: {text}" for bit, text in enumerate(CRITICAL_WARNINGS) if warning >> bit & 1]
+    spare, threshold = health.available_spare, health.spare_threshold
+    if spare is not None and threshold is not None and spare < threshold:
+        found.append(f"available spare is {spare} %, below its threshold of {threshold} %")
+    counts = (
+        (health.media_errors, "media errors"),
+        (health.pending_sectors, "sectors waiting to be reallocated"),
+        (health.offline_uncorrectable, "sectors found unreadable by offline scans"),
+        (health.reported_uncorrectable, "unreadable sectors reported to the host"),
+        (health.uncorrected_errors, "uncorrected read, write or verify errors"),
+        (health.failed_self_tests, "failed self-tests"),
+    )
+    found += [f"{count} {what}" for count, what in counts if count]
+    return tuple(found)

@@ -1,0 +1,1 @@
+"""Starting and ending programs: the only `subprocess`."""

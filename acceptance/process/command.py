@@ -1,0 +1,250 @@
+"""Starting programs: the only place that does.
+
+Every load and every tool is a program with a deadline. It runs under `reaper.py`, in a process group of its own, and its whole family
+ends when it ends, when its deadline passes, or when the harness dies, by SIGKILL included. What it prints is spooled, capped, and kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from acceptance.core import regular_file
+from acceptance.process import reaper
+from acceptance.process.deadline import Deadline
+from acceptance.process.output import CAP_BYTES, Lines, Spool
+
+GRACE_S = 3.0
+
+
+class CommandError(Exception):
+    """A program could not be started; the message is one sentence for the user."""
+
+
+class ProgramMissing(CommandError):
+    """The program is not on PATH, or may not be run; the message says how to get it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """What a program did. `returncode` is negative for a signal, as in the standard library."""
+
+    argv: tuple[str, ...]
+    returncode: int
+    stdout: str
+    stderr: str
+    seconds: float
+    timed_out: bool = False
+    truncated: bool = False  # it printed more than the cap: what is kept is not the whole text
+    log_error: str | None = None  # why its log file does not hold what is kept here
+
+    def describe(self) -> str:
+        """How it ended, in a few words."""
+        if self.timed_out:
+            return f"did not end within its time and was stopped after {self.seconds:.0f} s"
+        if self.returncode < 0:
+            return f"was ended by signal {-self.returncode} after {self.seconds:.1f} s"
+        return f"ended with exit code {self.returncode} after {self.seconds:.1f} s"
+
+    def last_lines(self, count: int = 5) -> str:
+        """The last lines it printed, for a message; standard error after standard output."""
+        lines = [
+            line
+            for text in (self.stdout, self.stderr)
+            for line in text.replace("\r", "\n").splitlines()
+            if line.strip()
+        ]
+        return "\n".join(line[:200] for line in lines[-count:])
+
+
+def find(program: str, package: str | None = None) -> str:
+    """The full path of a program on PATH.
+
+    Raises ProgramMissing, naming the package to install, or the file that may not be run. Debian keeps some tools out of a user's PATH,
+    so the system directories are looked at too.
+    """
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"])
+    if found := shutil.which(program, path=path):
+        return found
+    if there := shutil.which(program, os.F_OK, path):
+        raise ProgramMissing(f"{there} is there but may not be run: make it executable with `sudo chmod +x {there}`")
+    cure = f"install it with `sudo apt install {package}` or `sudo make tools`" if package else "put it on PATH"
+    raise ProgramMissing(f"{program} is not installed: {cure}")
+
+
+class _Exit:
+    """When a process ended: of several that run side by side each is waited for in its turn, which may be long after its end."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid, self._ended_s = pid, 0.0
+        self._thread = threading.Thread(target=self._see, daemon=True)
+        self._thread.start()
+
+    def _see(self) -> None:
+        with contextlib.suppress(ChildProcessError):  # it was collected already, this moment
+            os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOWAIT)
+        self._ended_s = time.monotonic()
+
+    def moment(self) -> float:
+        """On the monotonic clock; the process has been collected."""
+        self._thread.join(5.0)
+        return self._ended_s or time.monotonic()
+
+
+@dataclass(slots=True)
+class Running:
+    """A program that was started and has not been waited for."""
+
+    argv: tuple[str, ...]
+    deadline: Deadline
+    process: subprocess.Popen[bytes]
+    _out: Spool
+    _err: Spool
+    _threads: list[threading.Thread]
+    _began: float
+    _exit: _Exit
+
+    @property
+    def container_id(self) -> None:
+        """A child of this process is in no container of ours."""
+
+    def poll(self) -> bool:
+        """Whether it has ended."""
+        return self.process.poll() is not None
+
+    def stop(self) -> None:
+        """End it and its family: SIGTERM, then SIGKILL. Without effect when it has ended."""
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(GRACE_S + 5.0)
+            except subprocess.TimeoutExpired:  # the reaper itself hangs: nothing of its family may stay
+                for pid in [*reaper.descendants(self.process.pid), self.process.pid]:
+                    _kill(pid)
+
+    def wait(self) -> Completed:
+        """Wait until it ends or its deadline passes, then collect what it printed."""
+        timed_out = False
+        try:
+            self.process.wait(self.deadline.remaining())
+        except subprocess.TimeoutExpired:
+            timed_out = True
+            self.stop()
+        except BaseException:  # Ctrl-C or the belt of the test engine: leave nothing running
+            self.stop()
+            raise
+        returncode = self.process.wait()
+        for thread in self._threads:
+            thread.join(5.0)
+        # A descendant in uninterruptible sleep may keep a pipe open; then the text is not known to be whole.
+        whole = not any(thread.is_alive() for thread in self._threads) and not (self._out.dropped or self._err.dropped)
+        unkept = [f"{spool.log}: {spool.failure.strerror}" for spool in (self._out, self._err) if spool.failure]
+        return Completed(
+            argv=self.argv,
+            returncode=returncode,
+            stdout=self._out.text(),
+            stderr=self._err.text(),
+            seconds=self._exit.moment() - self._began,
+            timed_out=timed_out,
+            truncated=not whole,
+            log_error="; ".join(unkept) or None,
+        )
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, 9)
+    except ProcessLookupError:
+        return
+
+
+def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment programs get: the user's, with the C locale in UTF-8 and nothing that steers pytest, Python or git."""
+    stray = ("PYTEST_", "PYTHON", "COVERAGE_", "COV_CORE_", "GIT_", "LANGUAGE")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(stray)}
+    environment.update({"LC_ALL": "C.UTF-8", "LANG": "C.UTF-8"})
+    environment.update(extra or {})
+    return environment
+
+
+def start(
+    argv: Sequence[str],
+    *,
+    deadline: Deadline,
+    log: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    cap_bytes: int = CAP_BYTES,
+    heard: Callable[[str], None] | None = None,
+    stdin: Path | None = None,
+) -> Running:
+    """Start a program. `log` names the file for its standard output; standard error goes beside it with `.err` added.
+
+    `stdin` names the file that it reads from its standard input; without one there is nothing to read.
+
+    `heard` is given each line of standard output when it is complete, without its end. It is called by the thread that reads: it must
+    come back at once, and raise nothing.
+
+    Raises CommandError when it cannot be started; one that is missing or not executable ends with exit code 127 and says so on standard
+    error, as in a shell (`find` it first for a better sentence).
+
+    Call it from the main thread only: the kernel ties the parent-death signal to the thread that forked, and a thread that ends would
+    take the program with it.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        raise RuntimeError("command.start belongs to the main thread: the parent-death signal follows the thread")
+    if deadline.passed():
+        raise CommandError(f"{argv[0]} was not started: its time was over before it began")
+    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
+        # Inherited from a careless parent: the kernel would throw exit codes away, and Python then answers 0 for each.
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    wrapped = [sys.executable, "-I", "-S", reaper.__file__, str(os.getpid()), str(GRACE_S), "--", *argv]
+    began = time.monotonic()
+    try:
+        with (
+            regular_file.open_read(stdin, regular_file.SMALL_RECORD) if stdin else Path(os.devnull).open("rb") as given
+        ):
+            process = subprocess.Popen(
+                wrapped,
+                stdin=given,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=clean_environment(env),
+                cwd=cwd,
+                start_new_session=True,
+            )
+    except OSError as error:
+        raise CommandError(f"{argv[0]} could not be started: {error.strerror} ({error.filename})") from error
+    except ValueError as error:
+        raise CommandError(f"{argv[0]!r} could not be started: {error}") from error
+    assert process.stdout is not None
+    assert process.stderr is not None
+    out = Spool(process.stdout, log, cap_bytes, Lines(heard) if heard is not None else None)
+    err = Spool(process.stderr, log.with_name(log.name + ".err") if log else None, cap_bytes)
+    threads = [threading.Thread(target=spool.drain, daemon=True) for spool in (out, err)]
+    for thread in threads:
+        thread.start()
+    return Running(tuple(argv), deadline, process, out, err, threads, began, _Exit(process.pid))
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    deadline: Deadline,
+    log: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    cap_bytes: int = CAP_BYTES,
+    stdin: Path | None = None,
+) -> Completed:
+    """Start a program and wait for it."""
+    return start(argv, deadline=deadline, log=log, env=env, cwd=cwd, cap_bytes=cap_bytes, stdin=stdin).wait()

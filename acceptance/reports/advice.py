@@ -1,0 +1,141 @@
+"""Causes and cures as data: what a finding means, what usually causes it and how to tell, and what to type next.
+
+A file `fixtures/causes/<language>.toml` has an entry for each family of measurements and each kind of event, read strictly. A command may
+hold placeholders of the place that it is about: `next_anywhere` is its general form, for a place that is not known, or for several.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from acceptance import resources
+from acceptance.core.strict import Strict
+
+# Of the component that the finding is about: its PCI address, slot, serial number, UUID, the driver's index, the kernel's name of it.
+PLACEHOLDERS = frozenset({"address", "slot", "serial", "uuid", "index", "name"})
+# One line, neither empty nor with blanks around it.
+_Line = Annotated[str, msgspec.Meta(pattern=r"\A\S([^\n]*\S)?\Z")]
+_Words = dict[_Line, _Line]
+
+
+class AdviceFileError(Exception):
+    """A file of causes of rigproof's own is wrong; the message is one sentence that names file and entry."""
+
+
+class Cause(Strict, frozen=True):
+    """One likely cause: `what` it is, and how to `tell` it apart from the others."""
+
+    what: _Line
+    tell: _Line
+
+
+class Advice(Strict, frozen=True):
+    """What is told of one family of measurements, or of one kind of event.
+
+    `symptom` is one sentence: what is seen, and what it means. `causes` are in order, the most likely first. `next` is one command line
+    of Debian and Ubuntu, `shows` what to look at in what it prints, and what a healthy machine says there. `vendor` is what to send if
+    the trouble stays.
+    """
+
+    symptom: _Line
+    causes: Annotated[tuple[Cause, ...], msgspec.Meta(min_length=2, max_length=5)]
+    next: _Line
+    shows: _Line
+    vendor: _Line
+    next_anywhere: _Line | None = None
+    measurements: tuple[_Line, ...] = ()
+    events: tuple[_Line, ...] = ()
+
+    def command(self, place: Mapping[str, str]) -> str:
+        """The next command about this place (values by placeholder), or its general form where one of them is not known."""
+        needed = placeholders(self.next)
+        if self.next_anywhere is None or needed <= place.keys():
+            return self.next.format_map({name: place[name] for name in needed})
+        return self.next_anywhere
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """Advice by measurement and by event (`xid`, or `xid.79` for one code of it); and sentences of this language by the English ones.
+
+    `words` are those of the reports, `titles` those of the checks, `events` what events mean and ask for, `profiles` what is said of each.
+    """
+
+    measurements: Mapping[str, Advice]
+    by_event: Mapping[str, Advice]
+    words: Mapping[str, str]
+    titles: Mapping[str, str]
+    events: Mapping[str, str]
+    profiles: Mapping[str, str]
+
+    def of_event(self, event: str) -> Advice | None:
+        """The entry of an event: that of its code where there is one, else of its kind."""
+        return self.by_event.get(event) or self.by_event.get(event.partition(".")[0])
+
+
+class _Sheet(Strict, frozen=True):
+    cause: tuple[dict[str, Any], ...]
+    words: _Words = msgspec.field(default_factory=dict)
+    titles: _Words = msgspec.field(default_factory=dict)
+    events: _Words = msgspec.field(default_factory=dict)
+    profiles: _Words = msgspec.field(default_factory=dict)
+
+
+def placeholders(text: str) -> frozenset[str]:
+    """The names in braces. Raises ValueError for braces that are no placeholder, a command's own ones among them."""
+    found = set()
+    for _, name, form, conversion in string.Formatter().parse(text):
+        if name is not None:
+            if not name.isidentifier() or form or conversion:
+                raise ValueError(f"{{{name}}} is no placeholder")
+            found.add(name)
+    return frozenset(found)
+
+
+def read(path: Path) -> Catalogue:
+    """Read one file. Raises AdviceFileError for anything that is not exactly right, and for what stands twice."""
+    sheet = resources.read(path, _Sheet, AdviceFileError)
+    measurements: dict[str, Advice] = {}
+    events: dict[str, Advice] = {}
+    for number, row in enumerate(sheet.cause, start=1):
+        try:
+            entry = msgspec.convert(row, Advice)
+            _put(measurements, entry.measurements, entry)
+            _put(events, entry.events, entry)
+            for trouble in _troubles(entry):
+                raise ValueError(trouble)
+        except ValueError as error:
+            raise AdviceFileError(f"{path.name}, {_name(row, number)}: {error}") from error
+    return Catalogue(measurements, events, sheet.words, sheet.titles, sheet.events, sheet.profiles)
+
+
+def _put(found: dict[str, Advice], names: tuple[str, ...], entry: Advice) -> None:
+    for name in names:
+        if name in found:
+            raise ValueError(f"{name} stands twice")
+        found[name] = entry
+
+
+def _troubles(entry: Advice) -> Iterator[str]:
+    if not entry.measurements and not entry.events:
+        yield "names neither measurements nor events"
+    used = placeholders(entry.next)
+    if unknown := used - PLACEHOLDERS:
+        yield f"next has {{{min(unknown)}}}; the placeholders are {', '.join(sorted(PLACEHOLDERS))}"
+    if bool(used) != (entry.next_anywhere is not None):
+        yield "next_anywhere is for a command with placeholders, and such a command needs it"
+
+
+def _name(row: Mapping[str, Any], number: int) -> str:
+    """An entry by the first thing that it is about, as far as it says so."""
+    for key in ("measurements", "events"):
+        names = row.get(key)
+        if isinstance(names, list) and names and isinstance(names[0], str):
+            return f"the entry of {names[0]}"
+    return f"entry {number}"

@@ -1,0 +1,60 @@
+"""Signs of life for those who read a log: a line a minute while a check takes long, with the figures that the live view shows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from acceptance.core.language import Language
+from acceptance.reports import panel
+from acceptance.reports.gauges import Gauges
+from acceptance.reports.glyphs import Signs
+from acceptance.reports.progress import Remaining
+from acceptance.reports.text import one_line
+
+EVERY_S = 60.0
+LATER_S = 600.0  # in a check that takes more than an hour: a log of days stays readable
+_HOUR_S = 3600.0
+_FEW = 2  # GPUs that are told one by one
+
+
+class Calm:
+    """`line` gives the next sign of life, once it is due."""
+
+    def __init__(
+        self,
+        remaining: Remaining,
+        gauges: Gauges,
+        language: Language,
+        signs: Signs,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._remaining, self._gauges, self._language, self._signs, self._now_s = (
+            remaining,
+            gauges,
+            language,
+            signs,
+            now_s,
+        )
+        self._told_s = now_s()
+
+    def quiet(self) -> None:
+        """Something else was told just now."""
+        self._told_s = self._now_s()
+
+    def line(self) -> str | None:
+        """The line that is due; None while none is."""
+        check, running_s = self._remaining.check, self._remaining.running_s()
+        every_s = EVERY_S if running_s < _HOUR_S else LATER_S
+        if check is None or self._now_s() - self._told_s < every_s:
+            return None
+        self.quiet()
+        language, signs, gauges = self._language, self._signs, self._gauges.gauges()
+        told = [self._remaining.left(language)]
+        if gauges:
+            few = len(gauges) <= _FEW
+            parts = panel.one_by_one(gauges, language, signs) if few else panel.summed(gauges, language, signs)
+        else:
+            parts = panel.machine(self._gauges.machine, language, signs)
+        told += [part.plain for part in parts]
+        return f"...    {one_line(check):<26}  {running_s:6.0f} s  {'; '.join(told)}"

@@ -1,0 +1,78 @@
+"""Where the component of a finding is: what a person needs to find it in the machine, and a command to name it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import Any
+
+from acceptance.journal.reader import Journal
+from acceptance.machine import recorded_inventory
+
+_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+# A command is copied and typed: what does not look like a name is not known. No quote, `$` or blank line may come in with it.
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/#+ -]{0,79}")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Of one component: PCI address, slot, serial number, UUID, the driver's index, the kernel's name. What is not known is None."""
+
+    address: str | None = None
+    slot: str | None = None
+    serial: str | None = None
+    uuid: str | None = None
+    index: str | None = None
+    name: str | None = None
+
+    def values(self) -> dict[str, str]:
+        """What is known and may stand in a command, by name."""
+        found = ((one.name, getattr(self, one.name)) for one in fields(self))
+        return {name: text for name, text in found if text is not None and _PLAIN.fullmatch(text)}
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The places of a run's components, by the names that findings use: `gpu0`, a PCI address, `disk:sda`, `dimm:A1`, `net:eth0`."""
+
+    found: Mapping[str, Place] = field(default_factory=lambda: MappingProxyType({}))
+
+    def of(self, component: str | None) -> Place:
+        """The place of a component; an empty one where nothing is known. A PCI address is a place by itself."""
+        if component is None:
+            return Place()
+        if component in self.found:
+            return self.found[component]
+        return Place(address=component) if _ADDRESS.fullmatch(component) else Place()
+
+
+NOWHERE = Places()
+
+
+def places(found: Journal) -> Places:
+    """What the journal's inventory tells of each component's place."""
+    return Places(dict(_all(recorded_inventory.observed(found.entries).inventory)))
+
+
+def _all(inventory: Mapping[str, Any]) -> Iterator[tuple[str, Place]]:
+    for gpu in recorded_inventory.gpus(inventory):
+        index = gpu.device.get("index")
+        place = Place(
+            address=gpu.address,
+            slot=gpu.function.get("slot"),
+            serial=gpu.device.get("serial"),
+            uuid=gpu.device.get("uuid"),
+            index=str(index) if index is not None else None,
+        )
+        yield gpu.name, place
+        yield gpu.address, place
+    for disk in recorded_inventory.rows(inventory, "disks"):
+        place = Place(name=disk["name"], serial=disk.get("serial"))
+        yield f"disk:{disk['name']}", place
+        yield disk["name"], place
+    for link in recorded_inventory.rows(inventory, "links"):
+        yield f"net:{link['name']}", Place(name=link["name"], address=link.get("pci_address"))
+    for dimm in recorded_inventory.rows(recorded_inventory.table(inventory, "memory"), "dimms"):
+        yield f"dimm:{dimm['slot']}", Place(slot=dimm["slot"], serial=dimm.get("serial"))

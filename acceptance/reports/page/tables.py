@@ -1,0 +1,57 @@
+"""The tables that loads leave (matrix rates by size, say), put together as builders publish them: one a GPU, a column a format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from acceptance.core.limit import number
+from acceptance.core.record import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One table as text: `title`, the head, and rows of as many cells."""
+
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def shown(tables: Iterable[Table]) -> tuple[Shown, ...]:
+    """Tables of one check and component whose first column is the same are set side by side, row by row; a cell that one lacks is empty.
+
+    A table in which a first cell comes twice stands by itself, as it is.
+    """
+    groups: dict[tuple[str, str, str, str], list[Table]] = {}
+    for table in tables:
+        if table.columns:
+            firsts = [row[0] for row in table.rows if row]
+            alone = table.name if len(set(firsts)) < len(firsts) else ""
+            groups.setdefault((table.check, table.component, table.columns[0], alone), []).append(table)
+    return tuple(
+        _beside(check, component, key, found) if not alone else _by_itself(found[0])
+        for (check, component, key, alone), found in groups.items()
+    )
+
+
+def _by_itself(table: Table) -> Shown:
+    rows = tuple(tuple(_cell(cell) for cell in row) for row in table.rows)
+    return Shown(f"{table.check} on {table.component}: {table.name}", table.columns, rows)
+
+
+def _beside(check: str, component: str, key: str, tables: list[Table]) -> Shown:
+    first = list(dict.fromkeys(row[0] for table in tables for row in table.rows if row))
+    first.sort(key=lambda cell: (isinstance(cell, str), cell))
+    head = [key]
+    columns: list[dict[float | str, float | str]] = []
+    for table in tables:
+        for place, name in enumerate(table.columns[1:], start=1):
+            head.append(f"{table.name.removesuffix('_by_size')} {name}")
+            columns.append({row[0]: row[place] for row in table.rows if len(row) > place})
+    rows = tuple((_cell(one), *(_cell(column.get(one, "")) for column in columns)) for one in first)
+    return Shown(f"{check} on {component}", tuple(head), rows)
+
+
+def _cell(value: float | str) -> str:
+    return value if isinstance(value, str) else number(value)

@@ -1,0 +1,136 @@
+"""What a machine's nights say, as page and terminal say it: their heads, a course as cells, and what changed between two eras."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from acceptance.core.language import ENGLISH, Language
+from acceptance.core.limit import number
+from acceptance.history.trend import Changes, Chronicle, Row, Trend
+from acceptance.reports.text import size
+
+NONE = "-"  # a cell in which there is nothing
+LOAD = "load "  # before the name of a load whose seconds are a fact of an era
+_DATE = 10  # characters of a moment that are its date
+
+
+def opening(found: Chronicle, language: Language = ENGLISH) -> list[str]:
+    """Which machine, how many nights, and what they were judged."""
+    told = [language("machine {id}: {nights} recorded", id=found.machine_id, nights=_nights(found.recorded, language))]
+    if found.shown:
+        first, last = found.shown[0], found.shown[-1]
+        dates = {"first": first.utc[:_DATE], "last": last.utc[:_DATE]}
+        if found.recorded > len(found.shown):
+            shown = _nights(len(found.shown), language)
+            told.append(language("shown are the last {nights}, from {first} to {last}", nights=shown, **dates))
+        else:
+            told.append(language("from {first} to {last}", **dates))
+        told.append(verdicts(found, language))
+        told.append(language("the last run: {run}: {verdict}", run=last.run_id, verdict=last.verdict))
+    if found.baseline:
+        told.append(language("accepted as the baseline: {run}", run=found.baseline))
+    if found.others:
+        machines = ", ".join(found.others)
+        told.append(
+            language("other machines with a history here: {machines} (--machine-id shows one)", machines=machines)
+        )
+    return told
+
+
+def _nights(count: int, language: Language) -> str:
+    return language("1 night") if count == 1 else language("{n} nights", n=count)
+
+
+def verdicts(found: Chronicle, language: Language = ENGLISH) -> str:
+    """How the shown nights ended, each way with its number."""
+    ways = {
+        "PASS": sum(night.verdict == "PASS" for night in found.shown),
+        "FAIL": sum(night.verdict == "FAIL" for night in found.shown),
+        "UNJUDGED": sum(night.verdict == "UNJUDGED" and not night.postponed for night in found.shown),
+        language("put off, the machine was in use"): sum(
+            night.postponed and night.verdict == "UNJUDGED" for night in found.shown
+        ),
+    }
+    return ", ".join(f"{count} {way}" for way, count in ways.items() if count)
+
+
+def arrow(trend: Trend | None, *, plain: bool) -> str:
+    """A trend as one sign; `plain` is for a terminal that draws no arrows."""
+    if trend is None:
+        return NONE
+    drawn: dict[Trend, str] = (
+        {"up": "^", "down": "v", "level": "="} if plain else {"up": "↑", "down": "↓", "level": "→"}
+    )
+    return drawn[trend]
+
+
+def head(language: Language = ENGLISH) -> tuple[str, ...]:
+    """The heads of the columns of `cells`."""
+    return (
+        language("measurement"),
+        language("component"),
+        language("unit"),
+        language("nights"),
+        language("median"),
+        "MAD",
+        language("last"),
+        language("trend"),
+        language("outside"),
+    )
+
+
+def cells(row: Row, *, plain: bool) -> tuple[str, ...]:
+    """One course as cells, without its unit in each."""
+    told = row.summary
+    values = (told.median, told.deviation, told.last)
+    median, deviation, last = (NONE if value is None else number(value) for value in values)
+    trend = arrow(told.trend if row.comparable else None, plain=plain)
+    outside = str(told.outside) if told.outside else ""
+    return (
+        row.course.measurement,
+        row.course.component,
+        row.course.unit,
+        str(told.nights),
+        median,
+        deviation,
+        last,
+        trend,
+        outside,
+    )
+
+
+def share(row: Row) -> str:
+    """How far the last nights lie from those before, as a share where there is one."""
+    told = row.summary
+    if told.change is None or told.before is None:
+        return NONE
+    return f"{100 * told.change / abs(told.before):+.1f} %" if told.before else f"{told.change:+g}"
+
+
+def changed(changes: Changes, language: Language = ENGLISH) -> str:
+    """What differs between two eras."""
+    return "; ".join(_changed(name, before, after, language) for name, before, after in changes)
+
+
+def _changed(name: str, before: str | None, after: str | None, language: Language) -> str:
+    words = {
+        "driver": language("driver"),
+        "image": language("image"),
+        "image_versions": language("versions in the image"),
+        "profile": language("profile"),
+        "station": language("station"),
+    }
+    load = name.removeprefix(LOAD)
+    what = words.get(name, language("time of {load}", load=load) if load != name else name)
+    return f"{what}: {before or NONE} -> {after or NONE}"
+
+
+def pruned(folders: Sequence[tuple[str, int]], nights: int, left: int, language: Language = ENGLISH) -> Iterator[str]:
+    """What was removed: folders of runs with their bytes, the values of so many nights; and how many bytes stay."""
+    for name, held in folders:
+        yield language("removed {name} ({size})", name=name, size=size(held))
+    if nights:
+        yield language("the values of {n} nights were removed from the history", n=nights)
+    if not folders and not nights:
+        yield language("nothing is to be removed")
+    yield language("the runs that stay hold {size}", size=size(left))

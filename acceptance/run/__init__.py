@@ -1,0 +1,1 @@
+"""One run from lock to verdict."""

@@ -1,0 +1,151 @@
+"""The machine's lock: one run at a time, whoever starts it and wherever its output goes."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from acceptance.core import regular_file
+
+NAME = "run/lock/rigproof.lock"
+# Between taking the lock and writing down by whom, a holder needs microseconds; one that was not given the processor needs longer.
+_SETTLED_S = 0.2
+
+
+class Busy(Exception):
+    """Another run holds the lock; the message is one sentence. `held_s` says for how many seconds, since it last wrote into the lock.
+
+    It does so when it takes the lock, and when its run gets a folder. A clock that was set back meanwhile makes it negative.
+    """
+
+    def __init__(self, text: str, held_s: float) -> None:
+        super().__init__(text)
+        self.held_s = held_s
+
+
+class LockError(Exception):
+    """The lock cannot be taken at all; the message is one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What the file says: who holds the lock, or held it last; where to, as soon as it has a run; and where to the one before it wrote."""
+
+    pid: int
+    run_dir: str | None
+    before: str | None
+
+
+class MachineLock:
+    """An advisory lock that the kernel releases when its holder dies, by SIGKILL included.
+
+    The file keeps the holder's run directory, so that the next start can find a run that was never finished. It was last written to
+    when its holder took it, or got a run: so others can tell for how long it has been held.
+    """
+
+    def __init__(self, root: Path = Path("/")) -> None:
+        self._path = root / NAME
+        self._file = -1
+        self._before: str | None = None
+
+    def __enter__(self) -> Self:
+        self._file = self._open()
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            try:
+                if isinstance(error, BlockingIOError):
+                    raise self._busy() from error
+            finally:
+                os.close(self._file)
+            raise LockError(f"{self._path}: cannot be locked ({error.strerror}): put it on a local disk") from error
+        found = self._read()
+        self._before = (found.run_dir or found.before) if found else None
+        try:
+            self._write(None)
+        except LockError:
+            os.close(self._file)
+            raise
+        return self
+
+    def _busy(self) -> Busy:
+        """Who has it, and for how long."""
+        time.sleep(_SETTLED_S)
+        holder = self._read()
+        writing = f", writing to {holder.run_dir}" if holder and holder.run_dir else ""
+        told = f" (process {holder.pid}{writing})" if holder else ""
+        return Busy(
+            f"another rigproof run has this machine{told}: two loads at once would spoil both; wait for it or stop it",
+            time.time() - os.fstat(self._file).st_mtime,
+        )
+
+    def _open(self) -> int:
+        flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+        with contextlib.suppress(FileNotFoundError):
+            # Without O_CREAT first: in a sticky folder the kernel may refuse it even to root (fs.protected_regular).
+            return self._must(flags)
+        previous = os.umask(0)  # the next run may be another user's
+        try:
+            return self._must(flags | os.O_CREAT)
+        finally:
+            os.umask(previous)
+
+    def _must(self, flags: int) -> int:
+        try:
+            regular_file.require(self._path)
+            return os.open(self._path, flags, 0o666)
+        except FileNotFoundError as error:
+            if not flags & os.O_CREAT:
+                raise
+            raise LockError(
+                f"{self._path}: the folder for lock files is missing: create {self._path.parent} (mode 1777)"
+            ) from error
+        except OSError as error:
+            raise LockError(
+                f"{self._path}: cannot be opened ({error.strerror}): remove it or mend its permissions"
+            ) from error
+
+    def _read(self) -> _Written | None:
+        """What the file says, if it is what we write: every user may write to it."""
+        try:
+            found = json.loads(os.pread(self._file, 65536, 0))
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(found, dict) or not isinstance(found.get("pid"), int):
+            return None
+        places = [found.get("run_dir"), found.get("before")]
+        if places == [None, None] and "before" not in found:
+            return None
+        if any(place is not None and not (isinstance(place, str) and place.isprintable()) for place in places):
+            return None
+        return _Written(found["pid"], *places)
+
+    def last_run(self) -> Path | None:
+        """The run directory that the holder before this one wrote to, or the last that did; None where there is none."""
+        return Path(self._before) if self._before is not None else None
+
+    def claim(self, run_dir: Path) -> None:
+        """Write down whose run it is. Raises LockError when the disk does not take it."""
+        self._write(str(run_dir))
+
+    def _write(self, run_dir: str | None) -> None:
+        text = json.dumps({"pid": os.getpid(), "run_dir": run_dir, "before": self._before}).encode()
+        try:
+            os.ftruncate(self._file, 0)
+            if os.pwrite(self._file, text, 0) != len(text):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as error:
+            raise LockError(f"{self._path}: cannot be written ({error.strerror}): make room there") from error
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._file)

@@ -1,0 +1,67 @@
+"""The files of a run that are views of its journal: verdict.json, junit.xml, report.html. Any of them can be written again at any time."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+from acceptance.core.fold import fold
+from acceptance.core.language import ENGLISH, Language
+from acceptance.core.verdict import Verdict
+from acceptance.journal import reader
+from acceptance.journal.run_folder import JUNIT, PAGE, VERDICT, put
+
+
+def judge(run_dir: Path) -> Verdict:
+    """Fold a run. Raises JournalError or UnreadableRun."""
+    return fold(reader.read(run_dir).entries)
+
+
+def load() -> None:
+    """Load what writes a run's files, which takes its time: a run does so while its first session begins.
+
+    What is loaded then is what ends the run, though rigproof was updated meanwhile.
+    """
+    import acceptance.journal.samples  # noqa: F401 - see above
+
+
+def write(run_dir: Path, language: Language = ENGLISH) -> Verdict:
+    """Fold a run and write its files, the page in this language; the verdict goes last: a run with a verdict counts as closed."""
+    from acceptance.expect import gpu_limits
+    from acceptance.journal import samples  # not sooner: what begins a run, and `judge`, need none of it
+    from acceptance.reports import junit, verdict_json
+    from acceptance.reports.page import render
+
+    found = reader.read(run_dir)
+    verdict = fold(found.entries)
+    put(run_dir / JUNIT, junit.render(verdict, found))
+    looks = samples.each(run_dir / reader.GPU_TELEMETRY)
+    put(run_dir / PAGE, render.render(verdict, found, looks, gpu_limits.sheets(), language).encode("utf-8"))
+    put(run_dir / VERDICT, verdict_json.render(verdict, found))
+    return verdict
+
+
+def write_unreadable(run_dir: Path, reason: str) -> None:
+    """The verdict of a run whose journal holds no plan."""
+    from acceptance.reports import verdict_json
+
+    put(run_dir / VERDICT, verdict_json.unreadable(run_dir.name, reason))
+
+
+def unlink_latest(out: Path) -> None:
+    """Take `latest` away for as long as there is no new run: whoever publishes it must not find yesterday's verdict there."""
+    with contextlib.suppress(OSError):
+        if (out / "latest").is_symlink():
+            (out / "latest").unlink()
+
+
+def link_latest(run_dir: Path) -> None:
+    """Point `latest` in the output folder to this run; a file system without links simply has none."""
+    draft = run_dir.parent / f".latest.{os.getpid()}"
+    try:
+        draft.symlink_to(run_dir.name)
+        draft.replace(run_dir.parent / "latest")
+    except OSError:
+        with contextlib.suppress(OSError):
+            draft.unlink()

@@ -1,0 +1,81 @@
+"""Profiles: named selections of loads with their seconds, read from `fixtures/profiles.toml`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from acceptance import resources
+
+
+class ProfileError(Exception):
+    """No such profile, or the file of profiles is wrong; the message is one sentence."""
+
+
+class Nights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a run gives way to whoever uses the machine.
+
+    `niceness` is of its loads (0 to 19). An idle GPU has at most `idle_use` of utilisation in each of `looks` looks, `apart_s` seconds
+    apart. So many nights in a row as `most_skipped` on which the machine was in use are a failure.
+    Another rigproof run that has had the machine for less than `together_s` seconds was started for the same night; one that has had it
+    for longer is a user like others.
+    """
+
+    niceness: Annotated[int, msgspec.Meta(ge=0, le=19)]
+    idle_use: Annotated[float, msgspec.Meta(ge=0, lt=1)]
+    looks: Annotated[int, msgspec.Meta(ge=1)]
+    apart_s: Annotated[float, msgspec.Meta(ge=0)]
+    most_skipped: Annotated[int, msgspec.Meta(ge=1)]
+    together_s: Annotated[float, msgspec.Meta(ge=0)]
+
+
+class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`seconds` by load; a load that is not named is not run. `cannot_detect` is told before anything is heated.
+
+    `memory_gib_max` caps what the memory test fills, where filling a large machine would take longer than the profile lasts. `nights` is
+    there for a profile that runs unattended beside other work.
+    """
+
+    summary: str
+    cannot_detect: tuple[str, ...]
+    seconds: dict[str, Annotated[float, msgspec.Meta(gt=0)]]
+    memory_gib_max: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    nights: Nights | None = None
+
+
+# The burn of the whole machine: `--burn` (or BURN= in make) sets its time, as builders do.
+BURN = "burn"
+# The burns of single parts before it keep their time, but last no longer than that; other loads measure and have their own time.
+SINGLE = (
+    "stress_ng",
+    "cpu_gemm",
+    "cpuburn",
+    "stressapptest",
+    "gpu_burn_float",
+    "gpu_burn_tensor",
+    "gpu_burn_double",
+    "vram",
+)
+
+
+def read(path: Path) -> dict[str, Profile]:
+    """Every profile by name. Raises ProfileError."""
+    return resources.read(path, dict[str, Profile], ProfileError)
+
+
+def choose(profiles: dict[str, Profile], name: str) -> Profile:
+    """The profile of that name. Raises ProfileError, naming those there are."""
+    if name not in profiles:
+        raise ProfileError(f"there is no profile {name!r}: choose one of {', '.join(profiles)}")
+    return profiles[name]
+
+
+def seconds(profile: Profile, burn_s: float | None) -> dict[str, float]:
+    """Seconds of each load; `burn_s` replaces those of the burn of the whole machine, and single burns last no longer than that."""
+    if burn_s is None:
+        return dict(profile.seconds)
+    at_most = dict.fromkeys(SINGLE, burn_s)
+    found = {load: min(time, at_most.get(load, time)) for load, time in profile.seconds.items()}
+    return {load: burn_s if load == BURN else time for load, time in found.items()}

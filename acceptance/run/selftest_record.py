@@ -1,0 +1,49 @@
+"""What the self-test of this build was worth on this machine, as the reports of every run tell it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from acceptance.core import regular_file
+
+NAME = "selftest.json"
+NEVER = "not run on this machine with this build: `make selftest` shows what it catches"
+
+
+class Record(msgspec.Struct, frozen=True):
+    """What a self-test leaves beside the runs: when, of which build, on which machine, and with what score."""
+
+    utc: str
+    package_digest: str
+    machine_id: str
+    caught: int
+    faults: int
+    alarms: int
+    clean_runs: int
+    kind: str  # "short" or "long", or what of it was chosen
+
+    def sentence(self) -> str:
+        """Its score in one line."""
+        missed = "" if self.caught == self.faults else f" ({self.faults - self.caught} MISSED)"
+        told = f"{self.caught} of {self.faults} faults caught{missed}, {self.alarms} false alarms in {self.clean_runs} clean runs"
+        return f"{self.utc} ({self.kind}): {told}"
+
+
+def told(out: Path, package_digest: str, machine_id: str) -> str:
+    """The sentence for the reports: the score of the last self-test, or that there is none for this build on this machine.
+
+    A record that cannot be read is none: nothing is proved by it, and the run does not depend on it.
+    """
+    path = out / NAME
+    try:
+        record = msgspec.json.decode(regular_file.read(path, regular_file.SMALL_RECORD), type=Record)
+    except FileNotFoundError:
+        return NEVER
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is damaged"
+        return f"its record {path} cannot be read ({reason}): run `make selftest` again"
+    if (record.package_digest, record.machine_id) != (package_digest, machine_id):
+        return f"{NEVER}; the last one here, of another build or machine, was {record.utc}"
+    return record.sentence()

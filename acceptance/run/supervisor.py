@@ -1,0 +1,252 @@
+"""A run from lock to verdict: sessions in order, the watch beside them, a deadline over all, and the reports at the end.
+
+It is outside pytest and outside any container, and goes on when either dies.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from acceptance.core import repeat
+from acceptance.core.collection import AGAIN, SESSIONS, SessionName
+from acceptance.core.fold import fold
+from acceptance.core.language import ENGLISH, Language
+from acceptance.core.plan import Plan, PlannedCheck
+from acceptance.core.record import CheckEnded, ForeignProcess, Note, Postponed, RunEnded, SessionEnded, SessionStarted
+from acceptance.core.verdict import Verdict
+from acceptance.journal import clock, reader, segment
+from acceptance.process import orphans
+from acceptance.process.command import CommandError, Completed
+from acceptance.process.deadline import Deadline
+from acceptance.run import outputs
+from acceptance.run.header import opening
+from acceptance.run.live_feed import Sight, View
+from acceptance.run.planning import Prepared
+from acceptance.run.signals import Stop, stoppable
+from acceptance.session import context as session_context
+from acceptance.session import timeouts
+from acceptance.station.base import Station
+from acceptance.station.host import Host
+from acceptance.watch import gpu_sampler, gpu_supervisor, host
+
+IN_USE = "the machine is in use"
+# How often it is looked whether the watch has seen somebody else on a GPU.
+OTHERS_S = 1.0
+
+
+class OutputError(Exception):
+    """The output folder cannot be used; the message is one sentence with the cure."""
+
+
+def _refused(out: Path, error: OSError) -> OutputError:
+    return OutputError(f"{out}: no run can be written there ({error.strerror}): give another folder with --out")
+
+
+def usable(out: Path) -> None:
+    """Raise OutputError where no run could be written, before anything is built or measured for it."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".rigproof-", dir=out):
+            pass
+    except OSError as error:
+        raise _refused(out, error) from error
+
+
+def new_run_dir(out: Path) -> Path:
+    """Make the folder of a new run. Raises OutputError."""
+    run_id = f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%SZ}-{secrets.token_hex(2)}"
+    try:
+        (out / run_id / "logs").mkdir(parents=True)
+    except OSError as error:
+        raise _refused(out, error) from error
+    return (out / run_id).resolve()
+
+
+class Supervisor:
+    """One run. `view` is shown every entry of the sessions' journals as it appears, and what the watch sees meanwhile.
+
+    With `give_way` the run is given up as soon as the watch sees somebody else on a GPU: it makes the record of that from who it is.
+    """
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        station: Station,
+        run_dir: Path,
+        view: View,
+        language: Language = ENGLISH,
+        give_way: Callable[[tuple[str, ...]], Postponed] | None = None,
+    ) -> None:
+        self._prepared = prepared
+        self._plan: Plan = prepared.plan
+        self._station = station
+        self._run_dir = run_dir
+        self._sight = Sight(run_dir, view, (host.SEGMENT, gpu_sampler.EVENTS))
+        self._language = language
+        self._root = prepared.options.root
+        self._kernel_log_after: int | None = None
+        self._give_way = give_way
+        self._watched = reader.Tail(run_dir / gpu_sampler.EVENTS)
+        self._others: dict[str, None] = {}
+        self._others_s = self._began_s = clock.boot_s()
+
+    def run(self) -> Verdict:
+        """Run every session of the plan and judge. Raises JournalError when the evidence cannot be written."""
+        with stoppable() as stop:
+            with segment.Writer(self._run_dir / reader.SUPERVISOR, self._root) as writer:
+                for body in opening(self._prepared, self._station, self._run_dir):
+                    writer.write(body)
+                due = gpu_supervisor.due(self._prepared.inventory, self._plan.gpus)
+                watching = host.Watch(self._run_dir, self._root, due)
+                self._kernel_log_after = watching.kernel_log_after
+                try:
+                    end = self._sessions(writer, stop)
+                finally:
+                    watching.stop()
+                    swept = orphans.sweep(self._run_dir.name, self._root)
+                for stray in swept:
+                    writer.write(Note(f"a process outlived its check and was killed: {stray}"))
+                self._sight.look(last=True)
+                if watching.failure:
+                    writer.write(Note(watching.failure, trouble=True))
+                if self._sight.failure:
+                    writer.write(Note(self._sight.failure))
+                self._look_for_others(stop, last=True)
+                if self._give_way is not None and self._others and stop.reason in (None, IN_USE):
+                    writer.write(self._give_way(tuple(self._others)))
+                    end = RunEnded(False, IN_USE)
+                writer.write(end)
+            return outputs.write(self._run_dir, self._language)
+
+    def _look_for_others(self, stop: Stop, *, last: bool = False) -> None:
+        """Stop a run that gives way where the watch has seen somebody else on a GPU."""
+        now_s = clock.boot_s()
+        if self._give_way is None or (now_s < self._others_s and not last):
+            return
+        self._others_s = now_s + OTHERS_S
+        with contextlib.suppress(segment.JournalError):  # the fold reads it again, strictly
+            for entry in self._watched.each():
+                if isinstance(one := entry.body, ForeignProcess):
+                    since_s = max(0.0, one.since_s - self._began_s)
+                    told = f"{one.component}: {one.who}, from second {since_s:.0f} of the run on"
+                    self._others[told] = None
+        if self._others and not last:
+            stop.reason = stop.reason or IN_USE
+
+    def _sessions(self, writer: segment.Writer, stop: Stop) -> RunEnded:
+        """Every session in its order, until one of them says why nothing may come after it."""
+        for name in SESSIONS:
+            if self._plan.share(name):
+                if stop.reason is not None:
+                    return RunEnded(False, stop.reason)
+                end = self._session(name, self._plan.share(name), writer, stop)
+                if end is None and name == "load" and stop.reason is None:
+                    end = self._second_look(writer, stop)
+                if end:
+                    return end
+        # A stop that came when everything had been measured takes nothing away.
+        return RunEnded(True, "every session of the plan was run")
+
+    def _second_look(self, writer: segment.Writer, stop: Stop) -> RunEnded | None:
+        """Run the checks of the load once more whose figures lay outside what they were on the nights before."""
+        if not any(due.past for check in self._plan.checks for due in check.due):
+            return None
+        entries = reader.read(self._run_dir).entries
+        ended = [entry.body for entry in entries if isinstance(entry.body, SessionEnded)]
+        if not all(body.complete for body in ended):
+            return None  # what has just died is not loaded again
+        found = fold(entries)
+        again = tuple(one.id for one in found.checks if repeat.worth(one.judged, one.findings))
+        share = session_context.share(self._plan, AGAIN, again)
+        if not share:
+            return None
+        told = ", ".join(again)
+        writer.write(Note(f"outside what it was before, so a second look was taken: {told}"))
+        return self._session(AGAIN, share, writer, stop)
+
+    def _context(self, name: SessionName, share: Sequence[PlannedCheck], station: Station) -> Path:
+        """Write what a session is told. Raises JournalError when the disk does not take it."""
+        path = self._run_dir / f"session-{name}.json"
+        context = session_context.Context(
+            mode="run",
+            root=str(self._root),
+            session=name,
+            run_dir=str(station.inside(self._run_dir)),
+            kernel_log_after=self._kernel_log_after,
+            plan=self._plan.forgetful(),
+            again=tuple(check.id for check in share) if name == AGAIN else (),
+            niceness=self._prepared.options.niceness,
+            machine=self._prepared.machine,
+            inventory=self._prepared.inventory,
+        )
+        try:
+            session_context.write(context, path)
+        except OSError as error:
+            raise segment.JournalError(
+                f"{path}: cannot be written ({error.strerror}): make room, then start again"
+            ) from error
+        return path
+
+    def _session(
+        self, name: SessionName, share: Sequence[PlannedCheck], writer: segment.Writer, stop: Stop
+    ) -> RunEnded | None:
+        """Run one session's share of the plan; returns the end of the run where a gate did not pass, or somebody stopped it."""
+        station = self._station if name in ("load", AGAIN) else Host()
+        context = self._context(name, share, station)
+        deadline = Deadline.after(sum(timeouts.belt_s(check) for check in share) + 60.0)
+        began = time.monotonic()
+        try:
+            log = self._run_dir / "logs" / f"session-{name}.log"
+            running = station.start(context, self._run_dir.name, deadline, log)
+        except CommandError as error:
+            writer.write(SessionEnded(name, False, f"could not be started: {error}", time.monotonic() - began))
+            return None
+        tail = reader.Tail(self._run_dir / f"journal-{name}.jsonl")
+        gates = {check.id for check in share if check.gate}
+        failed_gate, begun = None, False
+        try:
+            outputs.load()
+            while True:
+                self._look_for_others(stop)
+                over = running.poll() or deadline.passed() or stop.reason is not None
+                self._sight.look()
+                for entry in tail.new():
+                    self._sight.show(entry)
+                    body = entry.body
+                    begun = begun or isinstance(body, SessionStarted)
+                    if isinstance(body, CheckEnded) and body.check in gates and body.outcome != "pass":
+                        failed_gate = body.check
+                if over:
+                    break
+                time.sleep(0.05)
+        except BaseException:  # the journal cannot be read any more: nothing may go on, and no container stay
+            running.stop()
+            running.wait()
+            raise
+        if not running.poll() and not deadline.passed():
+            running.stop()
+        gate, stopped = failed_gate is not None, stop.reason is not None
+        complete, detail = outcome_of(running.wait(), begun=begun, gate=gate, stopped=stopped)
+        writer.write(SessionEnded(name, complete, detail, time.monotonic() - began, running.container_id))
+        if stop.reason is not None and not complete:
+            return RunEnded(False, stop.reason)
+        return RunEnded(False, f"{failed_gate} did not pass, so nothing after it was run") if failed_gate else None
+
+
+def outcome_of(done: Completed, *, begun: bool, gate: bool, stopped: bool) -> tuple[bool, str]:
+    """Whether a session was whole, and how it ended.
+
+    Exit code 0: all passed. 1: some did not. 2: a gate did not pass and ended it. Anything else is the session's own trouble: a crash,
+    a refusal, a deadline; and so is one that ended before it had `begun` to write its journal.
+    """
+    if begun and not done.timed_out and (done.returncode in (0, 1) or (gate and done.returncode == 2)):
+        return True, done.describe()
+    if stopped:
+        return False, "was stopped"
+    return False, "; it last said: ".join(part for part in (done.describe(), done.last_lines(3)) if part)

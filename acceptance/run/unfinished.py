@@ -1,0 +1,147 @@
+"""Runs that never came to their end: found by the next start, told about, and closed. A crash is evidence."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from acceptance.core.record import (
+    CheckEnded,
+    CheckStarted,
+    Entry,
+    RunClosed,
+    RunEnded,
+    RunStarted,
+    Sample,
+    SessionEnded,
+)
+from acceptance.core.verdict import UnreadableRun
+from acceptance.journal import clock, reader, run_folder, segment
+from acceptance.process import orphans
+from acceptance.run import outputs
+
+# What is kept of a GPU's last sample, with the unit.
+GPU_READINGS = {"temperature_c": "degC", "power_w": "W", "sm_clock_mhz": "MHz"}
+
+
+def candidates(out: Path, last_run: Path | None) -> Iterator[Path]:
+    """Folders of runs without a verdict: in the output folder, and the one the lock's last holder wrote to, if it is this user's.
+
+    Every user may write into the lock: what it names must not lead root to write, and to kill, wherever somebody likes.
+    """
+    places = sorted(path.parent for path in out.glob(f"*/{reader.SUPERVISOR}") if not path.parent.is_symlink())
+    with contextlib.suppress(OSError, ValueError):
+        if last_run is not None and last_run.stat().st_uid == os.geteuid():
+            known = {place.resolve() for place in places}
+            places += [last_run] if last_run.resolve() not in known else []
+    yield from filter(_open, places)
+
+
+def _open(place: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return (place / reader.SUPERVISOR).exists() and not (place / run_folder.VERDICT).is_file()
+    return False  # not even to be looked at: it is somebody else's
+
+
+def running_check(entries: tuple[Entry, ...]) -> str | None:
+    """The check that had begun and not ended, in a session that had not ended, when the journal stops."""
+    running = None
+    for entry in entries:
+        if isinstance(entry.body, CheckStarted):
+            running = entry.body.check
+        elif isinstance(entry.body, SessionEnded) or (
+            isinstance(entry.body, CheckEnded) and entry.body.check == running
+        ):
+            running = None
+    return running
+
+
+def close(run_dir: Path, root: Path = Path("/")) -> str | None:
+    """Close one unfinished run and write its reports; returns the sentence that tells of it, or None for another machine's run.
+
+    Raises JournalError when its journal cannot be read or the closing record cannot be written, UnreadableRun when it cannot be judged.
+    """
+    found = reader.read(run_dir)
+    if found.machine_id not in (None, clock.machine_id(root)):
+        return None  # a shared folder: that run is another machine's business, and may well be alive
+    start = next((entry.body for entry in found.entries if isinstance(entry.body, RunStarted)), None)
+    if start is None:
+        outputs.write_unreadable(run_dir, "the run was ended before its plan was written: nothing was measured")
+        return f"an earlier run ({run_dir.name}) was ended before its plan was written: nothing was measured in it"
+    orphans.sweep(start.run_id, root)  # its programs died with it; one that had escaped would spoil the next run
+    closed = next((entry.body for entry in found.entries if isinstance(entry.body, RunClosed)), None)
+    if closed is None and any(isinstance(entry.body, RunEnded) for entry in found.entries):
+        sentence = f"an earlier run ({run_dir.name}) had ended without its reports: they were written now"
+    else:
+        if closed is None:
+            closed = _closing(found, root)
+            with segment.Writer(_segment(run_dir), root) as writer:
+                writer.write(closed)
+        sentence = f"an earlier run ({run_dir.name}) was never finished: {closed.detail}"
+    outputs.write(run_dir)
+    return sentence
+
+
+def _closing(found: reader.Journal, root: Path) -> RunClosed:
+    running = running_check(found.entries)
+    last = _last_samples(found.run_dir)
+    # The first boot is the supervisor's; an earlier attempt to close the run may be of a later one.
+    rebooted = clock.boot_id(root) != found.boot_ids[0]
+    what = f"{running} was running" if running else "no check was running"
+    why = (
+        "the machine was restarted before it came to its end"
+        if rebooted
+        else "the harness was killed, or could not write any more"
+    )
+    values = {
+        f"{gpu} {name}" if gpu else name: value for gpu, readings in last.items() for name, value in readings.items()
+    }
+    return RunClosed(running, rebooted, values, "; ".join((f"{why}; {what}", *_last_words(last))))
+
+
+def _last_samples(run_dir: Path) -> dict[str | None, dict[str, float]]:
+    """The last readings of the machine's own sensors (None) and of each GPU, of a GPU those of GPU_READINGS."""
+    last: dict[str | None, dict[str, float]] = {}
+    for name in (reader.TELEMETRY, reader.GPU_TELEMETRY):
+        for entry in reader.newest(run_dir / name):
+            if isinstance(entry.body, Sample):
+                last[entry.body.component] = entry.body.values
+    return {
+        gpu: readings if gpu is None else {name: readings[name] for name in GPU_READINGS if name in readings}
+        for gpu, readings in last.items()
+    }
+
+
+def _last_words(last: dict[str | None, dict[str, float]]) -> Iterator[str]:
+    """What each GPU showed last, for the sentence that tells of the run: hot, starved of power, or at work as it should."""
+    for gpu, readings in last.items():
+        told = [f"{readings[name]:.0f} {unit}" for name, unit in GPU_READINGS.items() if name in readings]
+        if gpu is not None and told:
+            yield f"{gpu} was last seen at {', '.join(told)}"
+
+
+def _segment(run_dir: Path) -> Path:
+    number = 1
+    while (run_dir / f"{reader.CLOSING}-{number}.jsonl").exists():
+        number += 1
+    return run_dir / f"{reader.CLOSING}-{number}.jsonl"
+
+
+def close_all(out: Path, last_run: Path | None, root: Path = Path("/")) -> list[str]:
+    """Close every unfinished run of this machine; returns what there is to tell. One that cannot be closed is told, and left as it is."""
+    told = []
+    for run_dir in candidates(out, last_run):
+        if not os.access(run_dir, os.W_OK):
+            told.append(
+                f"an earlier run ({run_dir}) was never finished, and its folder cannot be written: it stays as it is"
+            )
+            continue
+        try:
+            sentence = close(run_dir, root)
+        except (segment.JournalError, UnreadableRun) as error:
+            sentence = f"an earlier run ({run_dir.name}) cannot be closed: {error}"
+        if sentence:
+            told.append(sentence)
+    return told

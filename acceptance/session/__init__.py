@@ -1,0 +1,1 @@
+"""One pytest session: plugin, checks, context, programs."""

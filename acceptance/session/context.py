@@ -1,0 +1,130 @@
+"""One pytest session of the product: its context, and the command line that starts it.
+
+The product's own sessions run on the packaged configuration, with plugin autoload off and the environment cleared of what steers
+pytest: a stray `-k` in PYTEST_ADDOPTS must not turn a failing machine green.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from acceptance.core import regular_file
+from acceptance.core.collection import AGAIN, Collected, SessionName
+from acceptance.core.plan import Plan, PlannedCheck
+from acceptance.journal import clock
+from acceptance.machine.inventory import Inventory
+from acceptance.machine.machine_file import Machine
+from acceptance.process import reaper
+
+SUITES = Path(__file__).resolve().parents[1] / "suites"
+# Exit codes of a session, outside those of pytest itself (0 to 5).
+REFUSED = 64  # another package digest or collection than the plan's: nothing was heated
+NO_JOURNAL = 65  # the journal could not be written
+
+
+class Context(msgspec.Struct, frozen=True):
+    """What a session is told, as a JSON file. In mode `collect` it only lists its checks into `answer`.
+
+    A second look runs the checks of the load that `again` names. `niceness` is by how much the session gives way to other programs.
+    """
+
+    mode: Literal["collect", "run"]
+    root: str
+    answer: str | None = None
+    session: SessionName | None = None
+    run_dir: str | None = None
+    kernel_log_after: int | None = (
+        None  # sequence number of the last kernel message before the run, where it can be read
+    )
+    plan: Plan | None = None
+    machine: Machine | None = None
+    inventory: Inventory | None = None
+    again: tuple[str, ...] = ()
+    niceness: int = 0
+
+    def share(self) -> tuple[PlannedCheck, ...]:
+        """The checks that this session runs, in the order of the plan."""
+        return share(self.plan, self.session, self.again) if self.plan and self.session else ()
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What a collecting session found."""
+
+    digest: str
+    checks: tuple[Collected, ...]
+
+
+def share(plan: Plan, session: SessionName, again: tuple[str, ...] = ()) -> tuple[PlannedCheck, ...]:
+    """The checks of the plan that a session of this name runs; of a second look those that are named."""
+    if session == AGAIN:
+        return tuple(check for check in plan.share("load") if check.id in again)
+    return plan.share(session)
+
+
+def write(context: Context, path: Path) -> None:
+    """Write a session's context."""
+    regular_file.write(path, msgspec.json.encode(context))
+
+
+def read(path: Path) -> Context:
+    """Read a session's context."""
+    return msgspec.json.decode(regular_file.read(path, regular_file.SEGMENT), type=Context)
+
+
+def argv(context: Path) -> list[str]:
+    """The command line of a session. Pure: it depends on nothing but its argument and where the package is."""
+    return [
+        sys.executable,
+        "-P",  # the working directory is no place to import from
+        "-m",
+        "pytest",
+        "-c",
+        str(SUITES / "pytest.ini"),
+        f"--rootdir={SUITES}",
+        f"--confcutdir={SUITES}",
+        "-p",
+        "pytest_timeout",
+        "-p",
+        "acceptance.session.plugin",
+        f"--rigproof-context={context}",
+        str(SUITES),
+    ]
+
+
+def in_container(
+    context: str, seconds: float, boot_id: str, python: str = "/opt/rigproof/venv/bin/python"
+) -> list[str]:
+    """The command line of a session in a container: this module as a program, with the image's own Python. Pure."""
+    return [python, "-P", "-m", "acceptance.session", context, f"{seconds:.0f}", boot_id]
+
+
+def main(arguments: list[str]) -> None:
+    """Become the reaper over a session: the first process of a container.
+
+    It ends the session when the engine closes its standard input, which it does when the harness outside is gone, and after its
+    seconds are over: the deadline inside, beside the one outside. An engine on another machine, or in a virtual one, is refused: the
+    loads would test that.
+    """
+    context, seconds, boot_id = Path(arguments[0]), float(arguments[1]), arguments[2]
+    if clock.boot_id() != boot_id:
+        sys.stderr.write(
+            "the container does not run under this machine's kernel: use an engine on the machine itself\n"
+        )
+        sys.exit(REFUSED)
+    own = [sys.executable, "-I", "-S", reaper.__file__, f"stdin:{seconds:.0f}", "3", "--", *argv(context)]
+    os.execv(own[0], own)
+
+
+def environment(run_id: str | None) -> dict[str, str]:
+    """What a session's environment gets beside the cleaned one. Every descendant carries the run id, so that strays can be found."""
+    own = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    return {**own, "RIGPROOF_RUN": run_id} if run_id else own
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,245 @@
+"""What a session gives its checks: the fixtures of the plugin."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from acceptance.core.collection import AGAIN
+from acceptance.core.plan import PlannedCheck
+from acceptance.core.record import Body, CheckEnded, CheckStarted, Note, Outcome, Sample, Table
+from acceptance.diagnosis.gpu_history import GpuHistory
+from acceptance.diagnosis.gpu_work import HEATS_S, idle
+from acceptance.diagnosis.series import Series
+from acceptance.diagnosis.signature import Heat
+from acceptance.expect import gpu_limits
+from acceptance.expect.sensor_range import Range, of_card
+from acceptance.journal import clock, reader
+from acceptance.journal import segment as journal_segment
+from acceptance.machine.gpu import Gpu, gpus
+from acceptance.machine.inventory import Inventory
+from acceptance.machine.machine_file import Machine
+from acceptance.observe.sensors import UNITS
+from acceptance.session import context as session_context
+from acceptance.session import load_events
+from acceptance.session.check import Check
+from acceptance.session.programs import Programs
+from acceptance.watch.telemetry_reader import GpuTelemetry
+
+# After its first hour the watch writes a sample each ten seconds (`telemetry.Thinning`): what tells of this moment is written by then.
+WRITTEN_S = 12.0
+
+
+def check_id(item: pytest.Item) -> str:
+    """`<subject>.<function>[parameter]`: the same wherever the package is installed."""
+    return f"{item.path.stem}.{item.name.removeprefix('test_')}"
+
+
+class Idle(Exception):
+    """A GPU was not seen at work while a check was to keep it at work, so the check proves nothing of it; the message has the figures."""
+
+
+def _ranges(context: session_context.Context) -> dict[str, dict[str, Range]]:
+    """What the sensors of each GPU can say, by its name."""
+    found: dict[str, dict[str, Range]] = {}
+    inventory = context.inventory
+    if inventory is None:
+        return found
+    for gpu in gpus(inventory):
+        device = gpu_limits.device_of(inventory, gpu)
+        traits = device.traits if device is not None else None
+        if traits is not None:
+            limits = (traits.power_limit_w, traits.power_limit_default_w)
+            found[gpu.name] = of_card(limits, traits.max_sm_clock_mhz, traits.max_memory_clock_mhz)
+    return found
+
+
+class Provided:
+    """The fixtures of one session; `share` is its part of the plan by check id, `write` journals a record."""
+
+    def __init__(
+        self,
+        context: session_context.Context,
+        run_dir: Path,
+        share: Mapping[str, PlannedCheck],
+        write: Callable[[Body], None],
+    ) -> None:
+        self.context = context
+        self.run_dir = run_dir
+        self._share = share
+        self._write = write
+        self._gpu_telemetry = GpuTelemetry(run_dir / reader.GPU_TELEMETRY, _ranges(context))
+
+    @pytest.fixture
+    def planned(self, request: pytest.FixtureRequest) -> PlannedCheck:
+        """This check's part of the plan."""
+        return self._share[check_id(request.node)]
+
+    @pytest.fixture
+    def check(self, planned: PlannedCheck) -> Check:
+        """Journals readings and judges them against the plan: see `acceptance.session.check.Check`."""
+        assert self.context.plan is not None
+        return Check(planned, self.context.plan.waivers, self._write)
+
+    @pytest.fixture
+    def machine(self) -> Machine | None:
+        """The machine file, or None when there is none."""
+        return self.context.machine
+
+    @pytest.fixture
+    def inventory(self) -> Inventory:
+        """The machine as observed before the run."""
+        assert self.context.inventory is not None
+        return self.context.inventory
+
+    @pytest.fixture
+    def due_gpus(self, inventory: Inventory) -> tuple[Gpu, ...]:
+        """The GPUs that this run tests, in the order of their PCI addresses; fewer than the machine has where `--gpus` says so."""
+        assert self.context.plan is not None
+        return tuple(gpu for gpu in gpus(inventory) if gpu.name in self.context.plan.gpus)
+
+    @pytest.fixture
+    def say(self) -> Callable[[str], None]:
+        """Tells the reader of the report something that decides nothing."""
+        return lambda text: self._write(Note(text))
+
+    @pytest.fixture
+    def listener(self) -> Callable[[Mapping[str, Sequence[str]]], load_events.Listener]:
+        """Makes what journals at once the wrong results that loads tell of, by the GPUs that each load sees, its own first."""
+        return lambda shown: load_events.listener(list(shown), self._write, shown=shown)
+
+    @pytest.fixture
+    def root(self) -> Path:
+        """The directory under which /sys, /proc and /dev are read."""
+        return Path(self.context.root)
+
+    @pytest.fixture
+    def kernel_log_after(self) -> int | None:
+        """Sequence number of the last kernel message before the run; None where the log could not be read then."""
+        return self.context.kernel_log_after
+
+    @pytest.fixture
+    def load_s(self) -> Mapping[str, float]:
+        """Seconds of each load in this profile."""
+        assert self.context.plan is not None
+        return self.context.plan.loads_s
+
+    @pytest.fixture
+    def memory_gib(self) -> float:
+        """How much RAM the memory test fills."""
+        assert self.context.plan is not None
+        return self.context.plan.memory_gib
+
+    @pytest.fixture
+    def programs(self, planned: PlannedCheck) -> Programs:
+        """Runs the check's programs, with its deadline, logs and journal: see `acceptance.session.programs.Programs`."""
+        look = "-again" if self.context.session == AGAIN else ""
+        return Programs(planned, self.run_dir / "logs", self._write, look)
+
+    @pytest.fixture
+    def table(self, planned: PlannedCheck) -> Callable[..., None]:
+        """Journals a table of figures for the reports: (component, name, columns, rows)."""
+
+        def write(component: str, name: str, columns: Sequence[str], rows: Sequence[Sequence[float | str]]) -> None:
+            self._write(Table(planned.id, component, name, tuple(columns), tuple(tuple(row) for row in rows)))
+
+        return write
+
+    @pytest.fixture
+    def telemetry(self) -> Mapping[str, Series]:
+        """What the supervisor has sampled of the machine's own sensors since the run began, by reading."""
+        points: dict[str, list[tuple[float, float]]] = {}
+        segment = self.run_dir / reader.TELEMETRY
+        if not segment.is_file():
+            raise journal_segment.JournalError(f"{segment}: cannot be read: the watch over the sensors did not begin")
+        for entry in reader.Tail(segment).each():
+            if isinstance(entry.body, Sample) and entry.body.component is None:
+                for readings in (entry.body.low or {}, entry.body.values, entry.body.high or {}):
+                    for name, value in readings.items():
+                        points.setdefault(name, []).append((entry.boot_s, value))
+        return {name: Series(name, "cpu", UNITS[name], tuple(found)) for name, found in points.items()}
+
+    @pytest.fixture
+    def gpu_history(self, load_spans: tuple[tuple[str, float, float], ...]) -> Mapping[str, GpuHistory]:
+        """What the supervisor has sampled of each GPU since the run began, by the GPU's name; empty where nothing was.
+
+        Samples that cover the end of the last load are waited for, as long as they may take.
+        """
+        if not (self.run_dir / reader.GPU_TELEMETRY).is_file():
+            return {}
+        ended_s = max((end for _, _, end in load_spans), default=0.0)
+        while clock.boot_s() < ended_s + WRITTEN_S and not self._sampled_until(ended_s):
+            time.sleep(0.2)
+        return self._gpu_telemetry.histories()
+
+    @pytest.fixture
+    def gpu_heat(self) -> Callable[[str, float], Heat | None]:
+        """A GPU's heat by its name, at a moment in seconds since boot; None where no sample is near enough to tell of it."""
+        return self._gpu_telemetry.heat
+
+    def require_work(self, planned: PlannedCheck, begin_s: float) -> None:
+        """Raise Idle unless every GPU that is due was seen at work since a moment, in seconds since boot, for the time of the check's load.
+
+        Samples that cover this moment are waited for.
+        """
+        if planned.gpu_load_s < HEATS_S:
+            return
+        assert self.context.plan is not None
+        end_s = clock.boot_s()
+        if (self.run_dir / reader.GPU_TELEMETRY).is_file():
+            while clock.boot_s() < end_s + WRITTEN_S and not self._sampled_until(end_s):
+                time.sleep(0.05)
+        histories = self._gpu_telemetry.histories()
+        troubles = []
+        for gpu in self.context.plan.gpus:
+            if gpu not in histories:
+                troubles.append(f"{gpu} was not watched, so nothing shows that it worked: journal.jsonl says why")
+            elif trouble := idle(histories[gpu], begin_s, end_s, planned.gpu_load_s):
+                troubles.append(trouble)
+        if troubles:
+            cure = "the load ran elsewhere or not at all: its log says which GPU it used; `nvidia-smi` shows each GPU's use"
+            raise Idle(f"{'; '.join(troubles)}: {cure}")
+
+    def _sampled_until(self, moment_s: float) -> bool:
+        """Whether the newest sample of every GPU that is tested is later than a moment, in seconds since boot."""
+        assert self.context.plan is not None
+        newest = reader.newest(self.run_dir / reader.GPU_TELEMETRY)
+        told = {entry.body.component: entry.boot_s for entry in newest if isinstance(entry.body, Sample)}
+        return all(told.get(gpu, 0.0) >= moment_s for gpu in self.context.plan.gpus)
+
+    @pytest.fixture
+    def load_outcomes(self) -> Mapping[str, Outcome]:
+        """How each check of the load session ended, by its id. A check without an end is left out."""
+        segment = self.run_dir / "journal-load.jsonl"
+        entries = journal_segment.read_segment(segment).entries if segment.is_file() else ()
+        return {entry.body.check: entry.body.outcome for entry in entries if isinstance(entry.body, CheckEnded)}
+
+    @pytest.fixture
+    def work_spans(self, load_spans: tuple[tuple[str, float, float], ...]) -> tuple[tuple[float, float], ...]:
+        """Begin and end, in seconds since boot, of the checks that kept every GPU at work."""
+        assert self.context.plan is not None
+        working = {check.id for check in self.context.plan.checks if check.gpu_load_s}
+        return tuple((begin, end) for name, begin, end in load_spans if name in working)
+
+    @pytest.fixture
+    def load_spans(self) -> tuple[tuple[str, float, float], ...]:
+        """When each check of the load session ran: its id, begin and end in seconds since boot. A check without an end is left out."""
+        segment = self.run_dir / "journal-load.jsonl"
+        began: dict[str, float] = {}
+        found = []
+        for entry in journal_segment.read_segment(segment).entries if segment.is_file() else ():
+            if isinstance(entry.body, CheckStarted):
+                began[entry.body.check] = entry.boot_s
+            elif isinstance(entry.body, CheckEnded) and entry.body.check in began:
+                found.append((entry.body.check, began[entry.body.check], entry.boot_s))
+        return tuple(found)
+
+    @pytest.fixture
+    def load_tables(self) -> tuple[Table, ...]:
+        """The tables that the checks of the load session journalled."""
+        segment = self.run_dir / "journal-load.jsonl"
+        entries = journal_segment.read_segment(segment).entries if segment.is_file() else ()
+        return tuple(entry.body for entry in entries if isinstance(entry.body, Table))

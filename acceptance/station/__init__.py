@@ -1,0 +1,1 @@
+"""Where loads run: in place, or in a container."""

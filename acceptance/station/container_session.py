@@ -1,0 +1,184 @@
+"""A session in a container: followed, ended, and its container removed whatever happened.
+
+It knows the engine by what its client's container object does (`reload`, `status`, `attrs`, `logs`, `stop`, `remove`), so that a
+fake can stand in for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from acceptance.core import regular_file
+from acceptance.core.limit import GIB
+from acceptance.process.command import Completed
+from acceptance.process.deadline import Deadline
+from acceptance.process.output import CAP_BYTES
+
+STOP_S = 10  # the reaper inside gives its family 3 s, and as long again for what does not die at once
+POLL_S = 0.2  # an engine that is asked more often takes processor time from the load
+LOST_S = 10.0
+ENDED = ("exited", "dead", "removing", "stopped")
+KILLED = 137  # what a shell answers for SIGKILL, which is what the kernel ends a process with for want of memory
+NO_ANSWER = 255  # what ssh answers for a connection that broke
+
+
+def hang_up(stdin: Any, trouble: tuple[type[Exception], ...]) -> None:
+    """Close a session's standard input, which ends it. Closing alone leaves it open as long as the client holds a file over it."""
+    line = getattr(stdin, "_sock", stdin)
+    with contextlib.suppress(*trouble):
+        line.shutdown(socket.SHUT_RDWR)
+    _disconnect(stdin, trouble)
+    for one in (stdin, line):
+        with contextlib.suppress(*trouble):
+            one.close()
+
+
+def _disconnect(stream: Any, trouble: tuple[type[Exception], ...]) -> None:
+    """Close the connection under one of the client's streams, which it leaves to the garbage collector."""
+    response = getattr(stream, "_response", None)
+    if response is not None:
+        with contextlib.suppress(*trouble):
+            response.close()
+
+
+@dataclass(slots=True)
+class InContainer:
+    """A session in a container. `stdin` is its standard input: closing it, or dying, ends the session.
+
+    `trouble` is what the engine's client raises; `reason` makes a sentence of it. `bury` ends its processes without the engine: one that
+    dies leaves its containers running, and their standard input open.
+    """
+
+    container: Any
+    stdin: Any
+    argv: tuple[str, ...]
+    deadline: Deadline
+    log: Path
+    memory_bytes: int
+    trouble: tuple[type[Exception], ...]
+    reason: Callable[[BaseException], str] = str
+    bury: Callable[[], object] = tuple
+    cap_bytes: int = CAP_BYTES
+    _began: float = field(default_factory=time.monotonic)
+    _asked: float = float("-inf")
+    _silent_since: float | None = None
+    _over: bool = False
+    _lost: str | None = None
+    _output: bytearray = field(default_factory=bytearray)
+    _dropped: bool = False
+    _log_error: str | None = None
+    _reader: threading.Thread | None = None
+
+    @property
+    def container_id(self) -> str:
+        """As the engine names it."""
+        return str(self.container.id)
+
+    def read_on(self) -> None:
+        """Begin to keep what the session prints."""
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        with contextlib.ExitStack() as stack:
+            file: IO[bytes] | None = None
+            try:
+                file = stack.enter_context(regular_file.create(self.log))
+            except OSError as error:
+                self._log_error = f"{self.log}: {error.strerror}"
+            with contextlib.suppress(*self.trouble):  # an engine that goes away; `poll` says so
+                chunks = self.container.logs(stream=True, follow=True)
+                stack.callback(_disconnect, chunks, self.trouble)
+                for chunk in chunks:
+                    keep = chunk[: self.cap_bytes - len(self._output)]
+                    self._dropped = self._dropped or len(keep) < len(chunk)
+                    self._output += keep
+                    if file and keep and not self._log_error:
+                        try:
+                            file.write(keep)
+                        except OSError as error:  # a full disk: what is in memory is still judged
+                            self._log_error = f"{self.log}: {error.strerror}"
+
+    def poll(self) -> bool:
+        """Whether it has ended. An engine that does not answer for some seconds has taken it along, one that does not know it at once."""
+        now = time.monotonic()
+        if self._over or now < self._asked + POLL_S:
+            return self._over
+        try:
+            self.container.reload()
+        except self.trouble as error:
+            self._silent_since = self._silent_since or now
+            gone = getattr(error, "status_code", None) == 404
+            if gone or time.monotonic() >= self._silent_since + LOST_S:
+                what = "the container was removed" if gone else "the engine no longer answers"
+                self._lost, self._over = f"{what} ({self.reason(error)})", True
+        else:
+            self._silent_since = None
+            self._over = self.container.status in ENDED
+        self._asked = time.monotonic()
+        return self._over
+
+    def stop(self) -> None:
+        """Close its standard input, which ends it; then the engine's own stop. Without effect when it has ended."""
+        self._hang_up()
+        with contextlib.suppress(*self.trouble):
+            self.container.stop(timeout=STOP_S)
+        self.deadline = self.deadline.sooner(STOP_S)  # an engine that does not obey must not keep us
+        self._asked = float("-inf")
+
+    def _hang_up(self) -> None:
+        stdin, self.stdin = self.stdin, None
+        if stdin is not None:
+            hang_up(stdin, self.trouble)
+
+    def wait(self) -> Completed:
+        """Wait for its end, keep what is worth keeping, and remove the container, whatever happened."""
+        timed_out = False
+        try:
+            while not self.poll():
+                if self.deadline.passed():
+                    timed_out = True
+                    self.stop()
+                    break
+                time.sleep(POLL_S)
+            if self._lost:
+                self.bury()
+            return self._completed(timed_out=timed_out)
+        finally:
+            self._hang_up()
+            with contextlib.suppress(*self.trouble):
+                self.container.remove(force=True, v=True)
+
+    def _completed(self, *, timed_out: bool) -> Completed:
+        state: Mapping[str, Any] = {}
+        with contextlib.suppress(*self.trouble):
+            self.container.reload()
+            state = self.container.attrs["State"]
+        if self._reader is not None:
+            self._reader.join(5.0)
+        starved = bool(state.get("OOMKilled"))
+        said = [self._lost] if self._lost else []
+        if starved:
+            given = f"{self.memory_bytes / GIB:.1f} GiB"
+            said.append(f"the container used up its memory ({given}), and the kernel ended a process in it")
+        if state.get("Error"):
+            said.append(str(state["Error"]))
+        code = NO_ANSWER if self._lost or "ExitCode" not in state else int(state["ExitCode"])
+        return Completed(
+            argv=self.argv,
+            # A session that went on without the load that the kernel ended is not whole, however it ended itself.
+            returncode=KILLED if starved and code in (0, 1, 2) else code,
+            stdout=bytes(self._output).decode("utf-8", errors="replace"),
+            stderr="\n".join(said),
+            seconds=time.monotonic() - self._began,
+            timed_out=timed_out,
+            truncated=self._dropped or (self._reader is not None and self._reader.is_alive()),
+            log_error=self._log_error,
+        )

@@ -1,0 +1,243 @@
+"""The container station: sessions in a container of Docker or Podman. The only module that knows the engine's SDK."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import docker
+import requests
+import urllib3
+from docker.errors import APIError, DockerException, NotFound
+from docker.models.containers import Container
+from docker.types import DeviceRequest, LogConfig, Mount, Ulimit
+
+from acceptance.core import regular_file
+from acceptance.core.record import Note
+from acceptance.journal import clock
+from acceptance.process import command, orphans
+from acceptance.process.deadline import Deadline
+from acceptance.session import context as session_context
+from acceptance.station import container_args
+from acceptance.station import container_owner as holders
+from acceptance.station.container_args import LABEL, LABEL_HOLDER, Room
+from acceptance.station.container_session import InContainer, hang_up
+from acceptance.station.gpu_grant import EngineFacts, Grant
+
+KNOCK_S = 10.0  # an engine that takes a connection and says nothing is none
+ANSWER_S = 60.0  # making a container from an image of 8 GB takes a slow disk some seconds
+FOLLOW_S = 10.0
+INSIDE_LATER_S = 15.0  # the deadline inside is the second belt: the one outside says more
+# What the client raises: its own, and what it lets through of the libraries under it.
+TROUBLE: tuple[type[Exception], ...] = (
+    DockerException,
+    requests.exceptions.RequestException,
+    urllib3.exceptions.HTTPError,
+    http.client.HTTPException,
+    OSError,
+    ValueError,
+)
+PODMAN_CDI = ("/etc/cdi", "/var/run/cdi")  # where Podman reads, which its Docker-like answers do not say
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """An engine that answered. `traits` are its security options by name: seccomp, rootless, userns, selinux ...
+
+    `kernel` is the release of the kernel that it runs under.
+    """
+
+    client: docker.DockerClient
+    version: str
+    traits: frozenset[str]
+    facts: EngineFacts
+    kernel: str | None = None
+
+    @property
+    def rootless(self) -> bool:
+        """It runs as an ordinary user, and so does everything in its containers."""
+        return "rootless" in self.traits
+
+
+def connect(address: str | None) -> Engine:
+    """The engine at this address, or the one that the environment names. Raises what TROUBLE lists."""
+    knock(address or os.environ.get("DOCKER_HOST", ""))
+    client = docker.DockerClient(base_url=address, timeout=KNOCK_S) if address else docker.from_env(timeout=KNOCK_S)
+    info, version = client.info(), client.version()
+    client.api.timeout = ANSWER_S
+    name = next((part["Name"] for part in version.get("Components") or () if part.get("Name")), "engine")
+    told = f"{'Docker' if name == 'Engine' else name} {version.get('Version', '')}".strip()
+    return Engine(client, told, traits(info), _facts(info, podman="odman" in name), info.get("KernelVersion"))
+
+
+def knock(address: str) -> None:
+    """Raise OSError where nobody listens on a socket of this host; the SDK would leave its own end of it open."""
+    if address.startswith("unix://"):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as ours:
+            ours.settimeout(KNOCK_S)
+            ours.connect(address.removeprefix("unix://"))
+
+
+def traits(info: Mapping[str, Any]) -> frozenset[str]:
+    """The names of an engine's security options, each told as `name=seccomp,profile=default`."""
+    options = [part for option in info.get("SecurityOptions") or () for part in option.split(",")]
+    return frozenset(part.removeprefix("name=") for part in options if part.startswith("name="))
+
+
+def _facts(info: Mapping[str, Any], *, podman: bool) -> EngineFacts:
+    """What the engine says of its runtimes, and the CDI specifications that it reads (Docker from 25 on, where CDI is switched on)."""
+    specs = []
+    for folder in info.get("CDISpecDirs") or (PODMAN_CDI if podman else ()):
+        with contextlib.suppress(OSError):  # a folder or a file that we may not read is one that we cannot count on
+            for path in sorted(Path(folder).glob("*")):
+                if path.suffix in (".json", ".yaml", ".yml"):
+                    content = regular_file.read(path, regular_file.SMALL_RECORD)
+                    specs.append(content.decode("utf-8", errors="replace"))
+    return EngineFacts(frozenset(info.get("Runtimes") or ()), tuple(specs))
+
+
+def image_id(client: docker.DockerClient, reference: str) -> str | None:
+    """The id of an image that is here; None where it is not. Raises what TROUBLE lists, for a reference of the wrong form too."""
+    try:
+        identity: str = client.images.get(reference).id
+    except NotFound:
+        return None
+    return identity
+
+
+@dataclass(frozen=True, slots=True)
+class Docker:
+    """Sessions run in a container of the engine: no network, read-only root, no capabilities, only the run directory writable."""
+
+    client: docker.DockerClient
+    image: str
+    grant: Grant
+    room: Room
+    holder: str
+    traits: frozenset[str] = frozenset()
+    provenance: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
+    name: str = "docker"
+
+    def inside(self, run_dir: Path) -> Path:
+        """The one place of the host that the container sees."""
+        return Path(container_args.RUN_DIR_INSIDE)
+
+    def start(self, context: Path, run_id: str, deadline: Deadline, log: Path) -> InContainer:
+        """Create the container, hold on to its standard input, and start it.
+
+        Once more without unlimited locked memory where the engine may not give that: a rootless one, or one with few rights of its own.
+        """
+        argv = session_context.in_container(
+            str(container_args.RUN_DIR_INSIDE / context.name), deadline.remaining() + INSIDE_LATER_S, clock.boot_id()
+        )
+        try:
+            try:
+                made, stdin = self._started(context.parent, run_id, argv, memlock=True)
+            except APIError as error:
+                if "memlock" not in str(error) and "rlimit" not in str(error):
+                    raise
+                made, stdin = self._started(context.parent, run_id, argv, memlock=False)
+        except TROUBLE as error:
+            raise command.CommandError(
+                f"the container could not be started: {first_line(error)}; --station host goes without one"
+            ) from error
+        self.client.api.timeout = FOLLOW_S
+        running = InContainer(
+            made,
+            stdin,
+            tuple(argv),
+            deadline,
+            log,
+            self.room.memory_bytes,
+            trouble=TROUBLE,
+            reason=first_line,
+            bury=lambda: orphans.sweep(run_id),
+        )
+        running.read_on()
+        return running
+
+    def _started(self, run_dir: Path, run_id: str, argv: list[str], *, memlock: bool) -> tuple[Container, Any]:
+        owner = run_dir.stat()
+        arguments = container_args.create_arguments(
+            image=self.image,
+            argv=argv,
+            run_dir=run_dir,
+            run_id=run_id,
+            holder=self.holder,
+            owner=(owner.st_uid, owner.st_gid),
+            room=self.room,
+            grant=self.grant,
+            session_environment=session_context.environment(run_id),
+            traits=self.traits,
+            memlock=memlock,
+        )
+        made = self.client.containers.create(**to_sdk(arguments))
+        stdin = None
+        try:
+            # Before it starts: a harness that dies from here on takes its session along.
+            stdin = made.attach_socket(params={"stdin": 1, "stream": 1})
+            made.start()
+        except TROUBLE:
+            if stdin is not None:
+                hang_up(stdin, TROUBLE)
+            with contextlib.suppress(*TROUBLE):
+                made.remove(force=True, v=True)
+            raise
+        return made, stdin
+
+
+def to_sdk(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Our plain arguments with the SDK's own types where it wants them."""
+    found = dict(arguments)
+    found["ulimits"] = [Ulimit(**one) for one in found["ulimits"]]
+    found["mounts"] = [Mount(type="bind", **one) for one in found["mounts"]]
+    requested = found.pop("cdi_devices")
+    if requested:
+        found["device_requests"] = [DeviceRequest(driver="cdi", device_ids=requested)]
+    found["log_config"] = LogConfig(type=LogConfig.types.JSON, config={"max-size": "32m"})
+    return found
+
+
+def first_line(error: BaseException) -> str:
+    """An engine's complaint in one line; of a connection that failed, the reason at the bottom of it."""
+    told = getattr(error, "explanation", None)
+    if not told:
+        for one in _behind(error):
+            if isinstance(one, TimeoutError | requests.exceptions.Timeout):
+                return "it takes the connection and does not answer"
+            if isinstance(one, OSError) and one.strerror:
+                return one.strerror
+    return (str(told or error).strip().splitlines() or [type(error).__name__])[0][:300]
+
+
+def _behind(error: BaseException, depth: int = 8) -> Iterator[BaseException]:
+    """An exception and those that caused it, however they are packed."""
+    yield error
+    inner = [error.__cause__, error.__context__, *error.args]
+    for one in inner if depth else ():
+        if isinstance(one, BaseException):
+            yield from _behind(one, depth - 1)
+
+
+def sweep(client: docker.DockerClient, boot_id: str) -> list[str]:
+    """Remove the containers of dead runs, never those of a living one; returns the runs they were of.
+
+    One of which it cannot be told whether its run lives is removed only when it has ended. Raises what TROUBLE lists.
+    """
+    removed = []
+    for found in client.containers.list(all=True, filters={"label": LABEL}, ignore_removed=True):
+        alive = holders.lives(found.labels.get(LABEL_HOLDER, ""), boot_id)
+        if alive is None:
+            alive = found.status not in ("exited", "dead")
+        if not alive:
+            with contextlib.suppress(APIError):  # somebody else is at it
+                found.remove(force=True, v=True)
+                removed.append(found.labels.get(LABEL, ""))
+    return removed

@@ -1,0 +1,43 @@
+"""This host as a station: sessions run in place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from acceptance.core.record import Note
+from acceptance.process import command
+from acceptance.process.deadline import Deadline
+from acceptance.session import context as session_context
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """Sessions run in place, with the caller's own rights. `remark` says why, where a container was meant to be."""
+
+    remark: str | None = None
+
+    @property
+    def name(self) -> str:
+        """As reports call it."""
+        return "host"
+
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        """Why it was taken; everything else in the report is of this host."""
+        return {"station_remark": self.remark} if self.remark else {}
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """Why it was taken."""
+        return (Note(self.remark),) if self.remark else ()
+
+    def inside(self, run_dir: Path) -> Path:
+        """Where it is."""
+        return run_dir
+
+    def start(self, context: Path, run_id: str, deadline: Deadline, log: Path) -> command.Running:
+        """Start the session as a child of this process."""
+        argv, environment = session_context.argv(context), session_context.environment(run_id)
+        return command.start(argv, deadline=deadline, log=log, env=environment, cwd=context.parent)

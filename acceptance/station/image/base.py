@@ -1,0 +1,155 @@
+"""What the stages start from: the registry's images, or where no registry can be reached a base made from Debian's packages."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from acceptance.process import command
+from acceptance.process.deadline import Deadline
+from acceptance.station.image import progress, recipe
+from acceptance.station.image.engine import Engine, ImageError
+
+BOOTSTRAPPED = "rigproof-base:trixie"
+ANSWER_S = 60.0  # a registry that has not said a word by then is taken for unreachable
+PULL_S = 900.0
+BOOTSTRAP_S = 900.0
+
+
+@dataclass(frozen=True, slots=True)
+class Bases:
+    """References of the images that the stages start from."""
+
+    base: str
+    tools_base: str
+
+
+@dataclass(slots=True)
+class Bootstrap:
+    """Finds or makes base images. `log` is where programs leave what they print; their names are added to it."""
+
+    engine: Engine
+    log: Path
+    say: Callable[[str], None]
+    deadline: Deadline
+    root: Path = Path("/")
+    answer_s: float = ANSWER_S
+
+    def bases(self, base: str, tools_base: str, *, named: bool) -> Bases:
+        """The two bases, pulled where they are not here, or replaced by a bootstrapped one.
+
+        `named`: the user asked for this very base, so nothing takes its place. Raises ImageError.
+        """
+        if why := self._unavailable(base):
+            if named:
+                raise ImageError(f"the base {base} is not here and cannot be pulled: {why}")
+            self._bootstrapped(base, why)
+            return Bases(BOOTSTRAPPED, BOOTSTRAPPED)
+        if why := self._unavailable(tools_base):
+            self._bootstrapped(tools_base, why)
+            return Bases(base, BOOTSTRAPPED)
+        return Bases(base, tools_base)
+
+    def _unavailable(self, reference: str) -> str | None:
+        """None once the image is here, else why it cannot be."""
+        if self.engine.image_id(reference):
+            return None
+        self.say(f"pulling {reference}")
+        log = self.log.with_name(f"{self.log.name}.pull")
+        running = command.start([self.engine.docker, "pull", reference], deadline=self.deadline.sooner(PULL_S), log=log)
+        watch = progress.Progress(self.say)
+        done = progress.follow(running, log, watch, first_sign_s=self.answer_s)
+        if done.returncode == 0:
+            return None
+        if not watch.heard:
+            return f"the registry did not answer within {self.answer_s:.0f} s"
+        return f"`docker pull` {done.describe()}" if done.timed_out else done.last_lines(1)
+
+    def _bootstrapped(self, instead_of: str, why: str) -> None:
+        """Make the Debian base where it is not here yet. Raises ImageError."""
+        self.say(f"{instead_of} cannot be had ({why}): taking a base bootstrapped from Debian trixie packages instead")
+        if self.engine.image_id(BOOTSTRAPPED):
+            return
+        if os.geteuid() != 0:
+            raise ImageError(
+                f"a base can be bootstrapped by root only: run `sudo make image` once, or bring {instead_of} here "
+                "(`docker pull` or `docker load`), or name a base that is here: BASE=..."
+            )
+        debootstrap = self._debootstrap()
+        folder = Path(tempfile.mkdtemp(prefix="rigproof-base-", dir="/var/tmp"))  # /tmp may be mounted without devices
+        try:
+            self._run(
+                recipe.bootstrap(debootstrap, folder / "root", debian_mirror(os.environ, self.root)), "debootstrap"
+            )
+            self._run(["tar", "-C", str(folder / "root"), "-cf", str(folder / "root.tar"), "."], "tar")
+            self._run([self.engine.docker, "import", str(folder / "root.tar"), BOOTSTRAPPED], "import")
+        finally:
+            self._remove(folder)
+
+    def _debootstrap(self) -> str:
+        try:
+            return command.find("debootstrap")
+        except command.ProgramMissing:
+            pass
+        cure = "install it with your distribution's package manager"
+        if shutil.which("apt-get") is None:
+            raise ImageError(f"a base is made by debootstrap, which is not installed: {cure}")
+        self.say("installing debootstrap from the distribution")
+        environment = {"DEBIAN_FRONTEND": "noninteractive"}
+        self._run(["apt-get", "update", "-qq"], "apt", environment)
+        packages = ["debootstrap", "debian-archive-keyring"]
+        self._run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages], "apt", environment)
+        return command.find("debootstrap")
+
+    def _run(self, argv: list[str], name: str, environment: Mapping[str, str] | None = None) -> None:
+        log = self.log.with_name(f"{self.log.name}.{name}")
+        running = command.start(argv, deadline=self.deadline.sooner(BOOTSTRAP_S), log=log, env=environment)
+        done = progress.follow(running, log, progress.Progress(self.say))
+        if done.returncode != 0:
+            raise ImageError(
+                f"the base could not be made: `{name}` {done.describe()}; the whole log: {log}\n{done.last_lines()}"
+            )
+
+    def _remove(self, folder: Path) -> None:
+        """Remove the bootstrapped tree. What a stopped debootstrap left mounted in it is unmounted first: it is the host's own."""
+        mounts = mounted_below(folder, (self.root / "proc/self/mountinfo").read_text(encoding="utf-8"))
+        for place in mounts:
+            command.run(["umount", "--lazy", place], deadline=Deadline.after(10.0))
+        if mounted_below(folder, (self.root / "proc/self/mountinfo").read_text(encoding="utf-8")):
+            self.say(f"{folder} is left behind: something is still mounted in it")
+            return
+        shutil.rmtree(folder)
+
+
+def mounted_below(folder: Path, mountinfo: str) -> list[str]:
+    """Mount points in a folder, the deepest first, from the kernel's mountinfo."""
+    places = [line.split()[4] for line in mountinfo.splitlines()]
+    return sorted((place for place in places if place.startswith(f"{folder}/")), key=len, reverse=True)
+
+
+def debian_mirror(environment: Mapping[str, str], root: Path) -> str | None:
+    """The mirror to bootstrap from: the one the user named, else this host's own if it runs Debian; None: debootstrap's default."""
+    if named := environment.get("DEBIAN_MIRROR"):
+        return named
+    try:
+        release = (root / "etc/os-release").read_text(encoding="utf-8")
+    except OSError:
+        return None
+    if not re.search(r'^ID="?debian"?$', release, re.MULTILINE):
+        return None
+    for name, pattern in (
+        ("etc/apt/sources.list.d/debian.sources", r"^URIs:\s*(\S+)"),
+        ("etc/apt/sources.list", r"^deb\s+(?:\[[^\]]*\]\s+)?(\S+)"),
+    ):
+        try:
+            text = (root / name).read_text(encoding="utf-8")
+        except OSError:
+            continue
+        if found := re.search(pattern, text, re.MULTILINE):
+            return found[1]
+    return None

@@ -1,0 +1,140 @@
+"""What the image is made of: the files that go into its build context, their digest, and the pins."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from acceptance.core import regular_file
+from acceptance.station.image.engine import ImageError
+
+_ROOT = Path(__file__).resolve().parents[3]
+PINS = "containers/pins.txt"
+CA_BUNDLE = "build/ca.crt"
+_RECIPE = (
+    "Dockerfile",
+    "clean",
+    "pins.txt",
+    "pip",
+    "prove.py",
+    "requirements-build.txt",
+    "requirements.txt",
+    "sources",
+    "take",
+    "tools",
+)
+_PLACES = ("image", "trixie", "sid", "debian:13", "ubuntu:24.04", "pypi")
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """One line of pins.txt: where a thing comes from, its name, its version (which may end in `*`)."""
+
+    place: str
+    name: str
+    version: str
+
+
+def read_pins(text: str) -> tuple[Pin, ...]:
+    """The lines of pins.txt. Raises ImageError for a line of another form, quoting it, and for a thing that is pinned twice."""
+    pins: dict[tuple[str, str], Pin] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        if len(words) != 3 or words[0] not in _PLACES:
+            raise ImageError(
+                f"{PINS} line {number}: expected `PLACE NAME VERSION` with PLACE one of {', '.join(_PLACES)}: {line!r}"
+            )
+        pin = Pin(*words)
+        if (pin.place, pin.name) in pins:
+            raise ImageError(f"{PINS} line {number}: {pin.name} is pinned twice for {pin.place}: {line!r}")
+        pins[pin.place, pin.name] = pin
+    return tuple(pins.values())
+
+
+def pinned(pins: tuple[Pin, ...], place: str, name: str) -> str:
+    """The version pinned for one thing. Raises ImageError where there is none."""
+    for pin in pins:
+        if (pin.place, pin.name) == (place, name):
+            return pin.version
+    raise ImageError(f"{PINS}: {name} is not pinned for {place}")
+
+
+def checkout() -> Path:
+    """The root of the checkout that this package runs from. Raises ImageError where it is an installed wheel, which has no recipe."""
+    if not in_checkout():
+        raise ImageError(
+            "the image is built from a checkout of rigproof, and this is an installed package: run `make image` in a checkout, "
+            "or name a ready image with --image"
+        )
+    return _ROOT
+
+
+def in_checkout() -> bool:
+    """Whether this package runs from a checkout, which has the recipe, and not from a wheel."""
+    return (_ROOT / "containers" / "Dockerfile").is_file()
+
+
+def files(root: Path) -> dict[str, Path]:
+    """The build context: path in the context (POSIX, relative) to the file it is copied from. The host's certificates are no part of it.
+
+    Under `source/` lies what the wheel is made from: the package, and the data that pyproject.toml puts into it.
+    """
+    found = {f"containers/{name}": root / "containers" / name for name in _RECIPE}
+    pyproject = root / "pyproject.toml"
+    try:
+        data = tomllib.loads(pyproject.read_text(encoding="utf-8"))["tool"]["hatch"]["build"]["targets"]["wheel"][
+            "force-include"
+        ]
+    except (OSError, KeyError, tomllib.TOMLDecodeError) as error:
+        raise ImageError(f"{pyproject}: cannot be read for what goes into the wheel: {error!r}") from error
+    for name in ("pyproject.toml", "README.md", "LICENSE", "acceptance", *data):
+        for path in _below(root / name):
+            found[f"source/{PurePosixPath(path.relative_to(root))}"] = path
+    for path in found.values():
+        if not path.is_file():
+            raise ImageError(f"{path}: is missing, and the image is made from it: check the checkout with `git status`")
+    return dict(sorted(found.items()))
+
+
+def _below(place: Path) -> Iterator[Path]:
+    if not place.is_dir():
+        yield place
+        return
+    for path in place.rglob("*"):
+        if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".pyc":
+            yield path
+
+
+def digest(context: Mapping[str, Path], settings: Mapping[str, str]) -> str:
+    """SHA-256 over names, contents and execute bits of the context's files and over the settings: what makes one image another."""
+    whole = hashlib.sha256()
+    for name, path in sorted(context.items()):
+        content = hashlib.sha256(path.read_bytes()).hexdigest()
+        whole.update(f"{name}\0{_mode(path):o}\0{content}\n".encode())
+    for key, value in sorted(settings.items()):
+        whole.update(f"{key}={value}\n".encode())
+    return whole.hexdigest()
+
+
+def _mode(path: Path) -> int:
+    """One of two modes, so that a checkout under another umask gives the same image, readable by whoever runs in it."""
+    return 0o755 if os.access(path, os.X_OK) else 0o644
+
+
+def lay_out(context: Mapping[str, Path], ca_bundle: Path | None, target: Path) -> None:
+    """Copy the context's files to `target`, with the host's certificates beside them (an empty file where there are none)."""
+    for name, path in context.items():
+        place = target / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, place)
+        place.chmod(_mode(path))
+    place = target / CA_BUNDLE
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_bytes(regular_file.read(ca_bundle, regular_file.SMALL_RECORD) if ca_bundle else b"")

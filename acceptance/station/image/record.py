@@ -1,0 +1,97 @@
+"""What is known of an image that is here: for reports, and to find it again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from acceptance.station.image import recipe
+from acceptance.station.image.engine import Engine, ImageError
+
+RECORD = "/opt/rigproof/image.json"
+
+
+class Used(msgspec.Struct, frozen=True):
+    """One thing in the image: the version that was pinned (None: none was) and the one that was used."""
+
+    place: str
+    name: str
+    pinned: str | None
+    used: str
+
+
+class Contents(msgspec.Struct, frozen=True):
+    """image.json, as the last step of the build wrote it."""
+
+    base: str
+    pins: tuple[Used, ...]
+    python: dict[str, str]
+    proofs: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ImageRef:
+    """An image of ours. `tag` is what it was asked for by, `id` the engine's; `base` the reference its build started from.
+
+    `commit` is absent where the image was built outside a checkout. `built`: this call built it, in `seconds`.
+    """
+
+    tag: str
+    id: str
+    base: str
+    inputs: str
+    pins_digest: str
+    commit: str | None
+    contents: Contents
+    built: bool = False
+    seconds: float = 0.0
+
+    @property
+    def pins(self) -> tuple[Used, ...]:
+        """What went into it."""
+        return self.contents.pins
+
+    def provenance(self) -> dict[str, str]:
+        """For reports: text by key. A version other than the pinned one is shown with both."""
+        used = ", ".join(f"{pin.name} {pin.used}{_instead(pin)}" for pin in self.pins)
+        known = {
+            "image": self.tag,
+            "image_id": self.id,
+            "image_base": f"{self.base} ({self.contents.base})",
+            "image_commit": self.commit,
+            "image_inputs": self.inputs,
+            "image_pins_digest": self.pins_digest,
+            "image_versions": used,
+        }
+        return {key: value for key, value in known.items() if value}
+
+
+def _instead(pin: Used) -> str:
+    """Words for a version that is not the pinned one."""
+    if pin.pinned is None:
+        return " (not pinned)"
+    same = pin.used == pin.pinned or (pin.pinned.endswith("*") and pin.used.startswith(pin.pinned[:-1]))
+    return "" if same else f" (pinned: {pin.pinned})"
+
+
+def inspect(engine: Engine, reference: str) -> ImageRef:
+    """What an image that is here says of itself. Raises ImageError for one that is not here or is not ours."""
+    labels = engine.labels(reference)
+    key = f"{recipe.LABELS}."
+    try:
+        inputs, pins, base = (labels[key + name] for name in ("inputs", "pins", "base"))
+    except KeyError as error:
+        raise ImageError(
+            f"{reference} is no image of rigproof: it has no label {error}; build one with `make image`"
+        ) from error
+    done = engine.ask("run", "--rm", "--network", "none", "--entrypoint", "cat", reference, RECORD, seconds=120.0)
+    try:
+        contents = msgspec.json.decode(done.stdout, type=Contents)
+    except msgspec.DecodeError as error:
+        raise ImageError(f"{reference} does not tell what is in it ({error}): {done.last_lines(1)}") from error
+    identity = engine.image_id(reference)
+    if identity is None:
+        raise ImageError(f"{reference} was removed while it was looked at: build it with `make image`")
+    commit = labels.get("org.opencontainers.image.revision")
+    return ImageRef(reference, identity, base, inputs, pins, commit, contents)

@@ -1,0 +1,220 @@
+"""Before a run: which station it gets. Engine, image, GPU grant; every trouble names its cure."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from acceptance.core.plan import Plan
+from acceptance.core.record import Note
+from acceptance.journal import clock
+from acceptance.machine.gpu import Gpu, gpus
+from acceptance.machine.inventory import Inventory
+from acceptance.observe import presence, readiness
+from acceptance.process import command
+from acceptance.process.deadline import Deadline
+from acceptance.station.base import Station, StationError
+from acceptance.station.host import Host
+from acceptance.station.options import Options
+
+if TYPE_CHECKING:
+    from acceptance.station import docker
+
+
+BUILD_S = 3600.0
+ENGINE_CURE = "`sudo make engine` installs and starts one; --station host (make: STATION=host) goes without"
+INSTALLED = (
+    "this rigproof is an installed package, without the checkout that the image is built from, and no --image was given"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An engine that answered, at which address (None: the environment's), or why none did."""
+
+    engine: docker.Engine | None
+    why: str
+    address: str | None = None
+
+
+def addresses(environment: Mapping[str, str], uid: int) -> tuple[str | None, ...]:
+    """Where an engine may answer, in order: what the user named, and nothing beside it; else Docker's socket, a rootless one's, Podman's.
+
+    None stands for what the environment names (DOCKER_HOST).
+    """
+    if environment.get("DOCKER_HOST"):
+        return (None,)
+    own = environment.get("XDG_RUNTIME_DIR") or f"/run/user/{uid}"
+    sockets = ["/var/run/docker.sock", f"{own}/docker.sock"]
+    sockets += ["/run/podman/podman.sock"] if uid == 0 else [f"{own}/podman/podman.sock"]
+    return tuple(f"unix://{path}" for path in sockets)
+
+
+def engine(environment: Mapping[str, str] | None = None, uid: int | None = None) -> Found:
+    """The first engine that answers, and runs under this machine's kernel: one in a virtual machine would have that one tested."""
+    from acceptance.station import (
+        docker,  # where nobody asks for a container the engine's SDK is not loaded, which takes its time
+    )
+
+    where = os.environ if environment is None else environment
+    refusals = []
+    for address in addresses(where, os.geteuid() if uid is None else uid):
+        if address is not None and not os.path.exists(address.removeprefix("unix://")):  # noqa: PTH110 - never raises
+            continue
+        name = address or f"DOCKER_HOST={where.get('DOCKER_HOST')}"
+        try:
+            found = docker.connect(address)
+        except docker.TROUBLE as error:
+            why = docker.first_line(error)
+            cure = ", so add yourself to the group docker and log in again" if "ermission denied" in why else ""
+            refusals.append(f"{name} does not answer ({why}{cure})")
+            continue
+        if found.kernel in (None, os.uname().release):
+            return Found(found, "", address)
+        refusals.append(f"{name} runs under another kernel ({found.kernel}) than this machine's")
+    return Found(None, "; ".join(refusals) or "there is no container engine")
+
+
+def loud(why: str) -> str:
+    """The line that everybody must see when the loads run without a container."""
+    return f"STATION: host, because {why}. The loads run in place, with your rights and no isolation. {ENGINE_CURE}."
+
+
+def look(name: str, reference: str | None) -> tuple[Found | None, str | None]:
+    """The engine that the station of this name would use, and the line that the user must see where it takes the host instead.
+
+    Raises StationError where a container was asked for and cannot be had.
+    """
+    if name == "host":
+        return None, None
+    found = engine()
+    why = found.why if found.engine is None else ""
+    if not why and reference is None:
+        from acceptance.station.image import inputs
+
+        why = INSTALLED if not inputs.in_checkout() else _no_client()
+    if not why:
+        return found, None
+    if name == "docker":
+        raise StationError(f"no container can be had: {why}: {ENGINE_CURE}")
+    return None, loud(why)
+
+
+def _no_client() -> str:
+    """Why the image cannot be built although an engine answers (Podman's socket alone, say); empty where it can."""
+    try:
+        command.find("docker")
+    except command.ProgramMissing:
+        return "an engine answers, but the command `docker`, which builds the image, is not installed"
+    return ""
+
+
+def remark(name: str, reference: str | None = None) -> str | None:
+    """The line that the user must see about the station of this name, before anything is started. Raises StationError."""
+    return look(name, reference)[1]
+
+
+def due_gpus(plan: Plan, inventory: Inventory) -> tuple[Gpu, ...]:
+    """The GPUs that the plan tests, of those that are there."""
+    return tuple(gpu for gpu in gpus(inventory) if gpu.name in plan.gpus)
+
+
+def stops_at_the_gate(plan: Plan, inventory: Inventory) -> bool:
+    """Whether a GPU is missing, dead, without its driver, or not set up to be tested, so that the run ends at a gate before any load.
+
+    Then that check must speak, within seconds: building an image, or saying that a dead card has no device node, would only delay it.
+    """
+    found = gpus(inventory)
+    for due in (due for check in plan.checks if check.id == "gpu.present" for due in check.due):
+        if due.measurement == "gpu_count" and due.limit is not None and due.limit.grade(len(found)) == "fail":
+            return True
+    due_now = due_gpus(plan, inventory)
+    if any(check.id == "gpu.ready" for check in plan.checks) and readiness.obstacles(inventory, due_now):
+        return True
+    gated = any(check.id == "gpu.present" for check in plan.checks)
+    whole = all(gpu.answers and presence.kind(inventory, gpu) is None for gpu in due_now)
+    return gated and not whole
+
+
+def choose(
+    options: Options, plan: Plan, inventory: Inventory, say: Callable[[str], None]
+) -> tuple[Station, str | None]:
+    """The station that the options name, and a line that the user must see about the choice.
+
+    `auto` takes a container when an engine answers, else the host. The image is the one that `--image` names, else the one of this
+    checkout, built where it is not here yet. Raises StationError, ImageError or GrantError.
+    """
+    reference, root = options.image, options.root
+    found, line = look(options.station, reference)
+    if found is None or found.engine is None:
+        return Host(line), line
+    if stops_at_the_gate(plan, inventory):
+        return (
+            Host(),
+            "no container is prepared: a GPU that is due is not there as it should be, or not set up for a test, and the run stops there",
+        )
+    from acceptance.station import container_args, container_owner, docker, driver_files, gpu_grant
+
+    boot = clock.boot_id(root)
+    try:
+        for run_id in docker.sweep(found.engine.client, boot):
+            say(f"a container of the run {run_id}, which is dead, was removed")
+        identity = docker.image_id(found.engine.client, reference) if reference is not None else None
+    except docker.TROUBLE as error:
+        raise StationError(f"the container engine fails ({docker.first_line(error)}): {ENGINE_CURE}") from error
+    told = _image(found, reference, identity, say, options.out / "image", root)
+    due = due_gpus(plan, inventory)
+    grant = gpu_grant.choose(due, found.engine.facts, driver_files.find(root) if due else gpu_grant.DriverFiles())
+    return (
+        docker.Docker(
+            client=found.engine.client,
+            image=told["image_id"],
+            grant=grant,
+            room=container_args.room(inventory.memory.total_bytes),
+            holder=container_owner.name(boot),
+            traits=found.engine.traits,
+            provenance={"engine": found.engine.version, "gpu_grant": grant.mode, **told},
+            notes=(Note(named(reference), trouble=True),) if reference is not None else (),
+        ),
+        None,
+    )
+
+
+def named(reference: str) -> str:
+    """Why a run in an image that the user named proves nothing of the machine: this is how fakes enter a container."""
+    return (
+        f"the loads ran in an image named with --image ({reference}), which may hold anything: such a run never passes"
+    )
+
+
+def _image(
+    found: Found, reference: str | None, identity: str | None, say: Callable[[str], None], logs: Path, root: Path
+) -> Mapping[str, str]:
+    """The image's provenance, its id among it. One that was named is stamped as such."""
+    if reference is not None:
+        if identity is None:
+            raise StationError(
+                f"there is no image {reference} here: build one with `make image`, or leave --image away"
+            )
+        return {"image": f"{reference} (named by --image)", "image_id": identity}
+    from acceptance.station.image import build
+
+    with _told_to_the_client(found.address):
+        return build.build(log_dir=logs, say=say, deadline=Deadline.after(BUILD_S), root=root).provenance()
+
+
+@contextlib.contextmanager
+def _told_to_the_client(address: str | None) -> Iterator[None]:
+    """The engine's command-line client, which builds, uses the engine that was found, and not the one that its own settings name."""
+    if address is None:
+        yield
+        return
+    os.environ["DOCKER_HOST"] = address
+    try:
+        yield
+    finally:
+        del os.environ["DOCKER_HOST"]

@@ -1,0 +1,87 @@
+"""The text of a kernel log, whatever printed it: what it is worth as a whole."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from acceptance.core.plain_text import UnreadableOutput
+from acceptance.observe.event import RANK, Event
+from acceptance.observe.kernel_line import kernel_lines
+from acceptance.observe.kernel_log import CUT, events_of, storms
+from acceptance.tools.reading import Outcome, Reading, ToolOutput
+
+TOOL = "kernel-log"
+
+
+def parse(text: str) -> tuple[Event, ...]:
+    """The events of a log's text: dmesg (any time format), raw kmsg, journalctl, syslog, a console capture, a pasted piece."""
+    return events_of(kernel_lines(text))
+
+
+def _name(event: Event) -> str:
+    code = f" {event.code}" if event.code is not None else ""
+    where = f" on {event.component}" if event.component else ""
+    return f"{event.kind}{code}{where}"
+
+
+def conclude(events: Sequence[Event]) -> tuple[Outcome, str]:
+    """What a whole log's events say of the machine.
+
+    *fail*: a fatal or error event that proves a fault, or a storm of corrected errors. *error*: messages were lost, or the kernel or
+    the driver itself failed, which leaves the machine unjudged. *pass*: neither. The reason names the first of the worst.
+    """
+    software = any(event.kind == "driver" for event in events)
+    # A driver that does not fit the GPU cannot start it: then the failed start proves nothing about the GPU.
+    faults = [
+        e for e in events if e.hardware and RANK[e.severity] >= RANK["error"] and not (software and e.kind == "rm-init")
+    ]
+    if faults:
+        first = max(faults, key=lambda event: RANK[event.severity])
+        more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
+        return "fail", f"{_name(first)}: {first.meaning} {first.action}{more}"
+    if stormy := storms(events):
+        return "fail", stormy[0]
+    unjudged = [e for e in events if e.kind == "lost" or (not e.hardware and RANK[e.severity] >= RANK["error"])]
+    if unjudged:
+        return (
+            "error",
+            f"{_name(unjudged[0])}: {unjudged[0].meaning} It proves no fault of the hardware, and no health either.",
+        )
+    warnings = [event for event in events if event.severity == "warning"]
+    if warnings:
+        return "pass", f"no fault; {len(warnings)} warnings, the first: {_name(warnings[0])}: {warnings[0].meaning}"
+    return "pass", "no fault"
+
+
+def _readings(events: Sequence[Event]) -> tuple[Reading, ...]:
+    """Errors counted by EDAC for each module, and events by severity for the machine. What was not seen is 0: the log was read whole."""
+    found = []
+    for code, name in (("CE", "edac_corrected"), ("UE", "edac_uncorrected")):
+        counts: dict[str, float] = defaultdict(float)
+        for event in events:
+            if event.kind == "edac" and event.code == code:
+                counts[event.component or "machine"] += event.count
+        if counts:
+            found.append(Reading(name, "count", dict(counts)))
+    for severity in ("fatal", "error", "warning"):
+        total = sum((1.0 for event in events if event.severity == severity), 0.0)
+        found.append(Reading(f"kernel_{severity}", "count", {"machine": total}))
+    return tuple(found)
+
+
+def read(text: str) -> ToolOutput:
+    """What a kernel log's text is worth (`rigproof read kernel-log`).
+
+    Readings: `kernel_fatal`, `kernel_error`, `kernel_warning` (count, component `machine`); `edac_corrected` and `edac_uncorrected`
+    (count, by module) where EDAC spoke. Raises UnreadableOutput for an empty text and for one that is no kernel log: neither shows
+    that nothing happened.
+    """
+    lines = kernel_lines(text)
+    if not lines:
+        raise UnreadableOutput(TOOL, "", "the text is empty")
+    events = events_of(lines)
+    if all(event.code == CUT for event in events) and not any(line.stamped for line in lines):
+        raise UnreadableOutput(TOOL, lines[0].text, "this is no kernel log")
+    outcome, reason = conclude(events)
+    return ToolOutput(TOOL, outcome, reason, _readings(events), tuple(event.to_json_object() for event in events))

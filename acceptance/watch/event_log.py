@@ -1,0 +1,55 @@
+"""EventLog: the events of one watcher on their way into its segment of the journal. A storm is cut short."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from acceptance.core.record import Body, Event, Note
+from acceptance.journal import segment
+
+# A storm (corrected PCIe errors come by the thousand a second) says nothing new after so many events of one kind, code and component.
+STORM = 100
+# Nor do so many of one gravity: pages that fail one after the other have each a code of their own. Each gravity is counted by itself, so
+# that none hides a graver one.
+MOST = 2000
+
+
+class EventLog:
+    """A segment of events and notes. Raises JournalError when it cannot be begun or written."""
+
+    def __init__(self, path: Path, root: Path) -> None:
+        self._writer = segment.Writer(path, root)
+        self._seen: Counter[tuple[str, object, str | None]] = Counter()
+        self._graves: Counter[tuple[str, bool]] = Counter()
+
+    def event(self, found: Event) -> None:
+        """Journal an event, the first of many like it at least."""
+        name = (found.kind, found.code, found.component)
+        gravity = (found.severity, found.hardware)
+        if name not in self._seen and self._graves[gravity] >= MOST:
+            if self._graves[gravity] == MOST:
+                self._writer.write(
+                    Note(f"more than {MOST} different events of severity {found.severity}: further ones are left out")
+                )
+            self._graves[gravity] = MOST + 1
+            return
+        self._graves[gravity] += name not in self._seen
+        self._seen[name] += 1
+        if self._seen[name] <= STORM:
+            self._writer.write(found)
+        elif self._seen[name] == STORM + 1:
+            what = " ".join(str(part) for part in name if part is not None)
+            self._writer.write(Note(f"{what}: seen more than {STORM} times; further ones are counted no more"))
+
+    def note(self, text: str, *, trouble: bool = False) -> None:
+        """Journal a note."""
+        self._writer.write(Note(text, trouble))
+
+    def put(self, found: Body) -> None:
+        """Journal a record of another kind, whoever counts those."""
+        self._writer.write(found)
+
+    def close(self) -> None:
+        """Close the segment."""
+        self._writer.close()

@@ -1,0 +1,245 @@
+"""The watch over the GPUs: NVML read five times a second, and its Xid events, by a program of its own.
+
+    python -m acceptance.watch.gpu_sampler CONTEXT.json
+
+It is a child of the supervisor's, because the library of a sick driver may hang or crash. Samples go to `telemetry-gpu.jsonl`, begun
+when every GPU has been found, events and processes of others to `journal-gpu.jsonl`. After a look at which a GPU answered, the file of
+samples is touched, written to or not: so the parent sees that its child does not hang. It ends on SIGTERM, with everything flushed, and
+exits with 0; with 1, and one sentence on standard error, when it cannot watch every GPU that it was given.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import msgspec
+
+from acceptance.core import regular_file
+from acceptance.core.record import Event, Sample
+from acceptance.journal import clock, reader, segment
+from acceptance.observe import driver_events
+from acceptance.observe import nvml as nvml_library
+from acceptance.observe.gpu_events import XidListener
+from acceptance.observe.gpu_sample import Sampler
+from acceptance.observe.nvml_call import LOST, RESET_REQUIRED
+from acceptance.observe.sensors import Thinning
+from acceptance.watch.event_log import EventLog
+from acceptance.watch.gpu_users import GpuUsers
+from acceptance.watch.targets import Found, Watched, WatchError, find
+
+EVENTS = "journal-gpu.jsonl"
+PERIOD_S = 0.2
+# Counters change seldom, and reading them costs more; the disk is told to keep what was written as often.
+SLOW_S = 1.0
+# A GPU of which every reading is refused for so long does not answer any more, whatever word NVML has for it.
+SILENT_S = 3.0
+LOST_KIND = "gpu-lost"
+_LOST_MEANING = "The GPU no longer answers its driver."
+_LOST_ACTION = "Power the machine off and on, reseat the card and its power cables; if it comes back, replace the GPU."
+_RESET_ACTION = "Reset the GPU (nvidia-smi --gpu-reset) or reboot; if it comes back, replace the GPU."
+
+
+class Context(msgspec.Struct, frozen=True):
+    """What the program is told, as a JSON file. `root` is where the kernel's clocks are read.
+
+    `kernel_log` says whether somebody follows the kernel log meanwhile: where nobody does, NVML alone tells of Xid errors.
+    """
+
+    run_dir: str
+    root: str
+    gpus: tuple[Watched, ...]
+    kernel_log: bool
+    period_s: float = PERIOD_S
+
+
+@dataclass(slots=True)
+class _Gpu:
+    """A GPU under watch. `answered_s` is when it last gave a reading, in seconds since boot."""
+
+    known: Watched
+    handle: Any
+    sampler: Sampler
+    thinning: Thinning
+    answered_s: float
+
+
+class Watch:
+    """The watch itself: `look` is one look at every GPU. Raises JournalError when its segments cannot be written.
+
+    `kernel_log` is as in Context. `users` is asked once a second who else uses the GPUs.
+    """
+
+    def __init__(
+        self,
+        nvml: Any,
+        found: Sequence[Found],
+        samples: segment.Writer,
+        events: EventLog,
+        *,
+        kernel_log: bool,
+        users: GpuUsers,
+    ) -> None:
+        self._nvml = nvml
+        self._samples = samples
+        self._events = events
+        self._slow_s = float("-inf")
+        self._pool = ThreadPoolExecutor(max(1, len(found)))
+        self._listener = XidListener(nvml)
+        self._kernel_log = kernel_log
+        self._users = users
+        self._deaf: set[str] = set()
+        self._names = {one.known.pci_address: one.known.name for one in found}
+        self._gpus: list[_Gpu] = []
+        for one in found:
+            if one.sampler is None:
+                self._lost(one.known, one.refusal)
+            else:
+                now = clock.boot_s()
+                thinning = Thinning(self._keeper(one.known.name), now)
+                self._gpus.append(_Gpu(one.known, one.handle, one.sampler, thinning, now))
+        self._listen()
+
+    def _keeper(self, component: str) -> Any:
+        def keep(
+            values: dict[str, float], span_s: float, low: dict[str, float] | None, high: dict[str, float] | None
+        ) -> None:
+            self._samples.write(Sample(values, span_s, low, high, component))
+
+        return keep
+
+    def look(self) -> bool:
+        """Journal what NVML told since the last look, and read every GPU once; returns whether one answered, or none is left that could."""
+        slow = clock.boot_s() - self._slow_s >= SLOW_S
+        self._hear()
+        answered = not self._gpus
+        # Side by side: an answer takes the driver some milliseconds under load, and eight GPUs in turn would take most of a period.
+        gpus = list(self._gpus)
+        for gpu, answer in zip(gpus, self._pool.map(lambda gpu: self._read(gpu, slow), gpus), strict=True):
+            if isinstance(answer, dict):
+                gpu.answered_s = clock.boot_s()
+                gpu.thinning.put(gpu.answered_s, answer)
+                answered = True
+            elif answer.value in LOST or clock.boot_s() - gpu.answered_s >= SILENT_S:
+                self._give_up(gpu, answer)
+        if slow:
+            self._users.look({gpu.known.name: gpu.handle for gpu in self._gpus}, self._pool)
+            self._samples.sync()
+            self._slow_s = clock.boot_s()
+        return answered
+
+    def _read(self, gpu: _Gpu, counters: bool) -> Any:
+        """Its readings, or the binding's refusal."""
+        try:
+            return gpu.sampler.read(counters=counters)
+        except self._nvml.NVMLError as refusal:
+            return refusal
+
+    def end(self) -> None:
+        """Write what is held back."""
+        self._pool.shutdown()
+        self._hear()
+        for gpu in self._gpus:
+            gpu.thinning.flush(clock.boot_s())
+        self._samples.sync()
+
+    def _give_up(self, gpu: _Gpu, refusal: Any) -> None:
+        self._gpus.remove(gpu)
+        gpu.thinning.flush(clock.boot_s())
+        self._hear()
+        self._lost(gpu.known, refusal)
+        self._listen()
+
+    def _listen(self) -> None:
+        self._listener.listen({gpu.known.pci_address: gpu.handle for gpu in self._gpus})
+
+    def _hear(self) -> None:
+        for code, address in self._listener.hear():
+            severity, meaning, action = driver_events.xid(code)
+            said = f"NVML: Xid {code}{f' on {address}' if address else ''}"
+            now = clock.boot_s()
+            self._events.event(Event("xid", severity, said, meaning, action, code, address, now, source="nvml"))
+        for address, why in self._listener.deaf.items():
+            if address not in self._deaf:
+                self._deaf.add(address)
+                self._unheard(self._names[address], why)
+
+    def _unheard(self, name: str, why: str) -> None:
+        said = f"NVML tells no Xid events of {name} ({why})"
+        if self._kernel_log:
+            self._events.note(f"{said}: those of the kernel log count alone")
+            return
+        cure = "run as root, or `sudo sysctl kernel.dmesg_restrict=0`"
+        self._events.note(f"nobody listened for Xid errors of {name}: {cure}; {said}", trouble=True)
+
+    def _lost(self, gpu: Watched, refusal: Any) -> None:
+        action = _RESET_ACTION if refusal.value == RESET_REQUIRED else _LOST_ACTION
+        said = f"NVML says of {gpu.name}: {refusal}"
+        now = clock.boot_s()
+        self._events.event(
+            Event(LOST_KIND, "fatal", said, _LOST_MEANING, action, "nvml", gpu.pci_address, now, source="nvml")
+        )
+
+
+def run(nvml: Any, context: Context, over: threading.Event) -> None:
+    """Watch until it is over. Raises WatchError, JournalError, and the binding's NVMLError where NVML cannot be used at all."""
+    nvml.nvmlInit()
+    found = find(nvml, context.gpus)
+    run_dir, root = Path(context.run_dir), Path(context.root)
+    path = run_dir / reader.GPU_TELEMETRY
+    with contextlib.closing(EventLog(run_dir / EVENTS, root)) as events, segment.Writer(path, root) as samples:
+        users = GpuUsers(nvml, run_dir.name, root, events.put)
+        watch = Watch(nvml, found, samples, events, kernel_log=context.kernel_log, users=users)
+        moment = time.monotonic()
+        while not over.is_set():
+            if watch.look():
+                os.utime(path)
+            moment = max(moment + context.period_s, time.monotonic())  # what a slow look missed is not made up for
+            over.wait(moment - time.monotonic())
+        watch.end()
+
+
+@contextlib.contextmanager
+def _ended_by_signal() -> Iterator[threading.Event]:
+    """An event that is set when somebody asks the program to end."""
+    over = threading.Event()
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        over.set()
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    try:
+        yield over
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def main(arguments: Sequence[str], nvml: Any = None) -> int:
+    """The program; see the module for its exit status. `nvml` is the binding, for tests."""
+    context = msgspec.json.decode(regular_file.read(Path(arguments[0]), regular_file.SEGMENT), type=Context)
+    nvml = nvml_library.binding() if nvml is None else nvml
+    with _ended_by_signal() as over:
+        try:
+            run(nvml, context, over)
+        except nvml.NVMLError as refusal:
+            print(f"NVML says: {refusal}", file=sys.stderr)
+            return 1
+        except (WatchError, segment.JournalError, ValueError, OSError) as error:
+            print(error, file=sys.stderr)
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

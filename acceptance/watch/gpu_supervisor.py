@@ -1,0 +1,120 @@
+"""The supervisor's hold on its watch over the GPUs: starting the child, seeing that it lives, ending it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from acceptance.core import regular_file
+from acceptance.core.record import Event
+from acceptance.journal import reader, segment
+from acceptance.machine.gpu import gpus
+from acceptance.machine.inventory import Inventory
+from acceptance.process import command
+from acceptance.process.command import CommandError, Running
+from acceptance.process.deadline import Deadline
+from acceptance.watch import gpu_sampler
+from acceptance.watch.gpu_sampler import Context
+from acceptance.watch.targets import Watched
+
+CONTEXT = "gpu-watch.json"
+WHAT = "the watch over the GPUs"
+# Without persistence mode the driver brings every GPU up first, one after the other.
+START_S = 60.0
+SILENT_S = 5.0
+_FOREVER_S = 10 * 365 * 86400.0  # it ends when it is told to
+
+
+def _now() -> float:
+    return time.monotonic()
+
+
+def argv(context: Path) -> tuple[str, ...]:
+    """The command line of the child. Pure."""
+    return (sys.executable, "-m", "acceptance.watch.gpu_sampler", str(context))
+
+
+def due(inventory: Inventory, names: Sequence[str]) -> tuple[Watched, ...]:
+    """Those of the named GPUs that NVML knew and that answered it before the run; the others are found missing by checks. Pure."""
+    return tuple(
+        Watched(gpu.name, gpu.uuid, gpu.pci_address)
+        for gpu in gpus(inventory)
+        if gpu.name in names and gpu.nvml_index is not None and gpu.error is None
+    )
+
+
+class GpuChild:
+    """The child that watches these GPUs; none is started when there are none.
+
+    It never raises into the run. What went wrong with it is in `failure` after `stop`. It is made in the main thread.
+    `kernel_log` says whether the kernel log is followed.
+    """
+
+    def __init__(self, run_dir: Path, root: Path, watched: Sequence[Watched], *, kernel_log: bool) -> None:
+        self.failure: str | None = None
+        self._run_dir = run_dir
+        self._running: Running | None = None
+        self._silent: str | None = None
+        self._touched: int | None = None
+        self._heard_s = _now()
+        if not watched:
+            return
+        context = run_dir / CONTEXT
+        try:
+            told = Context(str(run_dir), str(root), tuple(watched), kernel_log)
+            regular_file.write(context, msgspec.json.encode(told))
+            self._running = command.start(
+                argv(context),
+                deadline=Deadline.after(_FOREVER_S),
+                log=run_dir / "logs" / "gpu-watch.log",
+                cwd=Path(__file__).resolve().parents[2],  # a checkout is found too
+            )
+        except (CommandError, OSError) as error:
+            self.failure = f"{WHAT} could not be started: {error}"
+
+    def look(self) -> None:
+        """See whether the child still writes. One that has ended is asked why by `stop`."""
+        running = self._running
+        if running is None or running.poll():
+            return
+        now = _now()
+        touched = self._mark()
+        if touched != self._touched:
+            self._touched, self._heard_s = touched, now
+        limit_s = SILENT_S if touched is not None else START_S
+        if now - self._heard_s >= limit_s and self._silent is None:
+            self._silent = f"{WHAT} hung: no sample of any GPU for {limit_s:.0f} s"
+
+    def _mark(self) -> int | None:
+        """What changes with every look of the child, None before its first."""
+        try:
+            return (self._run_dir / reader.GPU_TELEMETRY).stat().st_mtime_ns
+        except OSError:
+            return None
+
+    def stop(self) -> None:
+        """End the child, within seconds whatever it does, and settle what there is to say of it."""
+        if self._running is None:
+            return
+        self.look()
+        ended = self._running.poll()
+        self._running.stop()
+        done = self._running.wait()
+        self._running = None
+        if ended:
+            told = done.last_lines(2)
+            self.failure = f"{WHAT} {done.describe()}, before the run did{f': {told}' if told else ''}"
+        elif self._silent is not None and not self._a_gpu_was_lost():
+            self.failure = self._silent
+
+    def _a_gpu_was_lost(self) -> bool:
+        """Whether the child told of a lost GPU: that explains its silence, and is a finding of its own."""
+        try:
+            entries = segment.read_segment(self._run_dir / gpu_sampler.EVENTS).entries
+        except segment.JournalError:
+            return False
+        return any(isinstance(entry.body, Event) and entry.body.kind == gpu_sampler.LOST_KIND for entry in entries)

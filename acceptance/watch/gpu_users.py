@@ -1,0 +1,263 @@
+"""GpuUsers: which processes that are none of this run's use the GPUs that it tests, looked at once a second during the whole run.
+
+A process is the run's when it, or one of those that started it, carries RIGPROOF_RUN with the run's id in its environment: loads in a
+container do, too, and are seen from the host under the numbers that NVML gives. What NVML lists and /proc does not show is in another
+process namespace, and can only be counted: as many of those may be ours as programs of ours hold CUDA open and are not listed themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from acceptance.core.limit import GIB
+from acceptance.core.record import Body, ForeignProcess, Note
+from acceptance.journal import clock
+from acceptance.machine.inventory import GpuProcess, Users
+from acceptance.observe import gpu_traits, readiness
+from acceptance.observe.nvml_call import told
+from acceptance.process import orphans
+
+Kin = Literal["ours", "foreign", "unreadable", "ending", "elsewhere"]
+
+# What a program must have open to compute; one that only asks NVML has not.
+CUDA_NODE = "/dev/nvidia-uvm"
+# A second look at what one look alone does not prove: a process that has just begun or is about to end.
+AGAIN_S = 2.5
+# A driver takes some seconds to free the memory of a program that has ended, and lists it until then.
+LINGER_S = 20.0
+# Memory that no listed process holds. What the driver takes for itself changes by some MiB with each context; a context of CUDA with its
+# data on a card of today takes more than a GiB, so that growth by one GiB, for ten seconds on end, is somebody's.
+GROWN_BYTES = GIB
+HELD_S = 10.0
+# So many records tell what there is to tell: who starts a process each second fills no disk.
+MOST = 200
+_ANCESTORS = 64
+
+
+@dataclass(slots=True)
+class _Seen:
+    """A user of a GPU since it was first seen. `early` says that no program of ours held CUDA open then."""
+
+    since_s: float
+    early: bool = True
+    excess_s: float | None = None
+    told: ForeignProcess | None = None
+
+
+@dataclass(slots=True)
+class _Gpu:
+    """What is known of one GPU: users by pid (None: one that has no number of its own), and its memory in bytes."""
+
+    seen: dict[int | None, _Seen] = field(default_factory=dict)
+    listed_s: float | None = None
+    told_unlisted: bool = False
+    start_bytes: int | None = None
+    free_s: float = 0.0
+    grown_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """The programs of this run that can be seen: whether there are any, and those that hold CUDA open and that NVML does not list."""
+
+    visible: bool
+    unlisted: int
+
+
+class GpuUsers:
+    """Looks at who uses the GPUs and writes down whoever is not of this run, when it comes and when it goes.
+
+    `root` is where /proc is read. `write` takes the records; what it raises comes out of `look`.
+    """
+
+    def __init__(self, nvml: Any, run_id: str, root: Path, write: Callable[[Body], None]) -> None:
+        self._nvml = nvml
+        self._run_id = run_id
+        self._root = root
+        self._proc = root / "proc"
+        self._write = write
+        self._gpus: dict[str, _Gpu] = {}
+        self._written = 0
+        self._own: _Own | None = None
+
+    def look(self, handles: Mapping[str, Any], pool: Executor) -> None:
+        """Look once at these GPUs, by name, side by side. A GPU that does not answer is passed over: others tell of it."""
+        now, self._own = clock.boot_s(), None
+        answers = dict(zip(handles, pool.map(self._ask, handles.values()), strict=True))
+        listed = {one.pid for found, _ in answers.values() if found for one in found.listed()}
+        for name, (users, used_bytes) in answers.items():
+            gpu = self._gpus.setdefault(name, _Gpu(free_s=now))
+            if users is None or users.compute_processes is None:
+                self._untold(name, gpu, now)
+                continue
+            gpu.listed_s, gpu.told_unlisted = now, False
+            computing = readiness.computing(users)
+            present: set[int | None] = set(self._known(name, gpu, computing, now, listed))
+            present |= set(self._memory(name, gpu, users, used_bytes, now, listed))
+            for pid in [pid for pid in gpu.seen if pid not in present]:
+                self._gone(gpu.seen.pop(pid), now)
+
+    def _ask(self, handle: Any) -> tuple[Users | None, int | None]:
+        """Who uses a GPU, and how many bytes of its memory are in use; None for what it does not tell."""
+        try:
+            memory = told(self._nvml, "nvmlDeviceGetMemoryInfo", handle)
+            used = getattr(memory, "used", None)
+            return gpu_traits.users(self._nvml, handle, self._proc), None if used is None else int(used)
+        except self._nvml.NVMLError:  # it is lost
+            return None, None
+
+    # --- processes that are listed ---
+
+    def _known(
+        self, name: str, gpu: _Gpu, computing: tuple[GpuProcess, ...], now: float, listed: set[int]
+    ) -> Iterator[int | None]:
+        """Judge each process that computes; gives those that are to be followed."""
+        elsewhere: list[GpuProcess] = []
+        for one in computing:
+            kin = self._kin(one.pid)
+            if kin == "ours":
+                continue
+            yield one.pid
+            seen = gpu.seen.get(one.pid)
+            if seen is None:
+                early = kin != "elsewhere" or self._programs(listed) == _Own(visible=True, unlisted=0)
+                seen = gpu.seen[one.pid] = _Seen(now, early)
+            if kin == "elsewhere":
+                elsewhere.append(one)
+            wait_s = {"foreign": 0.0, "unreadable": AGAIN_S, "ending": LINGER_S, "elsewhere": float("inf")}[kin]
+            if now - seen.since_s >= wait_s:
+                self._foreign(name, seen, one.pid, one.name, one.memory_bytes)
+        self._count(name, gpu, elsewhere, now, listed)
+
+    def _count(self, name: str, gpu: _Gpu, elsewhere: list[GpuProcess], now: float, listed: set[int]) -> None:
+        """Whether more processes of another namespace use a GPU than programs of ours can be.
+
+        Where nothing of the run is to be seen from here, nobody can tell.
+        """
+        own = self._programs(listed) if elsewhere else _Own(visible=False, unlisted=0)
+        if not own.visible or len(elsewhere) <= own.unlisted:
+            for one in elsewhere:
+                gpu.seen[one.pid].excess_s = None
+            return
+        for one in elsewhere:
+            seen = gpu.seen[one.pid]
+            seen.excess_s = now if seen.excess_s is None else seen.excess_s
+        wait_s = AGAIN_S if all(gpu.seen[one.pid].early for one in elsewhere) else LINGER_S
+        held = [one for one in elsewhere if now - (gpu.seen[one.pid].excess_s or now) >= wait_s]
+        if len(held) <= own.unlisted:
+            return
+        if own.unlisted == 0:
+            for one in held:
+                self._foreign(name, gpu.seen[one.pid], one.pid, one.name, one.memory_bytes)
+        elif not any(gpu.seen[one.pid].told for one in held):
+            numbers = ", ".join(str(one.pid) for one in held)
+            last = max((gpu.seen[one.pid] for one in held), key=lambda seen: seen.since_s)
+            self._foreign(name, last, None, f"one of the processes {numbers} of another namespace", None)
+
+    def _kin(self, pid: int) -> Kin:
+        """Whose a process is. "ending": it has no memory any more, so its environment is gone, too."""
+        stat = self._stat(pid)
+        if stat is None:
+            return "elsewhere"
+        mark = f"RIGPROOF_RUN={self._run_id}".encode()
+        readable, one, line = True, pid, stat
+        for _ in range(_ANCESTORS):
+            try:
+                if mark in (self._proc / str(one) / "environ").read_bytes().split(b"\0"):
+                    return "ours"
+            except OSError:
+                readable = readable and one != pid
+            parent = int(line[1])
+            above = self._stat(parent) if parent > 0 else None
+            if above is None:
+                break
+            one, line = parent, above
+        if int(stat[20]) == 0:
+            return "ending"
+        return "foreign" if readable else "unreadable"
+
+    def _stat(self, pid: int) -> list[str] | None:
+        """The fields of a process's stat from its state on: state, parent, ...; the 21st is the size of its memory."""
+        try:
+            found = (self._proc / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return None
+        fields = found.rpartition(")")[2].split()
+        return fields if len(fields) > 20 else None
+
+    def _programs(self, listed: set[int]) -> _Own:
+        """The run's own programs, looked for once a look at most, and only where something has to be told from them."""
+        if self._own is None:
+            family = orphans.find(self._run_id, self._root)
+            self._own = _Own(bool(family), sum(pid not in listed and self._holds_cuda(pid) for pid in family))
+        return self._own
+
+    def _holds_cuda(self, pid: int) -> bool:
+        """Whether a process of ours has CUDA's device node open; one that may not be asked may have."""
+        try:
+            return any(str(link.readlink()) == CUDA_NODE for link in (self._proc / str(pid) / "fd").iterdir())
+        except FileNotFoundError:  # it ended, or closed that file meanwhile
+            return False
+        except OSError:
+            return True
+
+    # --- memory that no listed process holds ---
+
+    def _memory(
+        self, name: str, gpu: _Gpu, users: Users, used_bytes: int | None, now: float, listed: set[int]
+    ) -> Iterator[None]:
+        """Judge the memory in use that no process is listed for, against what it was at the start; gives None while it is somebody's.
+
+        It says nothing while a program of ours that is not listed may hold it, or where a process is listed without its memory.
+        """
+        held = {one.pid: one.memory_bytes for one in users.listed()}
+        known = [bytes_ for bytes_ in held.values() if bytes_ is not None]
+        if used_bytes is None or len(known) < len(held):
+            gpu.grown_s = None
+        else:
+            free = max(0, used_bytes - sum(known))  # memory that two programs share is listed for both
+            gpu.start_bytes = free if gpu.start_bytes is None else gpu.start_bytes
+            grown = free - gpu.start_bytes
+            if grown < GROWN_BYTES:
+                gpu.grown_s, gpu.free_s = None, now
+                return
+            own = self._programs(listed)
+            if own.unlisted or not own.visible:
+                gpu.grown_s = None
+            else:
+                gpu.grown_s = now if gpu.grown_s is None else gpu.grown_s
+                if now - gpu.grown_s >= HELD_S:
+                    seen = gpu.seen.setdefault(None, _Seen(gpu.free_s))
+                    self._foreign(name, seen, None, None, grown)
+        if None in gpu.seen:
+            yield None
+
+    # --- what is written down ---
+
+    def _foreign(self, gpu: str, seen: _Seen, pid: int | None, command: str | None, memory_bytes: int | None) -> None:
+        if seen.told is None:
+            seen.told = ForeignProcess(gpu, seen.since_s, pid, command, memory_bytes)
+            self._put(seen.told)
+
+    def _gone(self, seen: _Seen, now: float) -> None:
+        if (one := seen.told) is not None:
+            self._put(ForeignProcess(one.component, one.since_s, one.pid, one.command, one.memory_bytes, now))
+
+    def _put(self, record: ForeignProcess) -> None:
+        if self._written == MOST:
+            told = f"other processes came and went on the GPUs more than {MOST // 2} times: further ones are left out"
+            self._write(Note(told, trouble=True))
+        elif self._written < MOST:
+            self._write(record)
+        self._written += 1
+
+    def _untold(self, name: str, gpu: _Gpu, now: float) -> None:
+        """A GPU whose driver told its processes before and does so no more; one that never did is remarked before the run."""
+        if gpu.listed_s is not None and now - gpu.listed_s >= AGAIN_S and not gpu.told_unlisted:
+            gpu.told_unlisted = True
+            told = "the driver no longer tells which processes compute on it, so whether it was used alone is not known"
+            self._write(Note(f"{name}: {told}: run again; if it comes back, reboot", trouble=True))

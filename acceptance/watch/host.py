@@ -1,0 +1,146 @@
+"""The supervisor's watch over sensors, kernel log and (by a child) GPUs, for as long as a run lasts, whatever happens to its sessions."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from acceptance.core.record import Event, Sample
+from acceptance.journal import clock, reader, segment
+from acceptance.observe import event, kernel_log, kmsg
+from acceptance.observe.sensors import Sensors, Thinning
+from acceptance.watch.event_log import EventLog
+from acceptance.watch.gpu_supervisor import GpuChild
+from acceptance.watch.targets import Watched
+
+PERIOD_S = 1.0
+SEGMENT = "journal-watch.jsonl"
+# How long a report of several messages may stay open. An error storm never pauses, and a crash must not take what was held back.
+HOLD_S = 3.0
+
+
+def to_record(found: event.Event, read_s: float, offset_s: float) -> Event:
+    """A kernel event as a record of the journal.
+
+    `read_s` is when it was read, in seconds since boot. The kernel stamps its messages with a clock that stands still while the machine
+    sleeps (`offset_s` behind ours), and that a paused VM may leave behind altogether: a stamp that does not fit the moment of reading is
+    replaced by it.
+    """
+    stamp = found.time + offset_s if isinstance(found.time, float) else read_s
+    fits = read_s - 3 * PERIOD_S <= stamp <= read_s + 0.1  # some looks ago, at most
+    return Event(
+        kind=found.kind,
+        severity=found.severity,
+        text=found.text,
+        meaning=found.meaning,
+        action=found.action,
+        code=found.code,
+        component=found.component,
+        boot_s=stamp if fits else read_s,
+        hardware=found.hardware,
+    )
+
+
+class Watch:
+    """A thread with two segments of its own: `telemetry.jsonl` and `journal-watch.jsonl`; and a child that watches these GPUs.
+
+    It never raises into the run. What went wrong with it is in `failure` after `stop`. `kernel_log_after` is the sequence number of the
+    last kernel message before it began; None where the log cannot be read. It is made in the main thread, because it starts the child.
+
+    Raises JournalError when its segments cannot be begun.
+    """
+
+    def __init__(self, run_dir: Path, root: Path = Path("/"), gpus: Sequence[Watched] = ()) -> None:
+        self._trouble: str | None = None
+        self.kernel_log_after: int | None = None
+        self._sensors = Sensors.find(root)
+        self._samples = segment.Writer(run_dir / reader.TELEMETRY, root)
+        self._events = EventLog(run_dir / SEGMENT, root)
+        self._thinning = Thinning(self._keep, clock.boot_s())
+        self._over = threading.Event()
+        self._log: kmsg.Kmsg | None = None
+        self._held: list[tuple[kmsg.Record, float]] = []  # with the moment at which it was read, in seconds since boot
+        try:
+            with contextlib.ExitStack() as stack:
+                log = stack.enter_context(kmsg.Kmsg(root, since="boot"))
+                # What was lost before the run is no loss of the run.
+                self.kernel_log_after, log.lost = self._newest(log), False
+                self._log = log
+                stack.pop_all()
+        except kmsg.KernelLogUnreadable as error:
+            self._events.note(f"the kernel log was not followed: {error}")
+        self._thinning.put(clock.boot_s(), self._sensors.read())
+        self._gpus = GpuChild(run_dir, root, gpus, kernel_log=self._log is not None)
+        self._thread = threading.Thread(target=self._run, name="rigproof-watch", daemon=True)
+        self._thread.start()
+
+    @property
+    def failure(self) -> str | None:
+        """What went wrong with the watch, in one sentence or two; None when nothing did."""
+        return "; ".join(part for part in (self._trouble, self._gpus.failure) if part) or None
+
+    @staticmethod
+    def _newest(log: kmsg.Kmsg) -> int:
+        """Read all there is; the number of the last message, -1 when there is none."""
+        last = -1
+        while records := log.read_new():
+            last = records[-1].sequence
+        return last
+
+    def _keep(
+        self, values: dict[str, float], span_s: float, low: dict[str, float] | None, high: dict[str, float] | None
+    ) -> None:
+        self._samples.write(Sample(values, span_s, low, high))
+        self._samples.sync()
+
+    def _run(self) -> None:
+        # Until it has come to its end: a thread that dies says so to nobody else.
+        self._trouble = "the watch over sensors and kernel log died of an error of its own: please report it"
+        try:
+            while not self._over.wait(PERIOD_S):
+                self._look(last=False)
+            self._look(last=True)
+            self._thinning.flush(clock.boot_s())
+            self._trouble = None
+        except (segment.JournalError, kmsg.KernelLogUnreadable, OSError, ValueError) as error:
+            self._trouble = f"the watch over sensors and kernel log stopped: {error}"
+
+    def _look(self, *, last: bool) -> None:
+        self._gpus.look()
+        self._thinning.put(clock.boot_s(), self._sensors.read())
+        if self._log is None:
+            return
+        fresh, now = self._log.read_new(), clock.boot_s()
+        self._held += [(record, now) for record in fresh]
+        # A report that spreads over several messages is read whole: while messages come, what came before waits for the next look.
+        if self._held and (last or not fresh or now - self._held[0][1] >= HOLD_S):
+            read_at = {record.seconds_since_boot: moment for record, moment in self._held}
+            # Both clocks at one moment: reading a long report takes a while, and would move its events to before their check began.
+            offset_s = clock.boot_s() - time.monotonic()
+            for found in kernel_log.events_of(kmsg.as_lines(record for record, _ in self._held)):
+                moment = read_at.get(found.time, now) if isinstance(found.time, float) else now
+                self._events.event(to_record(found, moment, offset_s))
+            self._held = []
+        if self._log.lost:
+            self._log.lost = False
+            self._events.note(
+                "the kernel overwrote messages before they were read: events may be missing; "
+                "enlarge its buffer with the boot option log_buf_len=4M",
+                trouble=True,
+            )
+
+    def stop(self) -> None:
+        """Take a last look, end the child and close the segments; within half a minute whatever hangs."""
+        self._over.set()
+        self._thread.join(10.0)
+        self._gpus.stop()
+        if self._thread.is_alive():
+            self._trouble = "the watch over sensors and kernel log hangs: a sensor or the kernel log does not answer"
+            return
+        self._samples.close()
+        self._events.close()
+        if self._log is not None:
+            self._log.close()

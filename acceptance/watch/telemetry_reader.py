@@ -1,0 +1,67 @@
+"""The telemetry of the GPUs as it is written, read once and then on from where reading ended: a segment of days is long."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from pathlib import Path
+
+from acceptance.diagnosis.gpu_history import Collector, GpuHistory, Point
+from acceptance.diagnosis.signature import Heat
+from acceptance.expect.sensor_range import Range
+from acceptance.journal import reader, segment
+
+# How far from a moment a sample may be that still tells of it, in seconds: ten times the period; or the span that one stands for.
+NEAR_S = 2.0
+NEAR_SPAN_S = 10.0
+
+
+class GpuTelemetry:
+    """Follows one segment of samples. `ranges` are those of each GPU's sensors, by its name (`sensor_range.of_card`)."""
+
+    def __init__(self, path: Path, ranges: Mapping[str, Mapping[str, Range]] | None = None) -> None:
+        self._tail = reader.Tail(path)
+        self._collector = Collector(ranges)
+        self._damage: segment.JournalError | None = None
+
+    def histories(self) -> dict[str, GpuHistory]:
+        """The history of every GPU until now, by its name; empty while there is no segment.
+
+        Raises JournalError where it cannot be read, or is damaged before its end.
+        """
+        self._read()
+        if self._damage is not None:
+            raise self._damage
+        return self._collector.histories()
+
+    def heat(self, gpu: str, boot_s: float) -> Heat | None:
+        """What was sampled of a GPU next to a moment, in seconds since boot; None where nothing that can be read is near enough.
+
+        Never raises: what a load found wrong must not be lost for want of its temperature.
+        """
+        points = self._collector.points.get(gpu, [])
+        if not points or points[-1].boot_s < boot_s:
+            self._read()
+            points = self._collector.points.get(gpu, [])
+        place = bisect_left(points, boot_s, key=lambda point: point.boot_s)
+        near = [point for point in points[max(0, place - 1) : place + 1] if _away_s(point, boot_s) <= _reach_s(point)]
+        if not near:
+            return None
+        values = min(near, key=lambda point: _away_s(point, boot_s)).values
+        return Heat(values.get("temperature_c"), values.get("sm_clock_mhz"))
+
+    def _read(self) -> None:
+        try:
+            for entry in self._tail.each() if self._damage is None else ():
+                self._collector.add(entry)
+        except segment.JournalError as damage:  # what comes after it would stand for what was lost
+            self._damage = damage
+
+
+def _away_s(point: Point, boot_s: float) -> float:
+    """How far a moment is from the time that a point tells of."""
+    return max(point.began_s - boot_s, boot_s - point.boot_s, 0.0)
+
+
+def _reach_s(point: Point) -> float:
+    return NEAR_SPAN_S if point.span_s else NEAR_S

@@ -1,0 +1,101 @@
+"""`rigproof compare`, as it is called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import journals
+import pytest
+from runs import machine_root, write_segment
+from test_command_line import Call, assert_one_sentence, call
+
+from acceptance.journal import run_folder
+
+__all__ = ["call"]  # a fixture
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> tuple[str, str]:
+    """Two runs of one machine, the later one a tenth slower."""
+    plan = journals.plan(journals.check("link.copy", journals.due("copy_h2d", "gpu0")))
+    root = machine_root(tmp_path / "root")
+    for name, value in (("one", 200.0), ("two", 180.0)):
+        bodies = journals.bodies(plan, {("copy_h2d", "gpu0"): value})
+        write_segment(tmp_path / name / "journal.jsonl", bodies, root)
+    return "one", "two"
+
+
+def test_worse_is_1_and_the_other_way_round_0(call: Call, folders: tuple[str, str]) -> None:
+    one, two = folders
+    code, out, err = call("compare", one, two)
+    assert (code, err) == (1, "")
+    assert "180 (-10.0 %)" in out
+    assert out.splitlines()[-1].startswith("WORSE than A")
+    code, out, err = call("compare", two, one)
+    assert (code, err) == (0, "")
+    assert "200 (+11.1 %)" in out
+
+
+def test_the_page_is_written_and_its_place_told(call: Call, folders: tuple[str, str], tmp_path: Path) -> None:
+    code, out, _ = call("compare", *folders, "--page", "page.html", "--all")
+    assert (code, out.splitlines()[-1]) == (1, "page.html")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    code, _, err = call("compare", *folders, "--page", "nowhere/page.html")
+    assert code == 3
+    assert_one_sentence(err, "nowhere/page.html: cannot be written")
+
+
+def test_the_same_run_twice(call: Call, folders: tuple[str, str], tmp_path: Path) -> None:
+    (tmp_path / "latest").symlink_to("one")
+    for again in ("one", "./one", "latest"):
+        code, out, err = call("compare", "one", again)
+        assert (code, out) == (2, "")
+        assert_one_sentence(err, "are the same run: give another one")
+
+
+def test_how_many_runs(call: Call, folders: tuple[str, str]) -> None:
+    code, _, err = call("compare", "one")
+    assert code == 2
+    assert_one_sentence(err, "1 run was given: give the folders of 2 to 26 runs")
+    assert call("compare")[0] == 2
+    code, _, err = call("compare", *["one"] * 27)
+    assert code == 2
+    assert_one_sentence(err, "27 runs were given")
+
+
+def test_what_is_no_run(call: Call, folders: tuple[str, str], tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    code, _, err = call("compare", "one", "empty")
+    assert code == 2
+    assert_one_sentence(err, "empty: holds no run", "give the folder of one run")
+
+
+def test_a_run_without_a_plan_or_damaged_is_3(call: Call, folders: tuple[str, str], tmp_path: Path) -> None:
+    write_segment(tmp_path / "bare/journal.jsonl", [], machine_root(tmp_path / "root"))
+    code, _, err = call("compare", "one", "bare")
+    assert code == 3
+    assert_one_sentence(err, "bare", "0 beginnings")
+    journal = tmp_path / "two/journal.jsonl"
+    journal.write_text(journal.read_text().replace('"record"', '"recor"', 1))
+    code, _, err = call("compare", "one", "two")
+    assert code == 3
+    assert_one_sentence(err, "two/journal.jsonl, line 2", "restore it from a copy")
+
+
+def test_a_run_of_a_newer_format_names_file_and_cure(call: Call, folders: tuple[str, str], tmp_path: Path) -> None:
+    journal = tmp_path / "two/journal.jsonl"
+    journal.write_text(journal.read_text().replace('"rigproof_journal":1', '"rigproof_journal":9', 1))
+    code, _, err = call("compare", "one", "two")
+    assert code == 3
+    assert_one_sentence(err, "two/journal.jsonl, line 1: written in format 9", "install a newer rigproof")
+
+
+def test_comparing_writes_nothing_into_the_runs(call: Call, folders: tuple[str, str], tmp_path: Path) -> None:
+    call("compare", *folders)
+    for name in folders:
+        assert [path.name for path in (tmp_path / name).iterdir()] == ["journal.jsonl"]
+        assert not (tmp_path / name / run_folder.VERDICT).exists()
+
+
+def test_its_exit_codes_are_told(call: Call) -> None:
+    assert "1 something is" in " ".join(call("compare", "--help")[1].split())

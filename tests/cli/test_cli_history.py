@@ -1,0 +1,232 @@
+"""`rigproof history`, as it is called."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from pathlib import Path
+
+import journals
+import pytest
+from nights import MACHINE, night, write_run
+from test_command_line import Call, assert_one_sentence, call
+
+from acceptance.history import location
+from acceptance.history.store import Store
+from acceptance.journal import clock
+from acceptance.run import lock
+
+__all__ = ["call"]  # a fixture
+
+PLAN = journals.plan(
+    journals.check("link.copy", journals.due("copy_h2d", "gpu0"), journals.due("copy_h2d", "gpu1")), profile="nightly"
+)
+
+
+@pytest.fixture(autouse=True)
+def this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The runs are of this machine, and its lock is one of its own."""
+    own = clock.machine_id
+    monkeypatch.setattr(clock, "machine_id", lambda root=Path("/"): MACHINE if root == Path("/") else own(root))
+    monkeypatch.setattr(lock, "NAME", str(tmp_path / "rigproof.lock"))
+
+
+@pytest.fixture
+def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Four nights; gpu1 is slower on the last."""
+    out = tmp_path / "reports"
+    for number in range(4):
+        with monkeypatch.context() as patched:
+            patched.setattr(clock, "utc", lambda number=number: f"2026-01-0{number + 1}T02:00:00.000Z")
+            values = {("copy_h2d", "gpu0"): 150.0 + number, ("copy_h2d", "gpu1"): 120.0 if number == 3 else 150.0}
+            write_run(out, f"run-{number}", values, plan=PLAN)
+    return out
+
+
+def test_it_is_up_to_date_with_the_runs_that_are_there(call: Call, out: Path) -> None:
+    code, text, err = call("history")
+    assert (code, err) == (0, "")
+    assert text.splitlines()[:4] == [
+        "machine machine-1: 4 nights recorded",
+        "from 2026-01-01 to 2026-01-04",
+        "4 PASS",
+        "the last run: run-3: PASS",
+    ]
+    told = [" ".join(line.split()) for line in text.splitlines()]
+    assert any(line.startswith("copy_h2d gpu1 GB/s 4 150 0 120 - ") for line in told)
+    write_run(out, "run-4", plan=PLAN)
+    assert "5 nights recorded" in call("history")[1]
+
+
+def test_one_measurement_and_component_by_pattern(call: Call, out: Path) -> None:
+    code, text, _ = call("history", "copy_*", "--component", "gpu1", "--nights", "2")
+    assert code == 0
+    assert "gpu0" not in text
+    assert "shown are the last 2 nights" in text
+    code, _, err = call("history", "copy_h2")
+    assert code == 2
+    assert_one_sentence(err, "no night has a value of copy_h2 (there is copy_h2d)", "`rigproof history` lists all")
+    code, _, err = call("history", "copy_h2d", "--component", "zzz")
+    assert code == 2
+    assert_one_sentence(err, "no night has a value of copy_h2d on zzz:")
+
+
+def test_a_page_with_plots(call: Call, out: Path, tmp_path: Path) -> None:
+    code, text, _ = call("history", "--page", "nights.html")
+    assert (code, text.splitlines()[-1]) == (0, "nights.html")
+    shown = (tmp_path / "nights.html").read_text(encoding="utf-8")
+    assert shown.startswith("<!doctype html>")
+    assert shown.count("<figure>") == 2
+    code, _, err = call("history", "--page", "nowhere/nights.html")
+    assert code == 3
+    assert_one_sentence(err, "nowhere/nights.html: cannot be written")
+
+
+def test_every_value_for_other_programs(call: Call, out: Path) -> None:
+    code, text, err = call("history", "--export", "csv")
+    assert (code, err) == (0, "")
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert len(rows) == 8
+    assert rows[-1] | {"era": ""} == {
+        "run_id": "run-3", "utc": "2026-01-04T02:00:00.000Z", "verdict": "PASS", "profile": "nightly", "apart": "", "era": "",
+        "check": "link.copy", "measurement": "copy_h2d", "component": "gpu1", "serial": "", "unit": "GB/s", "value": "120.0",
+        "again": "", "outside": "0", "unsteady": "0", "failed": "0",
+    }  # fmt: skip
+    code, text, _ = call("history", "copy_h2d", "--component", "gpu0", "--nights", "2", "--export", "jsonl")
+    told = [json.loads(line) for line in text.splitlines()]
+    assert [(one["run_id"], one["value"], one["again"], one["outside"]) for one in told] == [
+        ("run-2", 152.0, None, False),
+        ("run-3", 153.0, None, False),
+    ]
+
+
+def test_no_text_becomes_a_formula(call: Call, out: Path) -> None:
+    with Store.open(location.database(out, MACHINE)) as store:
+        made = night(9)
+        (figure,) = made.figures
+        line = figure.line._replace(component="=cmd()", serial="@x")
+        store.add(night(9, figures=(type(figure)(line, 1.0),)))
+    text = call("history", "--export", "csv")[1]
+    (row,) = [row for row in csv.DictReader(io.StringIO(text)) if row["run_id"] == "run-00009"]
+    assert (row["component"], row["serial"], row["value"]) == ("'=cmd()", "'@x", "1.0")
+
+
+def test_what_is_pruned_is_said(call: Call, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, text, err = call("history", "--prune", "--keep-days", "0.5")
+    assert (code, err) == (0, "")
+    first, second, *rest = text.splitlines()
+    assert first.startswith("removed run-0 (")
+    assert second.startswith("removed run-1 (")
+    assert rest[0] == "the values of 2 nights were removed from the history"
+    assert rest[1].startswith("the runs that stay hold ")
+    assert sorted(path.name for path in out.glob("run-*")) == ["run-2", "run-3"]
+    assert "nothing is to be removed" in call("history", "--prune", "--keep-gib", "1")[1]
+    call("history", "--prune", "--keep-gib", "0")
+    assert [path.name for path in out.glob("run-*")] == ["run-3"]
+    assert "4 nights recorded" in call("history")[1]
+
+
+def test_the_baseline_is_never_pruned(call: Call, out: Path) -> None:
+    assert call("baseline", "accept", "reports/run-0")[0] == 0
+    assert "accepted as the baseline: run-0" in call("history", "--page", "nights.html")[1]
+    assert 'class="born"' in Path("nights.html").read_text(encoding="utf-8")
+    call("history", "--prune", "--keep-gib", "0")
+    assert sorted(path.name for path in out.glob("run-*")) == ["run-0", "run-3"]
+
+
+def test_a_baseline_that_cannot_be_read_stops_pruning_and_not_looking(call: Call, out: Path) -> None:
+    location.folder(out, MACHINE).mkdir(parents=True)
+    (location.folder(out, MACHINE) / "baseline.json").write_text("{}")
+    code, _, err = call("history", "--prune", "--keep-gib", "0")
+    assert code == 3
+    assert_one_sentence(err, "baseline.json")
+    assert len(list(out.glob("run-*"))) == 4
+    code, text, _ = call("history")
+    assert code == 0
+    assert "baseline.json" in text.splitlines()[0]
+
+
+def test_nothing_is_pruned_while_a_run_goes(call: Call, out: Path) -> None:
+    with lock.MachineLock():
+        for action in (("--prune", "--keep-gib", "0"), ("--rebuild",)):
+            code, _, err = call("history", *action)
+            assert code == 2
+            assert_one_sentence(err, "another rigproof run has this machine")
+    assert len(list(out.glob("run-*"))) == 4
+
+
+def test_made_anew(call: Call, out: Path) -> None:
+    before = call("history", "--export", "jsonl")[1]
+    shutil.rmtree(out / "run-1")
+    code, text, err = call("history", "--rebuild")
+    assert (code, err) == (0, "")
+    assert "the history was made anew, with 4 nights; the old file is kept as history.sqlite3.replaced-" in text
+    assert call("history", "--export", "jsonl")[1] == before
+
+
+def test_a_damaged_history_is_said_and_made_anew(call: Call, out: Path) -> None:
+    call("history")
+    location.database(out, MACHINE).write_text("nothing of ours\n" * 1000)
+    code, text, err = call("history")
+    assert (code, err) == (0, "")
+    assert "is damaged (file is not a database): the history was made anew, with 4 nights" in text.splitlines()[0]
+    assert "4 nights recorded" in text
+
+
+def test_a_newer_history_is_said(call: Call, out: Path) -> None:
+    with Store.open(location.database(out, MACHINE)) as store:
+        store.connection.execute("PRAGMA user_version = 9")
+    code, text, err = call("history")
+    assert (code, text) == (3, "")
+    assert_one_sentence(err, "is of version 9, newer than this rigproof knows (2): install that newer rigproof")
+
+
+def test_another_machine_in_the_same_folder(call: Call, out: Path) -> None:
+    with Store.open(location.database(out, "machine-2")) as store:
+        store.add(night(1))
+    assert "other machines with a history here: machine-2 (--machine-id shows one)" in call("history")[1]
+    code, text, _ = call("history", "--machine-id", "machine-2")
+    assert code == 0
+    assert text.splitlines()[0] == "machine machine-2: 1 night recorded"
+    for action in (("--prune", "--keep-gib", "0"), ("--rebuild",)):
+        code, _, err = call("history", "--machine-id", "machine-2", *action)
+        assert code == 2
+        assert_one_sentence(err, "the history of machine-2 is another machine's: start this on that machine")
+    code, _, err = call("history", "--machine-id", "machine-3")
+    assert code == 2
+    assert_one_sentence(
+        err, "reports: holds no history of machine-3 (there is one of machine-1, machine-2: --machine-id shows it)"
+    )
+
+
+def test_where_there_is_no_run(call: Call, tmp_path: Path) -> None:
+    code, _, err = call("history")
+    assert code == 2
+    assert_one_sentence(err, "reports: holds no history of machine-1: give the folder of its runs with --out")
+    assert not (tmp_path / "reports").exists()
+    assert call("history", "--rebuild")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (("--prune",), "--prune needs --keep-days or --keep-gib"),
+        (("--keep-days", "3"), "give --prune as well"),
+        (("copy_*", "--prune", "--keep-days", "3"), "go by whole runs: leave MEASUREMENT"),
+        (("--component", "gpu0", "--rebuild"), "go by whole runs: leave MEASUREMENT"),
+        (("--nights", "9", "--prune", "--keep-gib", "0"), "go by whole runs: leave MEASUREMENT"),
+        (("--page", "x.html", "--rebuild"), "--page goes with looking at the history"),
+        (("--prune", "--rebuild"), "not allowed with argument"),
+        (("--export", "xml"), "invalid choice"),
+        (("--nights", "0"), "is no whole number from 1"),
+        (("--prune", "--keep-days", "-1"), "is no number from 0"),
+        (("--prune", "--keep-gib", "nan"), "is no number from 0"),
+    ],
+)
+def test_a_mistake_in_the_call(call: Call, out: Path, given: tuple[str, ...], told: str) -> None:
+    code, _, err = call("history", *given)
+    assert code == 2
+    assert_one_sentence(err, told)
+    assert len(list(out.glob("run-*"))) == 4

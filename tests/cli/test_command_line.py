@@ -1,0 +1,543 @@
+"""What the user types: every mistake gets one sentence on standard error, with its cure, and an exit code that is no verdict."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import journals
+import msgspec
+import pytest
+
+from acceptance import __main__, resources
+from acceptance.__main__ import main
+from acceptance.cli import judge, parser
+from acceptance.core.record import Body, RunClosed, RunStarted
+from acceptance.journal import clock, reader, run_folder, segment
+from acceptance.reports import languages
+from acceptance.run import lock, outputs, planning, signals, supervisor
+from acceptance.session import context
+
+Call = Callable[..., tuple[int, str, str]]
+RECORDINGS = Path(__file__).resolve().parents[2] / "fixtures" / "recordings"
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Call:
+    """Runs the command line in a folder of its own: exit code, standard output, standard error."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        try:
+            code = main(arguments)
+        except SystemExit as left:  # argparse
+            code = int(left.code or 0)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def answer() -> context.Answer:
+    """What the package's own pytest collects; a second a time, so it is asked once."""
+    return planning.collect(Path("/"))
+
+
+@pytest.fixture
+def collected(answer: context.Answer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "collecting", lambda _root: contextlib.nullcontext(lambda: answer))
+
+
+def assert_one_sentence(err: str, *words: str) -> None:
+    assert err.count("\n") == 1
+    assert err.startswith("rigproof: ")
+    assert "Traceback" not in err
+    for word in words:
+        assert word in err
+
+
+# --- the call itself ---
+
+
+def test_help_agrees_with_what_there_is(call: Call) -> None:
+    code, out, err = call("--help")
+    assert (code, err) == (0, "")
+    for verb in parser.VERBS:
+        assert re.search(rf"^ +{verb}\s", out, re.MULTILINE)
+        assert call(verb, "--help")[0] == 0
+    assert "0 PASS, 1 FAIL, 3 UNJUDGED" in " ".join(out.split())
+    accepted, planned = (call(verb, "--help")[1] for verb in ("accept", "plan"))
+    for option in (
+        "--machine FILE",
+        "--profile NAME",
+        "--station",
+        "--out DIR",
+        "--only EXPR",
+        "--gpus LIST",
+        "--burn SECONDS",
+    ):
+        assert option in accepted
+        assert option in planned
+
+
+@pytest.mark.parametrize(
+    ("module", "unneeded"),
+    [
+        ("acceptance.__main__", {"msgspec", "rich"}),
+        ("acceptance.cli.read", {"rich", "pytest"}),
+        ("acceptance.cli.judge", {"sqlite3", "acceptance.process.command"}),
+        ("acceptance.cli.plan", {"sqlite3"}),
+        ("acceptance.cli.accept", set()),
+    ],
+)
+def test_what_a_verb_does_not_need_is_not_loaded(module: str, unneeded: set[str]) -> None:
+    """Pages are made at the end, a container's engine is not everywhere, and checks are another process's."""
+    never = {"jinja2", "junitparser", "docker", "pytest", "numpy"}
+    code = f"import sys, acceptance.__main__, {module}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert module in done.stdout.split()
+    assert not set(done.stdout.split()) & (never | unneeded)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], ["VERB", "`rigproof --help`"]),
+        (["acept"], ["'acept'", "accept", "`rigproof --help`"]),
+        (["accept", "--burn", "soon"], ["--burn", "'soon'", "1 to 2592000", "`rigproof accept --help`"]),
+        (["accept", "--burn", "0"], ["--burn", "'0'"]),
+        (["accept", "--burn", "-5"], ["--burn"]),
+        (["accept", "--burn", "nan"], ["'nan'"]),
+        (["accept", "--burn", "inf"], ["'inf'"]),
+        (["accept", "--burn", "1e9"], ["'1e9'"]),
+        (["accept", "--burn", "\u00b2"], ["--burn", "no number of seconds"]),
+        (["accept", "--burn", "99999999"], ["'99999999'", "30 days"]),
+        (["accept", "--only", " , "], ["--only", "at least one"]),
+        (["accept", "--gpus", ", "], ["--gpus", "at least one GPU by its index or UUID"]),
+        (["accept", "--gpus"], ["--gpus", "argument"]),
+        (["accept", "--station", "moon"], ["--station", "'moon'", "host"]),
+        (["accept", "--mach", "x"], ["--mach"]),
+        (["accept", "--machine", "\udcff.toml"], ["--machine", "is not UTF-8"]),
+        (["accept", "--out"], ["--out", "argument"]),
+        (["accept", "stray"], ["stray"]),
+        (["accept", "--lang", "de"], ["--lang de", "there are en and zh-CN"]),
+        (["plan", "--lang", "zh-TW"], ["--lang zh-TW", "there are en and zh-CN"]),
+        (["judge", "run", "--lang", ""], ["--lang", "there are en and zh-CN"]),
+        (["report", "run", "--lang", "\x1b[31m"], ["--lang", "there are en and zh-CN"]),
+        (["inventory", "--lang", "en"], ["--lang"]),
+        (["judge"], ["RUN_DIR"]),
+        (["read", "gpu-burner", "x"], ["'gpu-burner'", "stress-ng"]),
+        (["read", "stress-ng"], ["FILE"]),
+    ],
+)
+def test_a_wrong_call(call: Call, arguments: list[str], words: list[str]) -> None:
+    code, out, err = call(*arguments)
+    assert code == 2
+    assert out == ""
+    assert_one_sentence(err, *words)
+
+
+def test_a_missing_station_and_profile(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    code, _, err = call("plan", "--station", "docker")
+    assert code == 2
+    assert_one_sentence(err, "DOCKER_HOST=unix:///nowhere/docker.sock does not answer", "STATION=host")
+    code, _, err = call("plan", "--profile", "nightmare")
+    assert code == 2
+    assert_one_sentence(err, "'nightmare'", "smoke, accept, nightly, soak")
+
+
+@pytest.mark.usefixtures("collected")
+def test_a_check_that_does_not_exist(call: Call) -> None:
+    code, _, err = call("plan", "--only", "cpu,gpus")
+    assert code == 2
+    assert_one_sentence(err, "gpus", "cpu.stress_ng")
+
+
+@pytest.mark.usefixtures("collected")
+def test_a_gpu_that_does_not_exist(call: Call) -> None:
+    code, _, err = call("plan", "--gpus", "0,99")
+    assert code == 2
+    assert_one_sentence(err, "--gpus ", "there is no gpu", "this machine has ")
+
+
+@pytest.mark.parametrize("verb", ["plan", "accept"])
+def test_gpus_that_are_hidden_from_outside(call: Call, monkeypatch: pytest.MonkeyPatch, verb: str) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    code, _, err = call(verb)
+    assert code == 2
+    assert_one_sentence(err, "CUDA_VISIBLE_DEVICES=1 hides GPUs from CUDA: unset it", "GPUS=0,1")
+    assert list(Path().iterdir()) == [], "nothing was begun"
+
+
+# --- machine files ---
+
+HEAD = 'schema = 1\nname = "m"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("schema = 1\n", ["name is missing"]),
+        ("schema = 7\n", ["line 1", "newer", "install a newer rigproof"]),
+        (HEAD + "gpus = -1\n", ["line 3", "gpus"]),
+        (HEAD + "gpus = true\n", ["line 3", "gpus"]),
+        (HEAD + 'gpus = "two"\n', ["line 3", "gpus"]),
+        (HEAD + "gpu_count = 2\n", ["line 3", "gpu_count"]),
+        (HEAD + "[cpu]\ncores = 2.5\n", ["line 4", "cpu.cores"]),
+        (HEAD + "[memory]\ntest_share = 2.0\n", ["line 4", "memory.test_share"]),
+        (HEAD + "[cpu\ncores = 2\n", ["line 3"]),
+        (
+            HEAD + '[[limit]]\nmeasurement = "cpu_gemm_f64"\nunit = "TB/h"\nbasis = "b"\nlow = 1\n',
+            ["TB/h", "cpu_gemm_f64"],
+        ),
+        (
+            HEAD + '[[limit]]\nmeasurement = "cpu_gemm_f64"\nunit = "GFLOP/s"\nbasis = "b"\nlow = nan\n',
+            ["nan", "finite"],
+        ),
+        (
+            HEAD + '[[limit]]\nmeasurement = "cpu_gemm_f64"\nunit = "GFLOP/s"\nbasis = " "\nlow = 1\n',
+            ["basis", "empty"],
+        ),
+        (HEAD + '[[limit]]\nmeasurement = "cpu_gemm_f64"\nunit = "GFLOP/s"\nlow = 1\n', ["basis", "missing"]),
+        (HEAD + '[[waiver]]\nmeasurement = "cpu_gemm_f64"\ncomponent = "cpu"\nworst = 1\n', ["reason", "missing"]),
+        (HEAD + '[[waiver]]\nmeasurement = "cpu_gemm_f64"\ncomponent = "cpu"\nreason = "r"\n', ["worst", "bound"]),
+        (HEAD + '[[waiver]]\nskip = "storage"\nreason = ""\n', ["reason"]),
+    ],
+)
+def test_a_wrong_machine_file(call: Call, text: str, words: list[str]) -> None:
+    Path("box.toml").write_text(text, encoding="utf-8")
+    code, out, err = call("plan", "--machine", "box.toml")
+    assert code == 2
+    assert out == ""
+    assert_one_sentence(err, "box.toml", *words)
+
+
+def test_a_machine_file_that_cannot_be_read(call: Call) -> None:
+    Path("latin.toml").write_bytes(b'name = "M\xfcller"\n')
+    for file, words in (
+        ("none.toml", ["No such file", "--machine"]),
+        (".", ["it is a folder, not a file"]),
+        ("latin.toml", ["not UTF-8"]),
+    ):
+        code, _, err = call("plan", "--machine", file)
+        assert code == 2
+        assert_one_sentence(err, file, *words)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            '[[limit]]\nmeasurement = "cpu_gemm_f99"\nunit = "GFLOP/s"\nbasis = "b"\nlow = 1\n',
+            ["cpu_gemm_f99", "no check measures"],
+        ),
+        (
+            '[[waiver]]\nmeasurement = "stress_ng_failures"\ncomponent = "cpu"\nworst = 1\nreason = "r"\n',
+            ["cannot be waived"],
+        ),
+    ],
+)
+@pytest.mark.usefixtures("collected")
+def test_a_machine_file_that_contradicts_the_checks(call: Call, text: str, words: list[str]) -> None:
+    Path("box.toml").write_text(HEAD + text, encoding="utf-8")
+    code, _, err = call("plan", "--machine", "box.toml")
+    assert code == 2
+    assert_one_sentence(err, "box.toml", *words)
+
+
+@pytest.mark.usefixtures("collected")
+def test_a_plan_with_every_limit(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    Path("box.toml").write_text(HEAD + "gpus = 0\n", encoding="utf-8")
+    code, out, err = call("plan", "--machine", "box.toml", "--profile", "smoke", "--station", "host")
+    assert (code, err) == (0, "")
+    assert "gpu_count on machine = 0: box.toml declares 0 GPUs (declared in box.toml)" in out
+    assert "cannot detect: " in out
+
+
+# --- recorded runs ---
+
+
+def record(folder: Path, bodies: list[Body] | None = None) -> Path:
+    """A run folder with one segment; by default of a run that passed."""
+    folder.mkdir()
+    with segment.Writer(folder / reader.SUPERVISOR) as writer:
+        for body in bodies if bodies is not None else journals.bodies(journals.plan()):
+            writer.write(body)
+    return folder
+
+
+def test_judge_and_report_agree(call: Call, tmp_path: Path) -> None:
+    run = record(tmp_path / "run")
+    code, out, err = call("judge", "run")
+    assert (code, err) == (0, "")
+    assert out == "PASS: 1 passed\n"
+    assert not (run / "verdict.json").exists()
+    code, out, _ = call("report", "run")
+    assert code == 0
+    assert out.splitlines()[-1] == "PASS: 1 passed"
+    for name in (run_folder.PAGE, run_folder.JUNIT, run_folder.VERDICT):
+        assert str(Path("run") / name) in out
+        assert (run / name).is_file()
+
+
+def test_a_run_is_told_in_the_language_that_is_asked_for(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = journals.plan(journals.check("watch.pcie_link", journals.due("gpu_link_width", "gpu0")))
+    run = record(tmp_path / "run", journals.bodies(made, {("gpu_link_width", "gpu0"): 8.0}))
+    causes = {code: languages.catalogue(code).measurements["gpu_link_width"] for code in languages.CODES}
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        monkeypatch.delenv(name, raising=False)
+    assert causes["en"].symptom in call("judge", "run")[1]
+    assert causes["zh-CN"].symptom in call("judge", "run", "--lang", "zh_CN")[1]
+    monkeypatch.setenv("LANG", "zh_CN.UTF-8")
+    code, out, err = call("report", "run")
+    assert (code, err) == (1, "")
+    assert causes["zh-CN"].symptom in out
+    page = (run / run_folder.PAGE).read_text(encoding="utf-8")
+    assert '<html lang="zh-CN"' in page
+    assert causes["zh-CN"].symptom in page
+    assert causes["zh-CN"].symptom not in out.replace(causes["zh-CN"].symptom, "", 1), "it is told once"
+    for name in (run_folder.JUNIT, run_folder.VERDICT):  # programs read them
+        text = (run / name).read_text(encoding="utf-8")
+        assert causes["en"].symptom in text
+        assert causes["zh-CN"].symptom not in text
+    assert causes["en"].symptom in call("judge", "run", "--lang", "en")[1]
+
+
+@pytest.mark.parametrize("verb", ["judge", "report", "plan", "accept"])
+def test_a_catalogue_that_is_wrong_is_told_before_anything(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    record(tmp_path / "run")
+    (tmp_path / "causes").mkdir()
+    (tmp_path / "causes/en.toml").write_text("[[cause]]\nevents = ['xid']\n", encoding="utf-8")
+    monkeypatch.setattr(resources, "locate", lambda name: tmp_path / name)
+    languages.catalogue.cache_clear()
+    try:
+        code, out, err = call(verb, *(["run"] if verb in ("judge", "report") else []))
+    finally:
+        languages.catalogue.cache_clear()
+    assert (code, out) == (3, "")
+    assert_one_sentence(err, "en.toml, the entry of xid: ", "missing required field `symptom`")
+
+
+def test_a_bad_run_has_its_own_exit_codes(call: Call, tmp_path: Path) -> None:
+    made = journals.plan()
+    record(tmp_path / "bad", journals.bodies(made, {("copy", "gpu0"): 1.0}))
+    record(
+        tmp_path / "partial", [body for body in journals.bodies(made) if not isinstance(body, journals.SessionEnded)]
+    )
+    assert call("judge", "bad")[0] == 1
+    assert call("judge", "partial")[0] == 3
+
+
+def test_a_run_that_never_ended_is_closed_by_its_report(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock, "NAME", str(tmp_path / "lock"))
+    start, *more = journals.bodies(journals.plan())[:3]
+    assert isinstance(start, RunStarted)
+    run = record(tmp_path / "cut", [msgspec.structs.replace(start, machine_id=clock.machine_id()), *more])
+    with lock.MachineLock():
+        code, _, err = call("report", "cut")
+    assert code == 2
+    assert_one_sentence(err, "another rigproof run has this machine")
+    code, out, _ = call("report", "cut")
+    assert code == 3
+    assert "an earlier run (cut) was never finished: the harness was killed" in out
+    assert "link.copy was running" in out
+    assert out.splitlines()[-1] == "UNJUDGED: 0 passed, 1 error"
+    assert [entry.body.running for entry in reader.read(run).entries if isinstance(entry.body, RunClosed)] == [
+        "link.copy"
+    ]
+    again = call("report", "cut")[1]
+    assert "never finished" not in again.splitlines()[0]
+
+
+@pytest.mark.parametrize("verb", ["judge", "report"])
+def test_runs_that_cannot_be_read(call: Call, tmp_path: Path, verb: str) -> None:
+    (tmp_path / "empty").mkdir()
+    newer, damaged, other = (record(tmp_path / name) / reader.SUPERVISOR for name in ("newer", "damaged", "other"))
+    newer.write_bytes(newer.read_bytes().replace(b'"rigproof_journal":1', b'"rigproof_journal":99', 1))
+    lines = damaged.read_bytes().splitlines(keepends=True)
+    damaged.write_bytes(b"".join([*lines[:3], b'{"seq":2,"boot_s"', b"\n", *lines[4:]]))
+    other.write_bytes(b"PNG\x00\xff\n" * 4)
+    for name, code, words in (
+        ("nowhere", 2, ["holds no run", "reports/latest"]),
+        ("empty", 2, ["holds no run"]),
+        ("newer", 3, ["journal.jsonl", "line 1", "newer", "install"]),
+        ("damaged", 3, ["journal.jsonl", "line 4"]),
+        ("other", 3, ["journal.jsonl", "line 1"]),
+    ):
+        found, out, err = call(verb, name)
+        assert (found, out) == (code, ""), name
+        assert_one_sentence(err, name, *words)
+
+
+# --- read ---
+
+
+@pytest.mark.parametrize(
+    ("tool", "file", "code"),
+    [
+        ("stress-ng", "stress-ng/cpu_0.15.06.txt", 0),
+        ("stress-ng", "stress-ng/cpu_verify_failed_0.18.txt", 1),
+        ("stress-ng", "stress-ng/killed_0.15.06.txt", 3),
+        ("stressapptest", "stressapptest/injected_error_1.0.6.txt", 1),
+        ("stressapptest", "stress-ng/cpu_0.15.06.txt", 3),
+        ("kernel-log", "kernel-log/vm_boot_excerpt.txt", 0),
+        ("kernel-log", "kernel-log/xid_48_63_154_raw_kmsg.txt", 1),
+        ("gpu-burn", "h200/gpu-burn-float.txt", 0),
+        ("gpu-burn", "h200/gpu-burn-short.txt", 3),
+        ("deviceQuery", "h200/deviceQuery.txt", 0),
+        ("deviceQuery", "h200/deviceQuery-no-device.txt", 3),
+        ("bandwidthTest", "h200/bandwidthTest.txt", 0),
+        ("p2pBandwidthLatencyTest", "h200/p2pBandwidthLatencyTest.txt", 0),
+        ("nvbandwidth", "h200/nvbandwidth-json.txt", 0),
+        ("nvbandwidth", "h200/nvbandwidth-text.txt", 0),
+        ("nvbandwidth", "h200/nvbandwidth-unknown.txt", 3),
+        ("topo", "h200/topo-m.txt", 0),
+    ],
+)
+def test_read_a_recording(call: Call, tool: str, file: str, code: int) -> None:
+    found, out, err = call("read", tool, str(RECORDINGS / file))
+    assert (found, err) == (code, "")
+    said = json.loads(out)
+    assert list(said) == ["tool", "outcome", "reason", "readings", "events"]
+    assert said["tool"] == tool
+    assert said["outcome"] == {0: "pass", 1: "fail", 3: "error"}[code]
+    assert said["reason"]
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\n", b"\xff\xfe\x00" * 5000, b"\x7fELF" + bytes(5000), b"hello\n"], ids=range(5)
+)
+@pytest.mark.parametrize("tool", ["stress-ng", "stressapptest"])
+def test_read_what_is_no_recording(call: Call, tool: str, data: bytes) -> None:
+    Path("file").write_bytes(data)
+    code, out, err = call("read", tool, "file")
+    assert (code, err) == (3, "")
+    assert json.loads(out)["outcome"] == "error"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_read_what_another_system_wrote(call: Call, tmp_path: Path, encoding: str) -> None:
+    text = (RECORDINGS / "h200/deviceQuery.txt").read_text()
+    (tmp_path / "text").write_bytes(text.encode(encoding))
+    code, out, _ = call("read", "deviceQuery", str(tmp_path / "text"))
+    assert (code, json.loads(out)["outcome"]) == (0, "pass")
+
+
+def test_read_a_file_that_is_not_there(call: Call) -> None:
+    for file, why in (("nowhere.txt", "No such file"), (".", "it is a folder, not a file")):
+        code, out, err = call("read", "stress-ng", file)
+        assert (code, out) == (2, "")
+        assert_one_sentence(err, file, why, "give the file that holds what stress-ng printed")
+
+
+def test_read_standard_input(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = (RECORDINGS / "stress-ng/cpu_0.15.06.txt").read_bytes()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    assert call("read", "stress-ng", "-")[0] == 0
+
+
+# --- inventory ---
+
+
+def test_inventory(call: Call) -> None:
+    code, out, _ = call("inventory")
+    assert code == 0
+    assert {"cpu", "memory", "disks", "board"} <= set(json.loads(out))
+    code, out, _ = call("inventory", "--write", "box.toml")
+    assert code == 0
+    assert "correct it by hand" in out
+    assert "schema = 1" in Path("box.toml").read_text(encoding="utf-8")
+    code, _, err = call("inventory", "--write", "box.toml")
+    assert code == 2
+    assert_one_sentence(err, "box.toml", "is there already")
+
+
+# --- whatever else happens ---
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "said"),
+    [
+        (KeyboardInterrupt(), 3, "stopped"),
+        (signals.Stopped("stopped by SIGTERM"), 3, "stopped by SIGTERM"),
+        (ZeroDivisionError("oh\nno"), 3, "an error of rigproof's own in test_command_line.py, line"),
+        (
+            PermissionError(13, "Permission denied", "/some/where"),
+            3,
+            "/some/where: cannot be read or written (Permission denied)",
+        ),
+        (OSError(28, "No space left on device"), 3, "a file: cannot be read or written (No space left on device)"),
+        (supervisor.OutputError("x: y"), 2, "x: y"),
+        (BrokenPipeError(), 3, None),
+    ],
+)
+def test_no_trouble_looks_like_a_verdict(
+    call: Call, monkeypatch: pytest.MonkeyPatch, raised: BaseException, code: int, said: str | None
+) -> None:
+    def verb(_options: object) -> int:
+        raise raised
+
+    monkeypatch.setattr(judge, "run", verb)
+    found, out, err = call("judge", "x")
+    assert (found, out) == (code, "")
+    if said is None:
+        assert err == ""
+    else:
+        assert_one_sentence(err, said)
+
+
+RIGPROOF = [sys.executable, "-m", "acceptance"]
+
+
+def test_output_that_nobody_takes_is_no_success() -> None:
+    """`read`, `plan` and `inventory` exist for what they print."""
+    recording = RECORDINGS / "stress-ng/cpu_0.15.06.txt"
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        done = subprocess.run(
+            [*RIGPROOF, "read", "stress-ng", recording], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 3
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+def test_a_locale_without_our_letters(tmp_path: Path) -> None:
+    run = record(tmp_path / "r\u00fcn", journals.bodies(journals.plan(gaps=["\u00bb\U0001f525\u00ab"])))
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([*RIGPROOF, "report", str(run)], env=environment, capture_output=True, check=False)
+    assert done.returncode == 3
+    assert done.stderr == b""
+    assert done.stdout.isascii()
+    assert done.stdout.splitlines()[-1].startswith(b"UNJUDGED")
+
+
+def test_stray_modules_are_not_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["/stray", str(tmp_path / "b")]))
+    monkeypatch.setattr(sys, "path", ["", "/stray", str(tmp_path / "b"), "/usr/lib/python3"])
+    __main__._import_own()
+    assert sys.path == ["/usr/lib/python3"]
+
+
+def test_the_drafted_words_are_what_the_journal_holds(tmp_path: Path) -> None:
+    """verdict.json is plain JSON: any reader takes it."""
+    run = record(tmp_path / "run")
+    outputs.write(run)
+    assert msgspec.json.decode((run / "verdict.json").read_bytes())["verdict"] == "PASS"

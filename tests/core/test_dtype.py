@@ -1,0 +1,43 @@
+"""Which number formats a card has itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from acceptance.core.dtype import DTYPES, FIRST, PEAKS, gemm_names, native_dtypes
+from acceptance.loads.gemm import dtypes
+
+
+@pytest.mark.parametrize(
+    ("capability", "formats"),
+    [
+        ("6.1", "f64 f32"),
+        ("7.0", "f64 f32 f16"),
+        ("7.5", "f64 f32 f16 i8"),
+        ("8.0", "f64 f32 tf32 f16 bf16 i8"),
+        ("8.6", "f64 f32 tf32 f16 bf16 i8"),
+        ("8.9", "f64 f32 tf32 f16 bf16 f8 i8"),
+        ("9.0", "f64 f32 tf32 f16 bf16 f8 i8"),
+        ("10.3", "f64 f32 tf32 f16 bf16 f8 i8"),
+        ("12.0", "f64 f32 tf32 f16 bf16 f8 i8"),
+        ("13.0", "f64 f32 tf32 f16 bf16 f8 i8"),
+    ],
+)
+def test_a_card_has_what_its_tensor_cores_have(capability: str, formats: str) -> None:
+    assert native_dtypes(capability) == tuple(formats.split())
+
+
+@pytest.mark.parametrize("wrong", ["", "9", "9.", ".0", "sm_90", "9.0a", "-9.0", "9.0.1"])
+def test_what_is_no_compute_capability_is_refused(wrong: str) -> None:
+    with pytest.raises(ValueError, match="is no compute capability"):
+        native_dtypes(wrong)
+
+
+def test_every_format_has_a_peak_and_two_measurements() -> None:
+    assert tuple(PEAKS) == DTYPES
+    assert gemm_names("bf16") == ("gemm_bf16_short", "gemm_bf16")
+
+
+def test_the_load_offers_what_is_due() -> None:
+    """Programs import nothing of ours, so each has a table of its own."""
+    assert {one.short: one.since for one in dtypes.DTYPES.values()} == FIRST

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import journals
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acceptance.core.fold import fold
+from acceptance.core.incident import SAME_WITHIN_S, findings_of, told_once
+from acceptance.core.record import CheckStarted, Entry, Event, Severity
+
+GPU, OTHER = "0000:01:00.0", "0000:02:00.0"
+
+
+def xid(code: int, source: str, boot_s: float | None = 105.0, component: str | None = GPU) -> Event:
+    return Event("xid", "fatal", f"{source} said", "m", "a", code, component, boot_s, source=source)
+
+
+def lost(source: str, boot_s: float = 105.0, component: str | None = GPU) -> Event:
+    code = "nvml" if source == "nvml" else "bus"
+    return Event("gpu-lost", "fatal", f"{source} said", "m", "a", code, component, boot_s, source=source)
+
+
+def kept(*events: Event) -> list[str]:
+    return [entry.body.text for entry in told_once(journals.entries(events)) if isinstance(entry.body, Event)]
+
+
+BOTH = ["kernel-log said", "nvml said"]
+ONE = ["kernel-log said"]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "nvml", "expected"),
+    [
+        (xid(48, "kernel-log"), xid(48, "nvml"), ONE),
+        (xid(48, "kernel-log", 95.0), xid(48, "nvml"), ONE),
+        (xid(48, "kernel-log", 115.0), xid(48, "nvml"), ONE),
+        (xid(48, "kernel-log", 115.1), xid(48, "nvml"), BOTH),
+        (xid(48, "kernel-log", 94.9), xid(48, "nvml"), BOTH),
+        (xid(48, "kernel-log"), xid(63, "nvml"), BOTH),
+        (xid(48, "kernel-log"), xid(48, "nvml", component=OTHER), BOTH),
+        (xid(48, "kernel-log"), xid(48, "nvml", component=None), BOTH),
+        (xid(79, "kernel-log"), lost("nvml"), ONE),
+        (lost("kernel-log"), lost("nvml"), ONE),
+        (lost("kernel-log"), xid(79, "nvml"), ONE),
+        (xid(48, "kernel-log"), lost("nvml"), BOTH),
+        (xid(79, "kernel-log"), lost("nvml", component=OTHER), BOTH),
+        (xid(48, "kernel-log", None), xid(48, "nvml", 101.0), ONE),  # the entry's own time stands in
+        (xid(48, "kernel-log", None), xid(48, "nvml", 110.5), BOTH),
+    ],
+)
+def test_an_incident_is_told_once(kernel: Event, nvml: Event, expected: list[str]) -> None:
+    assert kept(kernel, nvml) == expected
+    if kernel.boot_s is not None:
+        assert sorted(kept(nvml, kernel)) == expected
+
+
+def test_what_one_source_says_twice_stays() -> None:
+    assert kept(xid(13, "kernel-log"), xid(13, "kernel-log"), xid(13, "nvml")) == ONE * 2
+    assert kept(xid(13, "nvml"), xid(13, "nvml")) == ["nvml said"] * 2
+
+
+def test_another_boot_is_another_incident() -> None:
+    first, second = journals.entries([xid(48, "kernel-log"), xid(48, "nvml")])
+    assert told_once([first, msgspec.structs.replace(second, boot=1)])[1].body == second.body
+
+
+def test_what_is_no_event_stays() -> None:
+    entries = journals.entries([CheckStarted("x"), xid(48, "nvml")])
+    assert told_once(entries) == entries
+
+
+@given(st.lists(st.builds(xid, st.sampled_from([13, 79]), st.sampled_from(["kernel-log", "nvml"]), st.floats(0, 50))))
+def test_every_incident_is_told_by_somebody(events: list[Event]) -> None:
+    left = [entry.body for entry in told_once(journals.entries(events)) if isinstance(entry.body, Event)]
+    assert [event for event in left if event.source != "nvml"] == [event for event in events if event.source != "nvml"]
+    for event in events:
+        near = (
+            abs((event.boot_s or 0) - (other.boot_s or 0)) <= SAME_WITHIN_S
+            for other in left
+            if other.code == event.code
+        )
+        assert any(near)
+
+
+def test_the_fold_counts_an_incident_once() -> None:
+    made = journals.plan()
+
+    def events(*told: Event) -> list[Entry]:
+        return journals.entries([*journals.bodies(made)[:-1], *told, journals.bodies(made)[-1]])
+
+    both = fold(events(xid(79, "kernel-log", 102.5), lost("nvml", 103.0)))
+    assert [finding.quote for finding in both.of_kind("fail")] == ONE
+    assert both.verdict == "FAIL"
+    alone = fold(events(lost("nvml", 103.0)))
+    assert (alone.verdict, [finding.quote for finding in alone.of_kind("fail")]) == ("FAIL", ["nvml said"])
+
+
+@pytest.mark.parametrize(
+    ("severity", "hardware", "kinds"),
+    [
+        ("fatal", True, ["fail"]),
+        ("error", True, ["fail"]),
+        ("fatal", False, ["error"]),
+        ("error", False, ["error"]),
+        ("warning", True, ["warn"]),
+        ("warning", False, ["warn"]),
+        ("info", True, []),
+        ("info", False, []),
+    ],
+)
+def test_what_an_event_does_to_the_outcome(severity: Severity, hardware: bool, kinds: list[str]) -> None:
+    """Harm that proves a fault of the machine fails; harm that software alone can do leaves it unjudged."""
+    for component, told in ((GPU, f"xid 48 on {GPU}: m"), (None, "xid 48: m")):
+        event = msgspec.structs.replace(xid(48, "nvml", component=component), severity=severity, hardware=hardware)
+        found = findings_of([event], "c.one")
+        assert [finding.kind for finding in found] == kinds
+        assert [finding.text for finding in found] == [told] * len(kinds)
+
+
+@pytest.mark.parametrize(
+    ("event", "key"),
+    [
+        (xid(79, "kernel-log"), "xid.79"),
+        (lost("nvml"), "gpu-lost.nvml"),
+        (Event("edac", "warning", "said", "m", "a"), "edac"),
+        (Event("oom", "error", "said", "m", "a", "4711", hardware=False), "oom.4711"),
+    ],
+)
+def test_what_an_event_is_stands_in_its_finding(event: Event, key: str) -> None:
+    """By it its causes are found; what it asks for, and the kernel's own line, are its own."""
+    (found,) = findings_of([event], "run")
+    assert (found.event, found.action, found.quote) == (key, event.action, event.text)

@@ -1,0 +1,260 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import msgspec
+import pytest
+from journals import FLOOR, NONE_ALLOWED, due
+
+from acceptance.core.judgement import Judged, covers, judge_due
+from acceptance.core.limit import Limit, Worse
+from acceptance.core.plan import Due
+from acceptance.core.record import Measured, Skipped
+from acceptance.core.waiver import Waiver
+
+EIGHT = Limit("count", "there are eight", low=8.0, high=8.0)
+
+
+def judge(
+    one: Due, *values: float | None, waivers: tuple[Waiver, ...] = (), skips: tuple[Skipped, ...] = (), **more: Any
+) -> Judged:
+    measured = [Measured("link.copy", one.measurement, one.component, one.unit, value, **more) for value in values]
+    return judge_due(one, "link.copy", measured, skips, waivers)
+
+
+def kinds(judged: Judged) -> list[str]:
+    return [finding.kind for finding in judged.findings]
+
+
+def waiver(worst: float, component: str = "gpu0", measurement: str = "copy") -> Waiver:
+    return Waiver("the riser is old", measurement=measurement, component=component, worst=worst)
+
+
+def test_a_value_within_its_limit_has_no_finding() -> None:
+    judged = judge(due(), 110.0, serial="S1", note="fine")
+    assert (judged.value, judged.serial, judged.note, judged.findings) == (110.0, "S1", "fine", ())
+    assert not judged.skipped
+    assert not judged.waived
+
+
+def test_a_failure_says_measured_unit_component_limit_and_basis() -> None:
+    finding = judge(due(), 99.5, note="slot 3").findings[0]
+    assert (finding.kind, finding.check, finding.measurement, finding.component) == (
+        "fail",
+        "link.copy",
+        "copy",
+        "gpu0",
+    )
+    assert finding.text == "copy on gpu0: measured 99.5 GB/s (slot 3), limit >= 100 GB/s; basis: a basis"
+
+
+@pytest.mark.parametrize("note", ["PCI bus: none\nNVML: none", "x" * 101])
+@pytest.mark.parametrize("value", [99.5, 105.0, 90.0])
+def test_a_long_note_stands_beside_the_text(note: str, value: float) -> None:
+    finding = judge(due(), value, note=note, waivers=(waiver(90.0),) if value == 90.0 else ()).findings[0]
+    assert finding.note == note
+    assert finding.text.startswith(f"copy on gpu0: measured {value:g} GB/s, limit >= 100 GB/s; basis: a basis")
+
+
+@pytest.mark.parametrize("note", ["x" * 100, "", None])
+def test_a_short_note_stands_in_the_text(note: str | None) -> None:
+    finding = judge(due(), 99.5, note=note).findings[0]
+    assert finding.note is None
+    assert f"99.5 GB/s{f' ({note})' if note else ''}, limit" in finding.text
+
+
+def test_a_warning_is_told_and_does_not_fail() -> None:
+    judged = judge(due(), 105.0)
+    assert kinds(judged) == ["warn"]
+    assert "within the limit, outside what is usual" in judged.findings[0].text
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "shown"),
+    [
+        (FLOOR, math.nextafter(100.0, 0), "measured 99.99999999999999 GB/s"),
+        (Limit("ratio", "b", low=0.9), 0.899999, "measured 0.899999, limit >= 0.9"),
+        (Limit("GB/s", "b", high=1234.5), 1234.51, "measured 1234.51 GB/s, limit <= 1234.5 GB/s"),
+        (FLOOR, 109.99999, "measured 109.99999 GB/s"),
+    ],
+)
+def test_a_value_just_outside_does_not_read_as_if_it_were_inside(limit: Limit, value: float, shown: str) -> None:
+    assert shown in judge(due(unit=limit.unit, limit=limit), value).findings[0].text
+
+
+@pytest.mark.parametrize(
+    ("limit", "values", "worst", "found"),
+    [
+        (FLOOR, (120.0, 90.0, 130.0), 90.0, ["fail"]),
+        (FLOOR, (120.0, 105.0), 105.0, ["warn"]),
+        (FLOOR, (90.0, 80.0), 80.0, ["fail", "fail"]),
+        (Limit("GB/s", "b", high=5.0), (1.0, 7.0, 2.0), 7.0, ["fail"]),
+        (EIGHT, (8.0, 9.0), 9.0, ["fail"]),
+        (EIGHT, (8.0, 7.0), 7.0, ["fail"]),
+        (Limit("GB/s", "b", low=0.0, high=10.0), (5.0, 9.0, 2.0), 9.0, []),
+        (None, (3.0, 1.0, 2.0), 1.0, []),
+    ],
+)
+def test_of_several_values_the_worst_is_shown_and_each_failure_told(
+    limit: Limit | None, values: tuple[float, ...], worst: float, found: list[str]
+) -> None:
+    judged = judge(due(limit=limit), *values)
+    assert judged.value == worst
+    assert kinds(judged) == found
+
+
+@pytest.mark.parametrize(
+    ("limit", "side", "worst"),
+    [(None, "higher", 3.0), (None, "lower", 1.0), (None, None, 1.0), (Limit("us", "b", low=0.0), "higher", 1.0)],
+)
+def test_of_several_values_without_a_limit_the_worse_one_counts(
+    limit: Limit | None, side: Worse | None, worst: float
+) -> None:
+    one = msgspec.structs.replace(due(unit="us", limit=limit), worse=side)
+    assert judge(one, 2.0, 3.0, 1.0).value == worst
+
+
+@pytest.mark.parametrize("value", [None, math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("limit", [FLOOR, Limit("GB/s", "b", high=1e9), None])
+def test_no_finite_number_proves_nothing(value: float | None, limit: Limit | None) -> None:
+    judged = judge(due(limit=limit), value, note="the value was odd", waivers=(waiver(-1e9),))
+    assert kinds(judged) == ["error"]
+    assert judged.findings[0].text == "copy on gpu0 is no finite number: the value was odd"
+    assert not judged.findings[0].unmeasured
+    assert judged.value is None
+    assert judge(due(), None).findings[0].text == "copy on gpu0 is no finite number"
+
+
+def test_another_unit_proves_nothing_whatever_the_number() -> None:
+    measured = [
+        Measured("link.copy", "copy", "gpu0", "GiB", 200.0),
+        Measured("link.copy", "copy", "gpu0", "GB/s", 200.0),
+    ]
+    judged = judge_due(due(), "link.copy", measured, (), ())
+    assert [finding.text for finding in judged.findings] == ["copy came in GiB, not in GB/s"]
+    assert judged.value == 200.0
+
+
+def test_values_of_others_are_not_ours() -> None:
+    others = [
+        Measured("link.copy", "copy", "gpu1", "GB/s", 200.0),
+        Measured("link.copy", "triad", "gpu0", "GB/s", 200.0),
+    ]
+    judged = judge_due(due(), "link.copy", others, (), ())
+    assert kinds(judged) == ["error"]
+    assert judged.findings[0].unmeasured
+    assert judged.findings[0].text == "copy on gpu0 was not measured"
+
+
+@pytest.mark.parametrize(
+    ("limit", "worst", "value", "kind"),
+    [
+        (FLOOR, 90.0, 90.0, "waived"),
+        (FLOOR, 90.0, math.nextafter(90.0, 0), "fail"),
+        (FLOOR, 120.0, 95.0, "fail"),
+        (NONE_ALLOWED, 2.0, 2.0, "waived"),
+        (NONE_ALLOWED, 2.0, 3.0, "fail"),
+        (NONE_ALLOWED, -1.0, 1.0, "fail"),
+        (EIGHT, 7.0, 7.0, "waived"),
+        (EIGHT, 7.0, 6.0, "fail"),
+        (EIGHT, 7.0, 9.0, "fail"),
+        (EIGHT, 9.0, 9.0, "waived"),
+        (EIGHT, 9.0, 7.0, "fail"),
+        (FLOOR, math.nan, 95.0, "fail"),
+    ],
+)
+def test_a_waiver_is_bounded_on_the_side_that_fails(limit: Limit, worst: float, value: float, kind: str) -> None:
+    judged = judge(due(unit=limit.unit, limit=limit), value, waivers=(waiver(worst),))
+    assert kinds(judged) == [kind]
+    assert judged.waived == (kind == "waived")
+    told = "waived: the riser is old (worst accepted" if kind == "waived" else "worse than the waiver accepts ("
+    assert told in judged.findings[0].text
+
+
+def test_a_warning_needs_no_waiver() -> None:
+    assert kinds(judge(due(), 105.0, waivers=(waiver(90.0),))) == ["warn"]
+
+
+@pytest.mark.parametrize(
+    ("component", "applies"),
+    [("gpu0", True), ("gpu*", True), ("gpu[0-3]", True), ("gpu", False), ("gpu1", False), ("GPU0", False)],
+)
+def test_a_waiver_speaks_of_its_components_alone(component: str, applies: bool) -> None:
+    assert kinds(judge(due(), 95.0, waivers=(waiver(90.0, component),))) == (["waived"] if applies else ["fail"])
+
+
+def test_a_component_with_brackets_in_its_name_is_itself() -> None:
+    one = due("size", "dimm:[A1]")
+    assert kinds(judge(one, 95.0, waivers=(waiver(90.0, "dimm:[A1]", "size"),))) == ["waived"]
+
+
+def test_what_cannot_be_waived_is_not() -> None:
+    judged = judge(due(waivable=False), 95.0, waivers=(waiver(90.0),))
+    assert kinds(judged) == ["fail"]
+    assert "waiver" not in judged.findings[0].text
+
+
+def test_of_several_waivers_one_that_accepts_is_enough() -> None:
+    assert kinds(judge(due(), 95.0, waivers=(waiver(99.0), waiver(90.0)))) == ["waived"]
+    assert kinds(judge(due(), 85.0, waivers=(waiver(99.0), waiver(90.0)))) == ["fail"]
+
+
+def test_a_waived_value_does_not_cover_a_worse_one() -> None:
+    judged = judge(due(), 95.0, 85.0, waivers=(waiver(90.0),))
+    assert kinds(judged) == ["waived", "fail"]
+    assert judged.value == 85.0
+
+
+def test_a_waiver_for_a_skip_waives_no_value_and_one_for_a_value_no_skip() -> None:
+    skip = Waiver("known", skip="link.copy")
+    assert kinds(judge(due(), 95.0, waivers=(skip,))) == ["fail"]
+    # No machine file says this, but a journal is read as it is.
+    assert kinds(judge(due(), 95.0, waivers=(Waiver("known", skip="link.copy", worst=90.0),))) == ["fail"]
+    skipped = judge(due(), waivers=(waiver(90.0),), skips=(Skipped("link.copy", "no tool"),))
+    assert kinds(skipped) == ["skip"]
+
+
+@pytest.mark.parametrize(
+    ("measurement", "component", "applies"),
+    [(None, None, True), ("copy", None, True), (None, "gpu0", True), ("copy", "gpu0", True), ("triad", None, False), (None, "gpu1", False)],
+)  # fmt: skip
+def test_a_skip_is_told_with_its_reason(measurement: str | None, component: str | None, applies: bool) -> None:
+    judged = judge(due(), skips=(Skipped("link.copy", "run as root", measurement, component),))
+    assert kinds(judged) == (["skip"] if applies else ["error"])
+    told = "copy on gpu0 was not measured: run as root" if applies else "copy on gpu0 was not measured"
+    assert judged.findings[0].text == told
+    assert not judged.skipped
+
+
+@pytest.mark.parametrize(
+    ("name", "component", "applies"),
+    [("link.copy", None, True), ("link", "gpu*", True), ("l*.copy", "gpu0", True), ("link.cop", None, False), ("link", "gpu1", False)],
+)  # fmt: skip
+def test_a_waived_skip_is_no_skip_but_stays_visible(name: str, component: str | None, applies: bool) -> None:
+    known = Waiver("a VM has none", skip=name, component=component)
+    judged = judge(due(), skips=(Skipped("link.copy", "run as root"),), waivers=(waiver(1.0), known))
+    assert kinds(judged) == (["waived"] if applies else ["skip"])
+    assert (judged.skipped, judged.waived) == (applies, applies)
+    assert judged.findings[0].text.endswith("waived: a VM has none") == applies
+
+
+def test_a_skip_waiver_excuses_no_measurement_that_is_simply_missing() -> None:
+    assert kinds(judge(due(), waivers=(Waiver("known", skip="link.copy"),))) == ["error"]
+
+
+def test_a_value_goes_before_a_skip() -> None:
+    assert kinds(judge(due(), 50.0, skips=(Skipped("link.copy", "no tool"),))) == ["fail"]
+
+
+def test_what_a_waiver_covers() -> None:
+    assert covers(Waiver("r", skip="link"), "link.copy", due())
+    assert not covers(Waiver("r", skip="cpu"), "link.copy", due())
+    assert covers(waiver(1.0), "any.check", due())
+    assert not covers(waiver(1.0, measurement="triad"), "link.copy", due())
+
+
+def test_a_value_in_another_unit_is_an_error_and_never_held_against_the_limit() -> None:
+    judged = judge_due(due(), "link.copy", [Measured("link.copy", "copy", "gpu0", "GiB", 500.0)], [], [])
+    assert [(finding.kind, finding.text) for finding in judged.findings] == [("error", "copy came in GiB, not in GB/s")]
+    assert judged.value is None

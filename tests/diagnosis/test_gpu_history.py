@@ -1,0 +1,372 @@
+"""The telemetry of a GPU, reduced: raw samples, thinned ones, and what neither of them can prove."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acceptance.core.record import Body, Entry, Note, Sample
+from acceptance.diagnosis.gpu_history import GAP_S, MOMENT_S, GpuHistory, Point, histories, running_at
+from acceptance.observe.sensors import Thinning
+
+PERIOD_S = 0.2
+
+
+def raw(*values: float | None, name: str = "x", begin: float = 100.0, step: float = 1.0) -> list[Point]:
+    """Samples a step apart; None is one without the reading."""
+    return [
+        Point(begin + step * number, {"other": 1.0} if value is None else {name: value})
+        for number, value in enumerate(values)
+    ]
+
+
+def span(boot_s: float, low: float, mean: float, high: float, *, span_s: float = 10.0, name: str = "x") -> Point:
+    return Point(boot_s, {name: mean}, span_s, {name: low}, {name: high})
+
+
+def history(*points: Point) -> GpuHistory:
+    return GpuHistory("gpu0", points)
+
+
+def thinned(samples: Iterable[tuple[float, dict[str, float]]], *, whole_s: float = 0.0) -> GpuHistory:
+    """The samples (moment, values) as the watch's own thinning writes them."""
+    points: list[Point] = []
+    moment = 0.0
+
+    def keep(values: dict[str, float], span_s: float, low: Any, high: Any) -> None:
+        points.append(Point(moment, values, span_s, low, high))
+
+    thinning: Thinning | None = None
+    for moment, values in samples:
+        thinning = thinning or Thinning(keep, moment, whole_s)
+        thinning.put(moment, values)
+    assert thinning is not None
+    thinning.flush(moment)
+    return history(*points)
+
+
+REDUCTIONS: tuple[Callable[[GpuHistory, str], object], ...] = (
+    GpuHistory.maximum,
+    GpuHistory.minimum,
+    GpuHistory.growth,
+    GpuHistory.seconds,
+    GpuHistory.moments,
+    GpuHistory.under_load,
+)
+
+
+# --- readings that cannot be used ---
+
+
+@pytest.mark.parametrize("reduce", REDUCTIONS)
+@pytest.mark.parametrize(
+    ("points", "told"),
+    [
+        ([], "x of gpu0 was never sampled"),
+        (raw(None, None), "x of gpu0 was never sampled"),
+        (raw(1.0, math.nan, 1.0), "x of gpu0 has a sample that is no finite number"),
+        (raw(1.0, math.inf, 1.0), "x of gpu0 has a sample that is no finite number"),
+        ([*raw(1.0, 1.0), span(112.0, -math.inf, 1.0, 1.0)], "x of gpu0 has a sample that is no finite number"),
+        ([*raw(1.0, 1.0), span(112.0, 1.0, 1.0, math.nan)], "x of gpu0 has a sample that is no finite number"),
+        (raw(*[1.0] * 3, *[None] * 6), "x of gpu0 fell silent for more than 5 s"),
+        (raw(*[None] * 7, *[1.0] * 3), "x of gpu0 fell silent for more than 5 s"),
+        (raw(1.0, *[None] * 6, 1.0), "x of gpu0 fell silent for more than 5 s"),
+        ([*raw(1.0, 1.0), span(112.0, 0.0, 0.0, 0.0, name="other")], "x of gpu0 fell silent for more than 5 s"),
+    ],
+)
+def test_a_reading_that_is_not_there_throughout_is_no_figure(
+    reduce: Callable[[GpuHistory, str], object], points: list[Point], told: str
+) -> None:
+    with pytest.raises(ValueError, match=told):
+        reduce(history(*points), "x")
+
+
+def test_a_reading_that_is_told_once_a_second_is_there_throughout() -> None:
+    often = [Point(100.0 + PERIOD_S * n, {"x": 1.0} if n % 5 == 0 else {"other": 1.0}) for n in range(60)]
+    assert history(*often).maximum("x") == 1.0
+    assert history(*raw(*[1.0, *[None] * 5] * 3)).maximum("x") == 1.0
+
+
+def test_what_is_offered() -> None:
+    assert history(*raw(None, 1.0)).offers("x")
+    assert not history(*raw(None)).offers("x")
+
+
+# --- extremes and counters ---
+
+
+def test_extremes_of_samples_and_of_spans() -> None:
+    found = history(*raw(3.0, 2.0, 4.0), span(112.0, 1.0, 3.0, 9.0))
+    assert (found.minimum("x"), found.maximum("x")) == (1.0, 9.0)
+    assert (history(*raw(3.0, 2.0, 4.0)).minimum("x"), history(*raw(3.0, 2.0, 4.0)).maximum("x")) == (2.0, 4.0)
+
+
+@pytest.mark.parametrize(
+    ("points", "grown"),
+    [
+        (raw(5.0, 5.0, 5.0), 0.0),
+        (raw(5.0, None, 6.0, 9.0), 4.0),
+        ([*raw(5.0), span(110.0, 5.0, 6.0, 7.0), span(120.0, 7.0, 7.0, 8.0)], 3.0),
+        ([span(110.0, 5.0, 6.0, 7.0), span(120.0, 7.0, 7.0, 7.0)], 2.0),  # what grew within the first counts
+    ],
+)
+def test_growth(points: list[Point], grown: float) -> None:
+    assert history(*points).growth("x") == grown
+
+
+@pytest.mark.parametrize(
+    ("points", "told"),
+    [
+        (raw(5.0), "has one sample: growth needs two"),
+        (raw(5.0, 6.0, 0.0, 7.0), "fell: the counter was reset"),
+        (raw(5.0, 0.0), "fell: the counter was reset"),
+        # Within a span, the last one too: what was 5 all the time became 0, and 3 were counted since.
+        ([*raw(5.0), span(110.0, 0.0, 4.0, 5.0)], "fell: the counter was reset"),
+        ([*raw(5.0), span(110.0, 0.0, 4.0, 5.0), span(120.0, 3.0, 3.0, 3.0)], "fell: the counter was reset"),
+        ([*raw(5.0), span(110.0, 5.0, 5.0, 6.0), span(120.0, 5.0, 6.0, 6.0)], "fell: the counter was reset"),
+    ],
+)
+def test_growth_that_is_not_known(points: list[Point], told: str) -> None:
+    with pytest.raises(ValueError, match=f"^x of gpu0 {told}"):
+        history(*points).growth("x")
+
+
+# --- how long a flag was up ---
+
+
+@pytest.mark.parametrize(
+    ("points", "seconds"),
+    [
+        (raw(0.0, 0.0, 0.0), 0.0),
+        (raw(0.0, 1.0, 0.0), 1.0),
+        (raw(1.0, 1.0, 0.0), 2.0),
+        (raw(0.0, 1.0, 1.0, step=PERIOD_S), PERIOD_S + MOMENT_S),
+        (raw(0.0, 1.0), MOMENT_S),  # seen in the last sample of all
+        (raw(1.0), 0.001),
+        (raw(1.0, 0.0, step=60.0), 5.0),  # nothing is known of a minute without samples
+        (raw(1.0, 0.0, step=-1.0), MOMENT_S),  # a clock that went back
+        ([span(110.0, 0.0, 0.0, 0.0), span(120.0, 0.0, 0.0, 0.0)], 0.0),
+        ([span(110.0, 1.0, 1.0, 1.0), span(120.2, 1.0, 1.0, 1.0)], 20.2),
+        ([span(110.0, 0.0, 0.02, 1.0), span(120.2, 0.0, 0.0, 0.0)], 0.02 * 10.2),
+        # A sample before a span holds until the span begins, not until it is written.
+        ([*raw(0.0, 1.0, step=PERIOD_S), span(110.4, 0.0, 0.0, 0.0, span_s=10.0)], PERIOD_S),
+        ([span(110.0, 0.0, 1e-9, 1.0)], MOMENT_S),
+    ],
+)
+def test_seconds(points: list[Point], seconds: float) -> None:
+    assert history(*points).seconds("x") == pytest.approx(seconds)
+
+
+@given(st.lists(st.booleans(), min_size=2, max_size=200), st.integers(0, 40))
+def test_thinning_changes_no_time(flags: list[bool], whole: int) -> None:
+    samples = [(100.0 + PERIOD_S * number, {"x": float(flag)}) for number, flag in enumerate(flags)]
+    plain = history(*(Point(moment, values) for moment, values in samples)).seconds("x")
+    thin = thinned(samples, whole_s=whole * PERIOD_S).seconds("x")
+    assert (thin > 0.0) == (plain > 0.0) == any(flags)
+    # Each span gives the time between two samples to all of its samples alike.
+    assert thin == pytest.approx(plain, abs=PERIOD_S * (2 + len(flags) / 50))
+
+
+@given(st.lists(st.integers(0, 3), min_size=2, max_size=200), st.integers(0, 40))
+def test_thinning_loses_no_count_and_no_reset(steps: list[int], whole: int) -> None:
+    counts = [sum(steps[: number + 1]) for number in range(len(steps))]
+    samples = [(100.0 + PERIOD_S * number, {"x": float(count)}) for number, count in enumerate(counts)]
+    found = thinned(samples, whole_s=whole * PERIOD_S)
+    if len(found.points) > 1:
+        assert found.growth("x") == counts[-1] - counts[0]
+        again = [(moment + PERIOD_S * len(samples), {"x": -1.0}) for moment, _ in samples]
+        with pytest.raises(ValueError, match="fell"):
+            thinned([*samples, *again], whole_s=whole * PERIOD_S).growth("x")
+
+
+def test_the_checks_in_which_a_flag_was_up() -> None:
+    found = history(*raw(0.0, 1.0, 0.0, 1.0, 0.0), span(120.0, 0.0, 0.1, 1.0), span(130.0, 0.0, 0.0, 0.0))
+    assert found.moments("x") == ((101.0, 101.0), (103.0, 103.0), (110.0, 120.0))
+    spans = [("a", 90.0, 100.9), ("b", 101.0, 102.0), ("c", 103.5, 110.5), ("d", 119.9, 125.0), ("e", 121.0, 130.0)]
+    assert running_at(found.moments("x"), spans) == ("b", "c", "d")
+    assert running_at(found.moments("x"), [("b", 101.0, 102.0), ("b", 103.0, 104.0)]) == ("b",)
+    assert running_at((), spans) == ()
+
+
+# --- under load ---
+
+
+def loaded(*stretches: tuple[float, float, float], begin: float = 100.0) -> list[tuple[float, dict[str, float]]]:
+    """Samples of stretches (seconds, use, reading), one after the other."""
+    found: list[tuple[float, dict[str, float]]] = []
+    for seconds, use, reading in stretches:
+        for _ in range(round(seconds / PERIOD_S)):
+            found.append((begin + PERIOD_S * len(found), {"utilisation": use, "x": reading}))
+    return found
+
+
+def plain(samples: Iterable[tuple[float, dict[str, float]]]) -> GpuHistory:
+    return history(*(Point(moment, values) for moment, values in samples))
+
+
+@pytest.mark.parametrize(
+    ("stretches", "least"),
+    [
+        ([(10, 1.0, 4)], 4.0),
+        ([(10, 0.0, 1), (10, 1.0, 4), (10, 0.0, 1)], 4.0),  # down only when idle
+        ([(10, 0.0, 1), (2, 1.0, 1), (10, 1.0, 4)], 4.0),  # still down in the first two seconds
+        ([(10, 0.0, 1), (2.4, 1.0, 1), (10, 1.0, 4)], 1.0),
+        ([(10, 1.0, 4), (1, 1.0, 1), (10, 0.0, 1)], 4.0),  # use is told late: the last second may be idle already
+        ([(10, 1.0, 4), (1.4, 1.0, 1), (10, 0.0, 1)], 1.0),
+        ([(10, 1.0, 4), (0.2, 1.0, 3), (10, 1.0, 4)], 3.0),  # a moment in the middle counts
+        ([(5, 1.0, 4), (0.2, 0.5, 1), (5, 1.0, 4)], 4.0),
+        ([(10, 0.9, 4), (10, 0.89, 1)], 4.0),
+    ],
+)
+def test_under_load(stretches: list[tuple[float, float, float]], least: float) -> None:
+    assert plain(loaded(*stretches)).under_load("x") == least
+
+
+@pytest.mark.parametrize(
+    "samples",
+    [
+        loaded((10, 0.0, 4)),
+        loaded((10, 0.89, 4)),
+        loaded((2.8, 1.0, 4), (10, 0.0, 4)),
+        loaded((2, 1.0, 4), (0.2, 0.0, 4), (2, 1.0, 4), (0.2, 0.0, 4)),
+        [(moment, {"x": values["x"]}) for moment, values in loaded((10, 1.0, 4))],  # use is not told
+        [(100.0 + 6.0 * number, {"utilisation": 1.0, "x": 4.0}) for number in range(9)],  # nothing between them
+    ],
+)
+def test_a_gpu_that_never_was_in_full_use(samples: list[tuple[float, dict[str, float]]]) -> None:
+    with pytest.raises(ValueError, match="gpu0 was never in full use while x was sampled"):
+        plain(samples).under_load("x")
+
+
+def test_full_use_while_the_reading_was_absent_says_nothing_of_it() -> None:
+    samples = [
+        (moment, {"utilisation": values["utilisation"]} if values["utilisation"] else values)
+        for moment, values in loaded((2, 0.0, 4), (4, 1.0, 4), (2, 0.0, 4))
+    ]
+    with pytest.raises(ValueError, match="was never in full use while x was sampled"):
+        plain(samples).under_load("x")
+
+
+@pytest.mark.parametrize(("low_at", "least"), [(101.0, 4.0), (102.0, 1.0), (109.0, 1.0), (110.0, 4.0)])
+def test_the_edges_of_full_use(low_at: float, least: float) -> None:
+    """From the end of its second second to a second before its last sample, both included."""
+    samples = [
+        (moment, {"utilisation": 1.0, "x": 1.0 if moment == low_at else 4.0}) for moment in map(float, range(100, 111))
+    ]
+    assert plain(samples).under_load("x") == least
+
+
+def test_samples_that_are_as_far_apart_as_may_be_still_follow_upon_each_other() -> None:
+    samples = [(100.0 + GAP_S * number, {"utilisation": 1.0, "x": 4.0}) for number in range(4)]
+    assert plain(samples).under_load("x") == 4.0
+
+
+def test_under_load_of_spans() -> None:
+    begins = [(10, 0.0, 1), (1, 1.0, 1), (60, 1.0, 4), (10, 0.0, 1)]
+    assert thinned(loaded(*begins)).under_load("x") == 4.0
+    # The first span of full use holds the seconds in which the link came up; the next ones count.
+    assert thinned(loaded((10.2, 0.0, 1), (1, 1.0, 1), (60, 1.0, 4), (10, 0.0, 1))).under_load("x") == 4.0
+    assert thinned(loaded((10, 0.0, 1), (30, 1.0, 4), (0.2, 1.0, 3), (30, 1.0, 4))).under_load("x") == 3.0
+    with pytest.raises(ValueError, match="never in full use"):
+        thinned(loaded((10, 0.0, 1), (9, 1.0, 4), (10, 0.0, 1))).under_load("x")
+
+
+# --- gaps ---
+
+
+@pytest.mark.parametrize(
+    ("points", "longest"),
+    [
+        ([], 20.0),
+        (raw(*[1.0] * 21), 1.0),
+        (raw(*[1.0] * 41, begin=90.0), 1.0),
+        (raw(*[1.0] * 11), 10.0),  # it ended in the middle
+        (raw(*[1.0] * 11, begin=110.0), 10.0),  # it began in the middle
+        ([*raw(*[1.0] * 6), *raw(*[1.0] * 6, begin=112.0), *raw(1.0, begin=120.0)], 7.0),
+        (raw(1.0, 1.0, begin=90.0, step=40.0), 20.0),  # samples before and after, none within
+        ([span(110.0, 1.0, 1.0, 1.0), span(120.2, 1.0, 1.0, 1.0)], 0.2),
+        ([span(105.0, 1.0, 1.0, 1.0), span(115.2, 1.0, 1.0, 1.0), span(125.4, 1.0, 1.0, 1.0)], 0.2),  # over both ends
+        ([span(110.0, 1.0, 1.0, 1.0)], 10.0),
+        ([span(130.0, 1.0, 1.0, 1.0, span_s=10.0)], 20.0),
+        ([span(130.0, 1.0, 1.0, 1.0, span_s=40.0)], 0.0),
+    ],
+)
+def test_the_longest_gap_between_two_moments(points: list[Point], longest: float) -> None:
+    assert history(*points).longest_gap(100.0, 120.0) == pytest.approx(longest)
+
+
+@given(st.integers(0, 100), st.integers(1, 400), st.integers(0, 400))
+def test_samples_without_a_gap_have_none_however_thinned(begin: int, lasts: int, whole: int) -> None:
+    samples = [(100.0 + PERIOD_S * number, {"x": 1.0}) for number in range(begin + lasts + 1)]
+    found = thinned(samples, whole_s=whole * PERIOD_S)
+    gap = found.longest_gap(100.0 + PERIOD_S * begin, 100.0 + PERIOD_S * (begin + lasts))
+    assert gap == pytest.approx(PERIOD_S if gap else 0.0)
+
+
+@pytest.mark.parametrize(
+    ("points", "period"),
+    [
+        (raw(*[1.0] * 5, step=PERIOD_S), PERIOD_S),
+        ([*raw(*[1.0] * 5, step=PERIOD_S), span(200.0, 1.0, 1.0, 1.0), span(210.0, 1.0, 1.0, 1.0)], PERIOD_S),
+        ([*raw(1.0, 1.0, 1.0, step=PERIOD_S), *raw(1.0, 1.0, begin=160.0)], 1.0),
+    ],
+)
+def test_the_usual_period(points: list[Point], period: float) -> None:
+    assert history(*points).period() == pytest.approx(period)
+
+
+@pytest.mark.parametrize("points", [[], raw(1.0), [*raw(1.0), span(200.0, 1.0, 1.0, 1.0)]])
+def test_a_period_needs_two_samples(points: list[Point]) -> None:
+    with pytest.raises(ValueError, match="gpu0 has fewer than two samples"):
+        history(*points).period()
+
+
+@pytest.mark.parametrize(
+    ("points", "step"),
+    [
+        ([], None),
+        (raw(1.0), None),
+        (raw(*[1.0] * 21), 1.0),
+        ([*raw(*[1.0] * 20), *raw(1.0, begin=124.0)], 1.0),  # one step of twenty is long
+        ([*raw(*[1.0] * 19), *raw(1.0, begin=123.0)], 5.0),  # one of nineteen
+        ([*raw(*[1.0] * 20), *raw(1.0, 1.0, begin=160.0)], 1.0),  # beyond the load
+        ([*raw(1.0, 1.0), span(112.0, 1.0, 1.0, 1.0), span(122.0, 1.0, 1.0, 1.0)], 1.0),
+    ],
+)
+def test_the_step_that_nearly_all_keep_to(points: list[Point], step: float | None) -> None:
+    assert history(*points).slow_step(100.0, 150.0) == step
+
+
+# --- from the journal ---
+
+
+def test_histories_by_gpu() -> None:
+    bodies: list[Body] = [
+        Sample({"x": 1.0}, component="gpu0"),
+        Sample({"cpu_temperature_c": 40.0}),
+        Sample({"x": 2.0}, component="gpu1"),
+        Note("something else"),
+        Sample({"x": 3.0}, 10.0, {"x": 2.0}, {"x": 4.0}, "gpu0"),
+    ]
+    entries = [Entry(number, 100.0 + number, "", body) for number, body in enumerate(bodies)]
+    assert histories(entries) == {
+        "gpu0": GpuHistory("gpu0", (Point(100.0, {"x": 1.0}), span(104.0, 2.0, 3.0, 4.0))),
+        "gpu1": GpuHistory("gpu1", (Point(102.0, {"x": 2.0}),)),
+    }
+    assert histories([]) == {}
+
+
+def test_a_step_that_ends_with_the_last_moment_counts() -> None:
+    points = (*raw(1.0, 1.0, begin=100.0, step=10.0), *raw(1.0, begin=150.0))
+    assert history(*points).slow_step(100.0, 150.0) == 40.0
+
+
+def test_a_check_runs_in_its_first_and_in_its_last_moment() -> None:
+    spans = [("c.one", 100.0, 110.0)]
+    assert running_at([(90.0, 100.0)], spans) == running_at([(110.0, 120.0)], spans) == ("c.one",)
+    assert running_at([(90.0, 99.9), (110.1, 120.0)], spans) == ()

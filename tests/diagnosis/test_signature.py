@@ -1,0 +1,62 @@
+"""Words for bits and places, and the sign that words were stored or fetched elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from acceptance.diagnosis.miscompare import Element
+from acceptance.diagnosis.signature import bits_text, extent, power_of_two, swapped
+
+
+def test_powers_of_two() -> None:
+    assert [number for number in range(-2, 70) if power_of_two(number)] == [1, 2, 4, 8, 16, 32, 64]
+
+
+@pytest.mark.parametrize(
+    ("word", "width", "told"),
+    [
+        (0x1, 8, "XOR 01 (bit 0)"),
+        (0x3, 16, "XOR 0003 (bits 0-1)"),
+        (0x5, 1, "XOR 5 (bits 0, 2)"),
+        (0x555, 16, "XOR 0555 (bits 0, 2, 4, 6, 8, 10)"),
+        (0x1555, 16, "XOR 1555 (bits 0, 2, 4, 6, 8, 10 ...)"),
+    ],
+)
+def test_bits_are_told_by_number_the_first_six_ranges_of_them(word: int, width: int, told: str) -> None:
+    assert bits_text(word, width) == told
+
+
+def test_an_extent_is_one_number_where_all_are_equal() -> None:
+    assert extent([], "degC") is None
+    assert extent([70.4, 69.6], "degC") == "70 degC"
+    assert extent([86.0, 83.0, 85.0], "degC") == "83 .. 86 degC"
+
+
+def held(*words: tuple[int, int, int]) -> list[Element]:
+    """Words of (address, expected, got)."""
+    return [Element(address, (), expected, got, expected ^ got) for address, expected, got in words]
+
+
+def test_two_words_in_each_others_place_lie_on_an_address_line() -> None:
+    assert swapped(held((0, 10, 11), (8, 11, 10))) == (0, 8)
+
+
+def test_the_line_that_most_words_differ_in_is_told_of() -> None:
+    """One word beside them holds another's by chance, further away."""
+    assert swapped(held((512, 14, 10), (0, 10, 11), (8, 11, 10))) == (0, 8)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        held((0, 10, 11), (8, 12, 13)),  # nobody's words
+        held((0, 10, 11), (8, 11, 99)),  # one alone is chance
+        held((0, 10, 11), (24, 11, 10)),  # two address bits
+        held((0, 10, 10), (8, 11, 11)),  # each is where it belongs
+        held((0, 10, 11), (8, 11, 10), (64, 10, 11)),  # words that were not all to be different prove nothing
+    ],
+    ids=["none", "strangers", "one", "two lines", "right", "alike"],
+)
+def test_what_proves_no_address_line(words: list[Element]) -> None:
+    assert swapped(words) is None

@@ -1,0 +1,71 @@
+"""Every limit held against a second book, which only the tests read: what sound machines show passes, what sick ones show fails."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from limit_lint import lint
+
+from acceptance.core.dtype import gemm_names, native_dtypes
+from acceptance.expect import architecture, limit_book, sheet
+from acceptance.expect.limit_book import LimitFileError
+from acceptance.expect.sheet import LOCAL_COPY, Sheet, SheetError
+
+BOOK: dict[str, Any] = tomllib.loads(Path(__file__).with_name("limit_book.toml").read_text(encoding="utf-8"))
+SLOW_FLOAT64 = {"7.5", "8.6", "8.9", "12.0"}
+
+
+def problems(file: Path) -> Iterator[str]:
+    """What is wrong with the limits of one file of fixtures/models."""
+    of = {"host.toml": _of_host, "architectures.toml": _of_architectures}.get(file.name, _of_sheet)
+    try:
+        yield from of(file)
+    except (LimitFileError, SheetError) as refused:
+        yield str(refused)
+
+
+def _of_host(file: Path) -> Iterator[str]:
+    found = {one.measurement: one.limit for one in limit_book.read_defaults(file).entries if one.limit is not None}
+    booked = {name: row for row in BOOK["judged"] for name in row["measurements"]}
+    yield from (f"{name}: not in the book" for name in found.keys() - booked.keys())
+    yield from (f"{name}: has no limit" for name in booked.keys() - found.keys())
+    for name in found.keys() & booked.keys():
+        for grade, key in (("pass", "sound"), ("fail", "sick"), ("warn", "unusual")):
+            for value in booked[name].get(key, ()):
+                if found[name].grade(value) != grade:
+                    yield f"{name}: {value:g} comes to {found[name].grade(value)}, and is {key}"
+
+
+def _of_architectures(file: Path) -> Iterator[str]:
+    for one in architecture.read(file):
+        shares = [*one.short.items(), *one.sustained.items(), ("copy", one.copy)]
+        for dtype, share in shares:
+            if share < BOOK["floors"][dtype]:
+                yield f"{one}: {share:g} in {dtype} asks for next to nothing"
+
+
+def owed(one: Sheet) -> set[str]:
+    """What a sheet limits: each format cool and hot; but float64 where it runs at a 32nd, and INT8 that the B300 gave up."""
+    found = {LOCAL_COPY}
+    for dtype in native_dtypes(one.compute_capability):
+        if not (dtype == "f64" and one.compute_capability in SLOW_FLOAT64) and not (
+            dtype == "i8" and one.peak.int8 is None
+        ):
+            found |= set(gemm_names(dtype))
+    return found
+
+
+def _of_sheet(file: Path) -> Iterator[str]:
+    one = sheet.read(file)
+    rows = {row.measurement: row for row in one.limit}
+    yield from (f"{name}: owed and not limited, or the other way round" for name in rows.keys() ^ owed(one))
+    yield from lint(one)
+    remarked = BOOK["remarked"].get(file.name)
+    found = {name: row.warn_low for name, row in rows.items() if row.warn_low is not None}
+    if found.keys() != ({LOCAL_COPY} if remarked else set()):
+        yield f"remarks on {sorted(found)}"
+    elif remarked and not remarked[0] < found[LOCAL_COPY] <= remarked[1]:
+        yield f"a remark at {found[LOCAL_COPY]:g} GB/s: {remarked[0]} is unusual and {remarked[1]} is not"

@@ -1,0 +1,448 @@
+"""Limits derived from what GPUs show and from their sheets: healthy machines as published pass, the same machines with one fault fail."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acceptance import resources
+from acceptance.core.limit import Limit
+from acceptance.expect import sheet
+from acceptance.expect.gpu import COPIES, GpuSeen, gpu_limits
+from acceptance.expect.gpu_pair import PairSeen
+from acceptance.expect.limit_book import LimitBook, Override
+from acceptance.expect.sheet import Sheet
+from acceptance.machine.pcie import data_rate
+
+SHEETS = sheet.read_all(resources.locate("models"))
+BY_NAME = {one.name: one for one in SHEETS}
+
+
+def seen(name: str, number: int = 0, /, **changed: object) -> GpuSeen:
+    """A healthy GPU of a sheet's model in a slot that gives all it can take."""
+    one = BY_NAME[name]
+    links = (one.nvlink.full(), one.nvlink.links) if one.nvlink and 0 not in one.nvlink.active else (0, 0)
+    gpu = GpuSeen(
+        name=f"gpu{number}",
+        model=one.nvml_names[0],
+        device_id=one.pci_ids[0],
+        compute_capability=one.compute_capability,
+        memory_mib=int(one.memory.gib * 1024),
+        card_link_gen=one.pcie_gen,
+        card_link_width=one.pcie_width,
+        slot_link_gen=one.pcie_gen,
+        slot_link_width=one.pcie_width,
+        nvlink_active=links[0],
+        nvlink_total=links[1],
+    )
+    return replace(gpu, **changed)  # type: ignore[arg-type]
+
+
+def pairs(count: int, nvlinks: int, p2p: str | None) -> list[PairSeen]:
+    return [PairSeen(f"gpu{a}", f"gpu{b}", nvlinks, p2p) for a in range(count) for b in range(count) if a != b]
+
+
+def book(gpus: Sequence[GpuSeen], ways: Sequence[PairSeen] = (), sheets: Sequence[Sheet] = SHEETS) -> LimitBook:
+    entries = tuple(gpu_limits(gpus, ways, sheets))
+    named = [(entry.measurement, entry.component) for entry in entries]
+    assert len(set(named)) == len(named)
+    for entry in entries:
+        assert entry.component is not None
+        assert (entry.limit is None) != (entry.unlimited is None)
+    return LimitBook(entries)
+
+
+def held(found: LimitBook, measurement: str, component: str = "gpu0") -> Limit:
+    entry = found.find(measurement, component)
+    assert entry is not None, (measurement, component)
+    assert entry.limit is not None, entry.unlimited
+    return entry.limit
+
+
+def unheld(found: LimitBook, measurement: str, component: str = "gpu0") -> str:
+    entry = found.find(measurement, component)
+    assert entry is not None, (measurement, component)
+    assert entry.unlimited is not None, entry.limit
+    return entry.unlimited
+
+
+# --- links and copies ---
+
+
+@pytest.mark.parametrize(
+    ("model", "gen", "width", "healthy"),
+    [
+        ("V100 SXM2 16GB", 3, 16, (12.4, 13.2)),
+        ("T4", 3, 8, (6.3, 6.6)),  # a cloud's T4, wired with eight lanes
+        ("A100 SXM4 40GB", 4, 16, (25.9, 26.0, 25.92, 26.03, 26.1, 25.6)),
+        ("H100 SXM5 80GB", 5, 16, (51.0, 52.0, 55.3, 55.6)),
+        ("H200 SXM 141GB", 5, 16, (52.0, 55.50, 55.41, 55.3, 55.0, 55.4)),  # 1 x H200 in a VM
+    ],
+)
+def test_published_copies_pass_and_no_lesser_link_reaches_the_floor(
+    model: str, gen: int, width: int, healthy: tuple[float, ...]
+) -> None:
+    found = book([seen(model, slot_link_gen=gen, slot_link_width=width)])
+    for name in COPIES:
+        limit = held(found, name)
+        assert limit.unit == "GB/s"
+        for value in healthy:
+            assert limit.grade(value) == "pass"
+            assert limit.grade(value / 2) == "fail"  # half the lanes
+        for lesser in (data_rate(gen - 1, width), data_rate(gen, width // 2)):
+            assert lesser is not None
+            assert limit.grade(lesser[0]) == "fail"
+
+
+def test_every_copy_over_the_link_is_limited_by_it() -> None:
+    """Each is measured by a program of its own: a copy without a limit could be any."""
+    derived = [one.measurement for one in book([seen("T4")]).entries if one.origin == "derived from card and slot"]
+    assert sorted(derived) == [
+        *("bandwidth_test_d2h", "bandwidth_test_h2d", "copy_d2h", "copy_h2d", "copy_own_d2h", "copy_own_h2d"),
+        *("gpu_link_gen", "gpu_link_width"),
+    ]
+
+
+def test_box_a_is_held_to_the_eight_lanes_that_it_has() -> None:
+    """Two RTX 3090 Ti at Gen4 x8: half of what a card copies over sixteen lanes passes, and a quarter does not."""
+    found = book([seen("GeForce RTX 3090 Ti", slot_link_width=8)])
+    limit = held(found, "copy_h2d")
+    assert limit.low == 0.75 * 16 * 8 * 128 / 130 / 8
+    assert limit.grade(26.0 / 2) == "pass"
+    assert limit.grade(26.0 / 4) == "fail"
+    assert held(found, "gpu_link_width") == Limit(
+        "count", "under load: the slot offers x8, the card x16: the slot limits", low=8
+    )
+    assert held(found, "gpu_link_gen").basis == "under load: card and slot both offer generation 4"
+    told = "0.75 x 15.8 GB/s = 0.75 x 16 GT/s x 8 lanes x 128/130 / 8; card and slot both offer generation 4; the slot offers x8"
+    assert limit.basis.startswith(told)
+
+
+def test_box_e_shows_no_slot() -> None:
+    found = book([seen("H200 SXM 141GB", slot_link_gen=None, slot_link_width=None, nvlink_active=0, nvlink_total=0)])
+    assert held(found, "gpu_link_gen").low == 5
+    assert "a VM withholds it" in held(found, "gpu_link_width").basis
+    assert held(found, "gpu_sm_count").grade(132) == "pass"
+    assert held(found, "gpu_memory_total").grade(143771 / 1024) == "pass"
+    assert found.find("nvlink_active", "gpu0") is None  # the driver lists none there, so there is nothing to judge
+    assert found.find("nvlink_speed", "gpu0") is None
+
+
+@given(st.integers(1, 7), st.sampled_from([1, 2, 4, 8, 16]), st.integers(1, 7), st.sampled_from([1, 2, 4, 8, 16]))
+def test_a_link_below_the_lesser_side_fails(card_gen: int, card: int, slot_gen: int, slot: int) -> None:
+    gpu = seen("T4", card_link_gen=card_gen, card_link_width=card, slot_link_gen=slot_gen, slot_link_width=slot)
+    found = book([gpu])
+    gen, width = min(card_gen, slot_gen), min(card, slot)
+    assert held(found, "gpu_link_gen").grade(gen) == held(found, "gpu_link_width").grade(width) == "pass"
+    assert held(found, "gpu_link_gen").grade(gen - 1) == held(found, "gpu_link_width").grade(width / 2) == "fail"
+    whole = data_rate(gen, width)
+    assert whole is not None
+    assert held(found, "copy_h2d").grade(whole[0]) == "pass"
+    for lesser in (data_rate(gen - 1, width), data_rate(gen, width // 2)):
+        assert lesser is None or held(found, "copy_d2h").grade(lesser[0]) == "fail"
+
+
+def test_what_neither_side_shows_is_not_guessed() -> None:
+    found = book([seen("T4", card_link_gen=None, slot_link_gen=None)])
+    assert unheld(found, "gpu_link_gen").startswith("neither card nor slot shows what it can do")
+    assert held(found, "gpu_link_width").low == 16
+    assert unheld(found, "copy_h2d").startswith("the link's generation and width are not both known")
+    assert unheld(book([seen("T4", card_link_width=None, slot_link_width=None)]), "bandwidth_test_h2d")
+    assert unheld(book([seen("T4", card_link_gen=9, slot_link_gen=9)]), "copy_d2h")
+
+
+# --- NVLink of one GPU ---
+
+
+@pytest.mark.parametrize("one", [one for one in SHEETS if one.nvlink], ids=lambda one: one.name)
+def test_one_link_less_or_half_its_speed_fails(one: Sheet) -> None:
+    assert one.nvlink is not None
+    full = one.nvlink.full()
+    for active in range(1, full + 1):
+        found = book([seen(one.name, n, nvlink_active=active, nvlink_total=one.nvlink.links) for n in (0, 1)])
+        limit = held(found, "nvlink_active")
+        assert (limit.low, limit.high, limit.grade(full), limit.grade(full - 1)) == (full, full, "pass", "fail")
+        assert held(found, "nvlink_speed").grade(one.nvlink.link_gbs) == "pass"
+        assert held(found, "nvlink_speed").grade(one.nvlink.link_gbs / 2) == "fail"
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        (
+            "RTX A6000",
+            "an RTX A6000 has 4 of its 4 NVLinks active once it is bridged; nvlink_links in the machine file",
+        ),
+        ("A100 SXM4 80GB", "an A100 SXM4 80GB has 12 of its 12 NVLinks active on its board; nvlink_links in the"),
+    ],
+)
+def test_the_basis_says_what_the_links_lead_over(model: str, told: str) -> None:
+    one = BY_NAME[model].nvlink
+    assert one is not None
+    found = book([seen(model, nvlink_active=one.full(), nvlink_total=one.links)])
+    assert held(found, "nvlink_active").basis.startswith(told)
+    entry = found.find("nvlink_active", "gpu0")
+    assert entry is not None
+    assert entry.origin == f"sheet of {model}"
+
+
+@pytest.mark.parametrize(
+    ("model", "reported"),
+    [
+        ("V100 SXM2 16GB", 25.781),
+        ("A100 SXM4 80GB", 25.0),
+        ("A100 SXM4 80GB", 25.781),
+        ("RTX A6000", 14.062),
+        ("H100 PCIe 80GB", 26.562),
+        ("H100 SXM5 80GB", 26.562),
+        ("B300 SXM6 288GB", 53.125),
+    ],
+)
+def test_speeds_that_drivers_report_pass(model: str, reported: float) -> None:
+    one = BY_NAME[model].nvlink
+    assert one is not None
+    found = book([seen(model, nvlink_active=one.full(), nvlink_total=one.links)])
+    assert held(found, "nvlink_speed").grade(reported) == "pass"
+
+
+def test_a_card_without_its_bridge_is_not_at_fault() -> None:
+    """Three RTX A6000 of which two are bridged."""
+    gpus = [seen("RTX A6000", n, nvlink_active=active, nvlink_total=4) for n, active in enumerate((4, 4, 0))]
+    found = book(gpus)
+    assert held(found, "nvlink_active", "gpu1").low == 4
+    assert "no bridge is seen" in unheld(found, "nvlink_active", "gpu2")
+    assert found.find("nvlink_speed", "gpu2") is None
+
+
+def test_a_board_that_lost_its_links_fails_and_one_gpu_alone_is_not_judged() -> None:
+    dark = [seen("H100 SXM5 80GB", n, nvlink_active=0, nvlink_total=18) for n in range(2)]
+    assert held(book(dark), "nvlink_active").grade(0) == "fail"
+    unlisted = [replace(gpu, nvlink_active=None, nvlink_total=None) for gpu in dark]
+    assert held(book(unlisted), "nvlink_active").low == 18
+    assert "one GPU alone" in unheld(book(dark[:1]), "nvlink_active")
+
+
+def test_links_of_unknown_models_are_recorded_only() -> None:
+    stranger = seen("A30", model="NVIDIA Z9", nvlink_active=2, nvlink_total=4)
+    found = book([stranger])
+    reason = "no model sheet is that of NVIDIA Z9 with PCI id 10de:20b7"
+    for name in ("nvlink_active", "nvlink_speed", "gpu_sm_count", "gpu_memory_total"):
+        assert unheld(found, name).startswith(reason)
+    nameless = replace(stranger, model=None, device_id="10de:ffff")
+    assert unheld(book([nameless]), "gpu_sm_count").startswith("no model sheet is that of 10de:ffff with")
+    odd = seen("L4", nvlink_active=2, nvlink_total=2)
+    assert "knows of no NVLink" in unheld(book([odd]), "nvlink_active")
+    assert "knows of no NVLink" in unheld(book([odd]), "nvlink_speed")
+    assert found.find("copy_h2d", "gpu0") is not None
+    assert book([seen("L4")]).find("nvlink_active", "gpu0") is None
+
+
+# --- facts of one GPU ---
+
+
+@pytest.mark.parametrize(
+    ("model", "mib"),
+    [
+        ("GeForce RTX 5090", 32607),
+        ("RTX PRO 6000 Blackwell Max-Q", 97887),
+        ("T4", 15360),
+        ("L4", 23034),
+        ("A40", 46068),
+        ("H100 SXM5 80GB", 81559),
+        ("H100 NVL 94GB", 95830),
+        ("H200 SXM 141GB", 143771),
+        ("GH200 96GB", 97871),
+        ("B300 SXM6 288GB", 275040),
+        ("GB200 186GB", 189471),
+    ],
+)
+def test_memory_as_drivers_show_it_passes(model: str, mib: int) -> None:
+    limit = held(book([seen(model)]), "gpu_memory_total")
+    assert limit.grade(mib / 1024) == "pass"
+    assert limit.grade(mib / 1024 * 11 / 12) == "fail"
+
+
+@pytest.mark.parametrize("one", SHEETS, ids=lambda one: one.name)
+def test_another_number_of_multiprocessors_fails(one: Sheet) -> None:
+    limit = held(book([seen(one.name)]), "gpu_sm_count")
+    assert [limit.grade(one.sm + step) for step in (-1, 0, 1)] == ["fail", "pass", "fail"]
+
+
+def test_a_doubtful_fact_limits_nothing() -> None:
+    told = {"sm": "144 or 148", "memory": "96 or 80", "nvlink": "12 or 18", "p2p": "not tried"}
+    one = msgspec.structs.replace(BY_NAME["H100 SXM5 80GB"], doubtful=told)
+    found = book([seen(one.name, 0), seen(one.name, 1)], pairs(2, 18, "ok"), [one])
+    assert "(144 or 148)" in unheld(found, "gpu_sm_count")
+    assert "(96 or 80)" in unheld(found, "gpu_memory_total")
+    assert "(12 or 18)" in unheld(found, "nvlink_active")
+    assert "(not tried)" in unheld(found, "p2p_supported", "gpu0->gpu1")
+    for name in ("gpu_sm_count", "gpu_memory_total", "nvlink_active"):
+        entry = found.find(name, "gpu0")
+        assert entry is not None
+        assert entry.origin == "sheet of H100 SXM5 80GB"
+
+
+# --- pairs ---
+
+
+def test_box_a_over_its_bridge() -> None:
+    gpus = [seen("GeForce RTX 3090 Ti", n, slot_link_width=8, nvlink_active=4, nvlink_total=4) for n in range(2)]
+    found = book(gpus, pairs(2, 4, "ok"))
+    for way, on, off in (("gpu0->gpu1", 52.77, 6.23), ("gpu1->gpu0", 52.89, 6.23)):
+        assert held(found, "p2p_supported", way).grade(1) == "pass"
+        assert held(found, "p2p_supported", way).grade(0) == "fail"
+        assert held(found, "p2p_gain", way).grade(on / off) == "pass"
+        assert held(found, "p2p_write", way).grade(on) == "pass"
+        assert held(found, "p2p_gain", way).grade(1.0) == "fail"
+        assert held(found, "p2p_write", way).grade(on / 2) == "fail"  # two of four links
+    apart = book([replace(gpu, nvlink_active=0) for gpu in gpus], pairs(2, 0, "not-supported"))
+    assert held(apart, "p2p_supported", "gpu0->gpu1").grade(1) == "fail"
+    assert held(apart, "p2p_supported", "gpu0->gpu1").grade(0) == "pass"
+    assert "no bridge is seen" in unheld(apart, "nvlink_active")
+    assert "NVLinks are not known" in unheld(book(gpus), "p2p_supported", "gpu0->gpu1")
+
+
+def test_box_b_has_no_peer_access_and_is_suspect_if_it_says_so() -> None:
+    found = book([seen("GeForce RTX 4090", n) for n in range(2)], pairs(2, 0, "chipset-not-supported"))
+    for way, on, off in (("gpu0->gpu1", 22.43, 21.89), ("gpu1->gpu0", 22.50, 22.46)):
+        assert held(found, "p2p_supported", way).grade(0) == "pass"
+        assert held(found, "p2p_supported", way).grade(1) == "fail"
+        assert held(found, "p2p_gain", way).grade(on / off) == "pass"
+        assert held(found, "p2p_gain", way).grade(0.5) == "fail"
+        assert "without NVLink" in unheld(found, "p2p_write", way)
+    basis = held(found, "p2p_supported", "gpu0->gpu1").basis
+    assert "early drivers advertised it there and delivered wrong data" in basis
+    assert "`p2p = true`" in basis
+    assert "so on equals off" in held(found, "p2p_gain", "gpu0->gpu1").basis
+
+
+@pytest.mark.parametrize(
+    ("model", "count", "links", "on", "off"),
+    [
+        # least of all ways with P2P on, most with P2P off, as p2pBandwidthLatencyTest printed them
+        ("A100 SXM4 80GB", 8, 12, 269.59, 20.53),
+        ("H100 SXM5 80GB", 8, 18, 365.30, 38.40),
+        ("A100 PCIe 80GB", 2, 12, 274.11, 21.80),
+    ],
+)
+def test_published_nvlink_machines_pass(model: str, count: int, links: int, on: float, off: float) -> None:
+    gpus = [seen(model, n, nvlink_active=links, nvlink_total=links) for n in range(count)]
+    found = book(gpus, pairs(count, links, "ok"))
+    for a in range(count):
+        for b in range(count):
+            if a != b:
+                way = f"gpu{a}->gpu{b}"
+                assert held(found, "p2p_write", way).grade(on) == "pass"
+                assert held(found, "p2p_write", way).grade(on / 2) == "fail"
+                assert held(found, "p2p_gain", way).grade(on / off) == "pass"
+                assert held(found, "p2p_gain", way).grade(1.0) == "fail"
+                assert held(found, "p2p_supported", way).low == 1
+
+
+def test_pairs_over_pci_express() -> None:
+    found = book([seen("RTX 6000 Ada Generation", n) for n in range(2)], pairs(2, 0, "ok"))
+    assert "no slower" in held(found, "p2p_gain", "gpu0->gpu1").basis
+    assert held(found, "p2p_supported", "gpu0->gpu1").low == 1
+    assert "`p2p = false`" in held(found, "p2p_supported", "gpu0->gpu1").basis
+    silent = book([seen("T4", n) for n in range(2)])
+    assert held(silent, "p2p_supported", "gpu1->gpu0").low == 1
+    assert held(silent, "p2p_gain", "gpu1->gpu0").low == 0.9
+
+
+def test_two_models_are_not_known_to_reach_each_other_but_a_no_is_a_no() -> None:
+    workstation = seen("RTX PRO 6000 Blackwell Workstation", 0)
+    found = book([workstation, seen("GeForce RTX 5090", 1)], pairs(2, 0, "ok"))
+    for way in ("gpu0->gpu1", "gpu1->gpu0"):  # a patched driver grants it: the machine file has to say so
+        assert held(found, "p2p_supported", way).high == 0
+    assert "two models" in unheld(
+        book([workstation, seen("RTX A6000", 1)], pairs(2, 0, "ok")), "p2p_supported", "gpu0->gpu1"
+    )
+    stranger = seen("RTX A6000", 1, model="NVIDIA Z9")
+    assert "gpu1 (NVIDIA Z9)" in unheld(book([workstation, stranger]), "p2p_supported", "gpu1->gpu0")
+    assert held(book([seen("GeForce RTX 4090", 0), stranger]), "p2p_supported", "gpu1->gpu0").high == 0
+
+
+def test_links_to_a_model_without_a_sheet_go_by_the_other() -> None:
+    known = seen("RTX A6000", 0, nvlink_active=4, nvlink_total=4)
+    strangers = [replace(known, name=f"gpu{n}", model="NVIDIA Z9") for n in (1, 2)]
+    found = book([known, *strangers], pairs(3, 4, "ok"))
+    for name in ("p2p_write", "copy_d2d_read", "copy_d2d_write", "copy_own_p2p"):
+        assert held(found, name, "gpu0->gpu1").low == 0.65 * 4 * 14.0625
+    assert "no model sheet says how fast" in unheld(found, "p2p_write", "gpu1->gpu2")
+
+
+def test_one_v100_link_beside_a_whole_gen3_slot_gains_enough_and_no_link_too_little() -> None:
+    """The least that NVLink can gain: 25 GB/s of one link beside 12 GB/s that a copy through the host reaches at most."""
+    limit = held(book([seen("V100 SXM2 16GB", n) for n in (0, 1)], pairs(2, 1, "ok")), "p2p_gain", "gpu0->gpu1")
+    assert [limit.grade(gain) for gain in (25 / 12, 2.0, 1.99, 1.0)] == ["pass", "pass", "fail", "fail"]
+
+
+def test_links_between_two_models_are_as_fast_as_the_slower_one() -> None:
+    for models in (("RTX A6000", "A30"), ("A30", "RTX A6000")):
+        found = book([seen(model, n) for n, model in enumerate(models)], pairs(2, 4, "ok"))
+        assert held(found, "p2p_write", "gpu0->gpu1").low == 0.65 * 4 * 14.0625
+
+
+def test_no_gpu_no_limit() -> None:
+    assert list(gpu_limits([], [], SHEETS)) == []
+
+
+# --- every limit there can be ---
+
+words = st.sampled_from([None, "ok", "chipset-not-supported", "unknown"])
+counts = st.none() | st.integers(0, 18)
+gens, widths = st.none() | st.integers(1, 8), st.none() | st.sampled_from([1, 2, 4, 8, 12, 16])
+models = st.sampled_from(SHEETS)
+
+
+@st.composite
+def machines(draw: st.DrawFn) -> tuple[list[GpuSeen], list[PairSeen]]:
+    one = draw(models)
+    gpus = []
+    for number in range(draw(st.integers(1, 3))):
+        other = one if draw(st.booleans()) else draw(models)
+        gpus.append(
+            seen(
+                other.name,
+                number,
+                model=draw(st.sampled_from([None, other.nvml_names[0], "NVIDIA Z9"])),
+                card_link_gen=draw(gens),
+                slot_link_gen=draw(gens),
+                card_link_width=draw(widths),
+                slot_link_width=draw(widths),
+                nvlink_active=draw(counts),
+                nvlink_total=draw(counts),
+            )
+        )
+    links = draw(st.integers(0, 18))
+    ways = [replace(pair, p2p=draw(words)) for pair in pairs(len(gpus), links, None) if draw(st.booleans())]
+    return gpus, ways
+
+
+@given(machines())
+def test_every_limit_can_fail_and_says_where_it_is_from(machine: tuple[list[GpuSeen], list[PairSeen]]) -> None:
+    gpus, ways = machine
+    entries: list[Override] = list(book(gpus, ways).entries)
+    names = {gpu.name for gpu in gpus}
+    for entry in entries:
+        assert entry.component is not None
+        assert set(entry.component.split("->")) <= names
+        assert entry.origin
+        assert not entry.own
+        if entry.limit is None:
+            assert entry.unlimited
+            continue
+        assert entry.limit.low is not None
+        assert entry.limit.grade(entry.limit.low) == "pass"
+        assert entry.limit.grade(math.nan) == "fail"
+        beyond = math.nextafter(entry.limit.low, -math.inf)
+        assert entry.limit.grade(beyond) == "fail"
+        assert entry.limit.low > 0 or entry.limit.high == 0
+        if entry.limit.high is not None:
+            assert entry.limit.grade(entry.limit.high + 1) == "fail"

@@ -1,0 +1,241 @@
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import journals
+import pytest
+from msgspec.structs import replace
+
+from acceptance.core import plan
+from acceptance.core.collection import Collected, Measures, PlanError, Session, selected
+from acceptance.core.limit import Limit
+from acceptance.core.plan import Due, Plan
+from acceptance.core.waiver import Waiver
+from acceptance.expect import plan_builder
+from acceptance.expect.limit_book import LimitBook, Override
+from acceptance.history.baseline_facts import Birth
+from acceptance.history.reference import Bounds, Level, Past
+
+WATT = Limit("W", "a basis", high=100.0)
+COUNT = Limit("count", "a basis", high=0.0)
+BOOK = LimitBook((Override("power", "class default", WATT), Override("faults", "class default", COUNT)))
+CLASSES: Mapping[str, Sequence[str]] = {"cpu": ("cpu",), "gpu": (), "none": ()}
+POWER, FAULTS = Measures("power", "W", "cpu"), Measures("faults", "count", "cpu", waivable=False)
+
+
+def collected(
+    name: str, *measures: Measures, session: Session = "load", seconds: float = 1.0, **more: Any
+) -> Collected:
+    return Collected(name, f"title of {name}", session, measures or (POWER,), seconds, **more)
+
+
+BOTH = (collected("a.one"), collected("b.two", FAULTS))
+
+
+def build(checks: Sequence[Collected] = BOTH, **more: Any) -> Plan:
+    settings: dict[str, Any] = {
+        "profile": "smoke",
+        "loads_s": {},
+        "memory_gib": 2.0,
+        "cannot_detect": ("heat",),
+        "components": CLASSES,
+        "not_offered": ("no thermometer",),
+        "book": BOOK,
+        "waivers": (),
+        "declared_in": "box.toml",
+        "only": (),
+        "digest": "d",
+    }
+    return plan_builder.build(checks, **{**settings, **more})
+
+
+def names(made: Plan) -> list[str]:
+    return [check.id for check in made.checks]
+
+
+def test_a_plan_holds_what_is_due_and_what_it_was_made_of() -> None:
+    waiver = Waiver("known", measurement="power", component="cpu", worst=110.0)
+    made = build(waivers=[waiver], loads_s={"burn": 8.0})
+    assert made.checks[0].due == (Due("power", "cpu", "W", WATT, "class default"),)
+    assert made.checks[1].due[0].waivable is False
+    assert (made.scope, made.profile, made.digest, made.waivers) == ("full", "smoke", "d", (waiver,))
+    assert (made.cannot_detect, made.not_tested, made.gaps) == (("heat",), ("no thermometer",), ())
+    assert (made.loads_s, made.memory_gib, made.inventory_declared) == ({"burn": 8.0}, 2.0, True)
+    assert build(declared_in=None).inventory_declared is False
+
+
+def test_sessions_in_order_and_gates_first_in_theirs() -> None:
+    checks = [
+        collected("z.after", session="host-after"),
+        collected("a.load"),
+        collected("m.before", session="host-before"),
+        collected("b.load", gate=True),
+        collected("y.before", session="host-before", gate=True),
+        collected("c.load", gate=True),
+        collected("x.before", session="host-before", gate=True),
+    ]
+    made = build(checks, book=LimitBook(BOOK.entries[:1]))
+    assert names(made) == ["y.before", "x.before", "m.before", "b.load", "c.load", "a.load", "z.after"]
+    assert [check.gate for check in made.checks] == [True, True, False, True, True, False, False]
+    assert [check.id for check in made.share("load")] == ["b.load", "c.load", "a.load"]
+    assert made.share("host-after")[0].id == "z.after"
+
+
+def test_what_heats_runs_last_in_its_session() -> None:
+    checks = [
+        collected("a.burn", heats=True),
+        collected("b.copy", slack=120.0),
+        collected("c.gate", gate=True, heats=True),
+        collected("d.after", session="host-after"),
+    ]
+    made = build(checks, book=LimitBook(BOOK.entries[:1]))
+    assert names(made) == ["c.gate", "b.copy", "a.burn", "d.after"]
+    assert [check.slack_s for check in made.checks] == [0.0, 120.0, 0.0, 0.0]
+
+
+def test_a_profile_runs_the_loads_it_names_and_their_time_is_in_the_plan() -> None:
+    checks = [
+        collected("a.burn", load="burn", seconds=2.0),
+        collected("a.fill", load="fill", seconds=3.0, seconds_per_gib=1.5),
+        collected("a.look"),
+    ]
+    made = build(checks, loads_s={"fill": 10.0}, book=LimitBook(BOOK.entries[:1]))
+    assert [(check.id, check.seconds) for check in made.checks] == [("a.fill", 16.0), ("a.look", 1.0)]
+    assert made.eta_s() == 17.0
+
+
+def test_a_component_class_without_members_owes_nothing() -> None:
+    made = build([*BOTH, collected("c.none", Measures("power", "W", "none"))])
+    assert names(made) == ["a.one", "b.two"]
+
+
+def test_facts_are_due_only_where_something_limits_them() -> None:
+    model = Measures("model_differs", "count", "card", fact=True)
+    classes = {**CLASSES, "card": ("card0", "card1")}
+    declared = Override("model_differs", "declared in box.toml", COUNT, "card1")
+    unlimited = Override("model_differs", "class default", unlimited="nothing to compare")
+    check = collected("a.model", model)
+    assert names(build([*BOTH, check], components=classes)) == ["a.one", "b.two"]
+    assert names(build([*BOTH, check], components=classes, book=LimitBook((unlimited, *BOOK.entries)))) == [
+        "a.one",
+        "b.two",
+    ]
+    made = build([*BOTH, check], components=classes, book=BOOK.after([declared]))
+    assert [due.component for due in made.checks[2].due] == ["card1"]
+
+
+def test_a_measurement_that_cannot_have_a_limit_is_due_and_says_why() -> None:
+    book = LimitBook((Override("power", "class default", unlimited="no sheet"), *BOOK.entries[1:]))
+    assert build(book=book).checks[0].due == (Due("power", "cpu", "W", None, "class default", "no sheet"),)
+
+
+def test_a_limit_for_one_component_leaves_no_other_unjudged() -> None:
+    classes = {**CLASSES, "cpu": ("cpu0", "cpu1")}
+    book = LimitBook((Override("power", "override in box.toml", WATT, "cpu0"), *BOOK.entries[1:]))
+    with pytest.raises(PlanError, match="power on cpu1 has no limit, and nothing says why none can be"):
+        build(components=classes, book=book)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("a.one", ["a.one"]), ("a", ["a.one", "a.two[x]", "a.two[y]"]), ("a.two", ["a.two[x]", "a.two[y]"]),
+        ("a.two[x]", ["a.two[x]"]), ("*.one", ["a.one", "b.one"]), ("a.t*", ["a.two[x]", "a.two[y]"]),
+    ],
+)  # fmt: skip
+def test_only_selects_by_id_subject_name_and_pattern(pattern: str, found: list[str]) -> None:
+    checks = [collected(name) for name in ("a.one", "a.two[x]", "a.two[y]", "b.one")]
+    made = build([*checks, collected("c.faults", FAULTS)], only=[pattern])
+    assert names(made) == found
+    assert made.scope == "partial"
+
+
+def test_several_patterns_select_together() -> None:
+    assert names(build([*BOTH, collected("c.three")], only=["c", "a.one"])) == ["a.one", "c.three"]
+
+
+def test_only_knows_no_prefixes_of_words() -> None:
+    assert not selected("cpu.gemm[f64]", ["cp", "cpu.gem", "", "CPU"])
+    assert not selected("cpu.gemm[f64]", [])
+
+
+@pytest.mark.parametrize(
+    ("only", "told"),
+    [
+        (["c"], "--only c matches no check; the checks are: a.one, b.two, b.burn"),
+        (["a", "c"], "--only c matches no check"),
+        (["b.burn"], "nothing is due"),
+        (["a", "b.burn"], "--only b.burn: nothing of it is due on this machine in the profile smoke"),
+    ],
+)
+def test_only_that_selects_nothing_is_refused(only: list[str], told: str) -> None:
+    with pytest.raises(PlanError, match=told):
+        build([*BOTH, collected("b.burn", load="burn")], only=only)
+
+
+def test_an_empty_plan_is_refused() -> None:
+    with pytest.raises(PlanError, match="nothing is due"):
+        build([collected("a.one", load="burn"), collected("b.two", FAULTS, load="burn")])
+
+
+def test_an_unknown_class_of_components_is_refused() -> None:
+    with pytest.raises(PlanError, match="measures per rack, which is no class of components"):
+        build([collected("a.one", Measures("power", "W", "rack")), BOTH[1]])
+
+
+def test_a_gpu_that_no_check_loads_is_a_gap() -> None:
+    classes = {**CLASSES, "gpu": ("gpu0", "gpu1"), "first": ("gpu0",)}
+    looked = collected("g.look", Measures("power", "W", "gpu"), session="host-before")
+    seen = collected("g.seen", Measures("power", "W", "gpu"))  # where the loads run, but it is none
+    heated = collected("g.burn", Measures("power", "W", "first"), load="burn", heats=True)
+    checks, loads_s = [*BOTH, looked, seen, heated], {"burn": 1.0}
+    gaps = build(checks, components=classes, loads_s=loads_s).gaps
+    assert gaps == ("gpu1: no check of this plan loads it",)
+    assert build(checks, components=classes, loads_s=loads_s, only=["g"]).gaps == ()
+    narrowed = build(checks, components={**classes, "gpu": ("gpu1",)}, loads_s=loads_s, narrowed=True)
+    assert (narrowed.gaps, narrowed.scope, narrowed.gpus) == ((), "partial", ("gpu1",))
+    short = collected("g.seen", Measures("power", "W", "gpu"), load="burn")  # a load, and no full use
+    assert len(build([*BOTH, short], components=classes, loads_s=loads_s).gaps) == 2
+
+
+@pytest.mark.parametrize("component", ["cpu9", "gpu0"])
+def test_a_limit_for_a_component_that_is_not_there_is_a_gap(component: str) -> None:
+    # gpu0 is there, but power is not measured on it: the limit would be held against nothing.
+    book = BOOK.after([Override("power", "override in box.toml", WATT, component)])
+    classes = {**CLASSES, "gpu": ("gpu0",)}
+    burn = collected("g.burn", Measures("faults", "count", "gpu"), load="burn", heats=True)
+    gaps = build([*BOTH, burn], components=classes, book=book, loads_s={"burn": 1.0}).gaps
+    assert gaps == (f"override in box.toml: a limit for power on {component}, which this machine does not show",)
+
+
+def test_a_check_that_takes_its_time_for_each_gpu_costs_that_often() -> None:
+    classes = {**CLASSES, "gpu": ("gpu0", "gpu1", "gpu2")}
+    made = build(
+        [collected("a.each", seconds=2.0, seconds_per_gpu=1.5)], components=classes, book=LimitBook(BOOK.entries[:1])
+    )
+    assert [check.seconds for check in made.checks] == [6.5]
+
+
+def test_a_planned_check_that_tells_no_slack_has_none() -> None:
+    """As in the journals of runs before there was any."""
+    assert plan.PlannedCheck("a.one", "title", "load", 1.0, ()).slack_s == 0.0
+
+
+def test_a_check_that_does_not_work_gpu_by_gpu_costs_the_same_for_any_number() -> None:
+    classes = {**CLASSES, "gpu": ("gpu0", "gpu1", "gpu2")}
+    made = build([collected("a.all", seconds=2.0)], components=classes, book=LimitBook(BOOK.entries[:1]))
+    assert [check.seconds for check in made.checks] == [2.0]
+
+
+def test_what_is_wrong_with_a_plan_says_where_if_it_is_known() -> None:
+    assert str(PlanError("it cannot be")) == "it cannot be"
+    assert str(PlanError("it cannot be", "box.toml")) == "box.toml: it cannot be"
+
+
+def test_a_session_is_told_nothing_of_what_was_before() -> None:
+    past = Past(True, 3, 14, level=Level(150.0, 10, 1.0, 5.0, Bounds(low=145.0)))
+    birth = Birth("run-0", "2026-01-01T00:00:00.000Z", (), {}, (), ())
+    owed = journals.due()
+    made = replace(journals.plan(journals.check("a.one", replace(owed, past=past))), birth=birth)
+    assert made.forgetful() == journals.plan(journals.check("a.one", owed))

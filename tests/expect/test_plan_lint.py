@@ -1,0 +1,116 @@
+"""What is refused before anything is heated."""
+
+from __future__ import annotations
+
+import pytest
+from test_plan_builder import BOOK, BOTH, COUNT, FAULTS, WATT, build, collected
+
+from acceptance.core.collection import Collected, Measures, PlanError
+from acceptance.core.waiver import Waiver
+from acceptance.expect.limit_book import LimitBook, Override
+
+
+@pytest.mark.parametrize(
+    ("book", "told"),
+    [
+        (BOOK.after([Override("heat", "class default", WATT)]), "class default: a limit for heat, which no check measures; measured are"),
+        (BOOK.after([Override("heat", "class default", unlimited="x")]), "a limit for heat, which no check measures"),
+        (BOOK.after([Override("power", "override in box.toml", COUNT)]), "the limit for power is in count, but power is measured in W"),
+        (BOOK.after([Override("power", "override in box.toml", COUNT, "cpu7")]), "the limit for power is in count"),
+        (LimitBook(BOOK.entries[:1]), "faults is measured but has no limit, and nothing says why none can be"),
+        (LimitBook(BOOK.entries[1:]), "power is measured but has no limit"),
+        (BOOK.after([Override("faults", "override in box.toml", COUNT, own=True)]), "box.toml: faults takes no limit of the machine's"),
+    ],
+)  # fmt: skip
+def test_limits_and_measurements_must_fit_both_ways(book: LimitBook, told: str) -> None:
+    with pytest.raises(PlanError, match=told):
+        build(book=book)
+
+
+@pytest.mark.parametrize(
+    ("check", "told"),
+    [
+        (collected("c.three", Measures("power", "GB/s", "cpu")), "c.three measures power in GB/s, another check in W"),
+        (collected("c.three", Measures("heat", "C", "cpu")), "c.three measures heat in C, which is no unit of ours"),
+        (collected("c.three", Measures("heat", "degC", "cpu")), "heat is measured but has no limit"),
+    ],
+)
+def test_a_check_that_does_not_fit_the_others(check: Collected, told: str) -> None:
+    with pytest.raises(PlanError, match=told):
+        build([*BOTH, check])
+
+
+def test_the_lint_covers_checks_that_this_run_does_not_select() -> None:
+    with pytest.raises(PlanError, match="no unit of ours"):
+        build([*BOTH, collected("c.three", Measures("heat", "C", "cpu"), load="burn")], only=["a"])
+
+
+def test_a_limit_of_the_machines_own_that_may_be_waived_is_welcome() -> None:
+    made = build(book=BOOK.after([Override("power", "override in box.toml", WATT, own=True)]))
+    assert made.checks[0].due[0].origin == "override in box.toml"
+
+
+@pytest.mark.parametrize(
+    ("waiver", "told"),
+    [
+        (Waiver("r", measurement="heat", component="cpu", worst=1.0), "box.toml: a waiver names heat, which no check measures"),
+        (Waiver("r", measurement="faults", component="cpu", worst=1.0), "box.toml: faults cannot be waived, because it proves a fault"),
+        (Waiver("r", skip="c"), "box.toml: a waiver names the check c, which does not exist"),
+        (Waiver("r", skip="a.o"), "a waiver names the check a.o, which does not exist"),
+    ],
+)  # fmt: skip
+def test_a_waiver_must_name_what_exists_and_may_be_waived(waiver: Waiver, told: str) -> None:
+    with pytest.raises(PlanError, match=told):
+        build(waivers=[waiver])
+
+
+@pytest.mark.parametrize(
+    "waiver",
+    [Waiver("r", measurement="power", component="cpu", worst=1.0), Waiver("r", skip="a.one"), Waiver("r", skip="b")],
+)
+def test_a_waiver_that_is_welcome(waiver: Waiver) -> None:
+    assert build(waivers=[waiver]).waivers == (waiver,)
+
+
+def test_a_measurement_that_one_check_calls_unwaivable_is_unwaivable() -> None:
+    lax = collected("c.three", Measures("faults", "count", "cpu"))
+    for checks in ([*BOTH, lax], [lax, *BOTH]):
+        assert FAULTS in BOTH[1].measures
+        with pytest.raises(PlanError, match="faults cannot be waived"):
+            build(checks, waivers=[Waiver("r", measurement="faults", component="cpu", worst=1.0)])
+
+
+KEPT = Override("power", "override in box.toml", WATT, own=True)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "place"),
+    [
+        (Override("heat", "override in box.toml", WATT, own=True), ("limit", 1, "measurement")),
+        (Override("power", "override in box.toml", COUNT, own=True), ("limit", 1, "unit")),
+        (Override("faults", "override in box.toml", COUNT, own=True), ("limit", 1, "measurement")),
+        (Override("heat", "class default", WATT), ()),
+        (Override("power", "class default", COUNT), ()),
+    ],
+)
+def test_a_limit_of_the_machine_file_is_told_by_its_row_and_no_other_has_one(
+    wrong: Override, place: tuple[str | int, ...]
+) -> None:
+    derived = Override("power", "declared in box.toml", WATT)
+    with pytest.raises(PlanError) as caught:
+        build(book=BOOK.after([derived, KEPT, wrong]))
+    assert caught.value.place == place
+
+
+@pytest.mark.parametrize(
+    ("wrong", "place"),
+    [
+        (Waiver("r", measurement="heat", component="cpu", worst=1.0), ("waiver", 1, "measurement")),
+        (Waiver("r", measurement="faults", component="cpu", worst=1.0), ("waiver", 1, "measurement")),
+        (Waiver("r", skip="c"), ("waiver", 1, "skip")),
+    ],
+)
+def test_a_waiver_is_told_by_its_row(wrong: Waiver, place: tuple[str | int, ...]) -> None:
+    with pytest.raises(PlanError) as caught:
+        build(waivers=[Waiver("r", measurement="power", component="cpu", worst=110.0), wrong])
+    assert caught.value.place == place

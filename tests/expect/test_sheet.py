@@ -1,0 +1,315 @@
+"""Model sheets: how they are read, whose they are, and a lint that no slip of the pen gets past."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from acceptance import resources
+from acceptance.expect import sheet
+from acceptance.expect.sheet import Sheet, SheetError, find
+
+FOLDER = resources.locate("models")
+SHEETS = sheet.read_all(FOLDER)
+BY_NAME = {one.name: one for one in SHEETS}
+H100 = FOLDER / "h100-pcie-80gb.toml"
+
+# Operations of one multiprocessor in one clock, by compute capability. Source: NVIDIA's architecture papers; checked by the facts page.
+FP16 = {
+    "7.0": 1024,
+    "7.5": 1024,
+    "8.0": 2048,
+    "8.6": 1024,
+    "8.9": 1024,
+    "9.0": 4096,
+    "10.0": 8192,
+    "10.3": 8192,
+    "12.0": 1024,
+}
+FP32 = {"7.0": 128, "7.5": 128, "8.0": 128, "8.6": 256, "8.9": 256, "9.0": 256, "10.0": 256, "10.3": 256, "12.0": 256}
+FP64 = {"7.0": 64, "7.5": 4, "8.0": 64, "8.6": 4, "8.9": 4, "9.0": 128, "10.0": 128, "10.3": 128, "12.0": 4}
+FP64_TENSOR = {"8.0": 128, "9.0": 256, "10.0": 128, "10.3": 128}
+CORES = {"7.0": 64, "7.5": 64, "8.0": 64}
+LINK_GBS = {2: (25.0,), 3: (25.0, 14.0625), 4: (25.0,), 5: (50.0,)}
+PIN_GBPS = {
+    "GDDR6": (10, 20),
+    "GDDR6X": (19, 24),
+    "GDDR7": (24, 32),
+    "HBM2": (1.5, 2.5),
+    "HBM2e": (2.8, 3.6),
+    "HBM3": (5, 6),
+    "HBM3e": (6, 9.6),
+}
+PCIE = {(gen, 16) for gen in (3, 4, 5, 6)}
+DEGREES = {"max_operating_c": (70, 100), "slowdown_c": (75, 110), "shutdown_c": (80, 115)}
+
+
+def operations(one: Sheet) -> dict[str, float | None]:
+    """What each peak should count, in operations of one multiprocessor in one clock."""
+    cc, full = one.compute_capability, FP16[one.compute_capability]
+    tensor = full / 2 if one.half_rate else full
+    return {
+        "fp16": tensor,
+        "bf16": tensor,
+        "tf32": tensor / 2,
+        "fp8": tensor * 2,
+        "int8": full * 2,
+        "fp32": FP32[cc],
+        "fp64": FP64[cc],
+        "fp64_tensor": FP64_TENSOR.get(cc),
+    }
+
+
+def lint(one: Sheet) -> Iterator[str]:
+    """Every key whose figure cannot be."""
+    for key, count in operations(one).items():
+        peak = getattr(one.peak, key)
+        if peak is None:
+            continue
+        expected = one.sm * one.boost_mhz * (count or 0) / 1e6
+        far = not 0.85 * expected <= peak <= 1.15 * expected
+        if far and (key not in one.exempt or not 0.02 * expected <= peak <= 1.3 * expected):
+            yield f"peak.{key}"
+        if not far and key in one.exempt:
+            yield f"exempt.{key}"
+    if one.cuda_cores != one.sm * CORES.get(one.compute_capability, 128):
+        yield "cuda_cores"
+    if not 40 <= one.sm <= 200:
+        yield "sm"
+    if one.nvml_max_sm_mhz is not None and not one.boost_mhz <= one.nvml_max_sm_mhz <= 1.4 * one.boost_mhz:
+        yield "nvml_max_sm_mhz"
+    if not 70 <= one.tdp_w <= 1500:
+        yield "tdp_w"
+    memory = one.memory
+    rate = memory.bus_bits * memory.pin_gbps / 8
+    if not 0.96 * rate <= memory.bandwidth_gbs <= 1.04 * rate:
+        yield "memory.bandwidth_gbs"
+    if memory.type not in PIN_GBPS or not PIN_GBPS[memory.type][0] <= memory.pin_gbps <= PIN_GBPS[memory.type][1]:
+        yield "memory.pin_gbps"
+    if not 11 <= memory.gib <= 300 or memory.bus_bits % 32 or not 192 <= memory.bus_bits <= 8192:
+        yield "memory"
+    if (one.pcie_gen, one.pcie_width) not in PCIE | {(None, None)}:
+        yield "pcie"
+    if one.thermal is not None:
+        values = [getattr(one.thermal, key) for key in DEGREES]
+        for key, (low, high) in DEGREES.items():
+            value = getattr(one.thermal, key)
+            if value is not None and not low <= value <= high:
+                yield f"thermal.{key}"
+        if (known := [value for value in values if value is not None]) != sorted(known):
+            yield "thermal"
+    if one.nvlink is not None:
+        if one.nvlink.link_gbs not in LINK_GBS[one.nvlink.generation]:
+            yield "nvlink.link_gbs"
+        if not 2 <= one.nvlink.full() <= one.nvlink.links <= 18:
+            yield "nvlink.links"
+
+
+@pytest.mark.parametrize("one", SHEETS, ids=lambda one: one.name)
+def test_every_figure_follows_from_others(one: Sheet) -> None:
+    assert list(lint(one)) == []
+
+
+def test_ecc_is_on_from_the_factory_on_boards_of_data_centres() -> None:
+    """All with HBM; of those with GDDR the ones that are sold for data centres. Workstation cards have it off, GeForce cards none."""
+    for one in SHEETS:
+        assert one.ecc == (
+            one.memory.type.startswith("HBM") or one.name in {"A10", "A40", "L4", "L40", "L40S", "T4"}
+        ), one.name
+
+
+@pytest.mark.parametrize("one", SHEETS, ids=lambda one: one.name)
+def test_a_slip_of_a_thousand_is_caught(one: Sheet) -> None:
+    """Each figure that is no identity, a thousand times too large and too small."""
+    for table in ("", "memory", "peak", "thermal"):
+        part = getattr(one, table) if table else one
+        for key in part.__struct_fields__ if part is not None else ():
+            value = getattr(part, key)
+            if not isinstance(value, int | float) or isinstance(value, bool) or key in ("pcie_gen", "pcie_width"):
+                continue
+            for slipped in (value * 1000, value / 1000):
+                wrong = replace(part, **{key: slipped})
+                assert list(lint(replace(one, **{table: wrong}) if table else wrong)), (table, key)
+    if one.nvlink is not None:
+        for factor in (1000, 0.001):
+            slipped = replace(one.nvlink, link_gbs=one.nvlink.link_gbs * factor)
+            assert list(lint(replace(one, nvlink=slipped)))
+
+
+def test_the_exceptions_are_those_of_the_facts_page() -> None:
+    assert {one.name: set(one.exempt) for one in SHEETS if one.exempt} == {
+        "L40": {"int8"},
+        "H20 96GB": {"fp16", "bf16", "tf32", "fp8", "int8", "fp32", "fp64", "fp64_tensor"},
+        "B300 SXM6 288GB": {"fp64", "fp64_tensor"},
+    }
+
+
+def test_no_two_sheets_share_an_id_or_a_name() -> None:
+    assert len(SHEETS) == 35
+    for key in ("pci_ids", "nvml_names"):
+        named = [name for one in SHEETS for name in getattr(one, key)]
+        assert len(named) == len(set(named))
+    assert len(BY_NAME) == len(SHEETS)
+
+
+def test_links_that_are_healthy() -> None:
+    """Boards that are wired to others have all their links, cards that take bridges all or none of what bridges carry."""
+    active = {one.name: one.nvlink.active for one in SHEETS if one.nvlink is not None}
+    assert {name: count for name, count in active.items() if 0 not in count} == {
+        "V100 SXM2 16GB": (6,),
+        "V100 SXM2 32GB": (6,),
+        "A100 SXM4 40GB": (12,),
+        "A100 SXM4 80GB": (12,),
+        "H100 SXM5 80GB": (18,),
+        "H200 SXM 141GB": (18,),
+        "H20 96GB": (18,),
+        "B200 SXM 180GB": (18,),
+        "B300 SXM6 288GB": (18,),
+        "GB200 186GB": (18,),
+    }
+    assert {name: count[1] for name, count in active.items() if 0 in count} == {
+        "GeForce RTX 2080 Ti": 2,
+        "GeForce RTX 3090": 4,
+        "GeForce RTX 3090 Ti": 4,
+        "RTX A6000": 4,
+        "A30": 4,
+        "A40": 4,
+        "A100 PCIe 40GB": 12,
+        "A100 PCIe 80GB": 12,
+        "H100 PCIe 80GB": 12,
+        "H100 NVL 94GB": 12,
+        "H200 NVL 141GB": 18,
+        "GH200 96GB": 18,
+    }
+    assert {one.name for one in SHEETS if one.p2p == "no"} == {"GeForce RTX 4090", "GeForce RTX 5090"}
+    bridged = {one.name for one in SHEETS if one.p2p == "bridge"}
+    assert bridged == {"GeForce RTX 2080 Ti", "GeForce RTX 3090", "GeForce RTX 3090 Ti"}
+
+
+@pytest.mark.parametrize("one", SHEETS, ids=lambda one: one.name)
+def test_each_card_finds_its_sheet(one: Sheet) -> None:
+    for pci_id in one.pci_ids:
+        assert find(SHEETS, pci_id=pci_id) is one
+        for name in one.nvml_names:
+            assert find(SHEETS, pci_id=pci_id, nvml_name=name) is one
+            assert find(SHEETS, nvml_name=name.removeprefix("NVIDIA ")) is one  # drivers before 470
+
+
+@pytest.mark.parametrize(
+    ("pci_id", "name"),
+    [
+        ("10de:20b0", "GRID A100-7-40C"),  # a virtual GPU has the id of its card
+        ("10de:20b0", "NVIDIA A100-SXM4-80GB"),
+        ("10de:2684", "NVIDIA GeForce RTX 4090 D"),
+        ("10de:2685", "NVIDIA GeForce RTX 4090"),
+        ("10de:2331", "NVIDIA H100 80GB HBM3"),
+        ("10de:2684", ""),
+        ("10de:ffff", None),
+        (None, "NVIDIA H100"),
+        (None, None),
+    ],
+)
+def test_what_does_not_agree_has_no_sheet(pci_id: str | None, name: str | None) -> None:
+    assert find(SHEETS, pci_id=pci_id, nvml_name=name) is None
+    assert find(SHEETS[:1], pci_id=None, nvml_name=None) is None
+
+
+def test_two_sheets_that_fit_are_told_apart_by_the_other_key_or_not_at_all() -> None:
+    small = BY_NAME["A100 SXM4 40GB"]
+    large = replace(BY_NAME["A100 SXM4 80GB"], pci_ids=small.pci_ids)
+    both = (small, large)
+    assert find(both, pci_id="10de:20b0") is None
+    assert find(both, pci_id="10de:20b0", nvml_name="NVIDIA A100-SXM4-80GB") is large
+    assert (
+        find((small, replace(large, nvml_names=small.nvml_names)), pci_id="10de:20b0", nvml_name=small.nvml_names[0])
+        is None
+    )
+
+
+def test_a_fact_is_doubtful_alone_or_with_its_table() -> None:
+    card = BY_NAME["GeForce RTX 4090"]
+    assert "T.Limit" in (card.doubt("thermal.slowdown_c") or "")
+    assert "T.Limit" in (card.doubt("thermal") or "")
+    assert card.doubt("sm") is None
+    assert BY_NAME["H20 96GB"].doubt("peak.fp32") == "32 TFLOP/s measured, 36.5 by SM x clock, 44 published"
+    assert BY_NAME["H20 96GB"].doubt("peak.fp16") is None
+
+
+def test_what_limits_are_made_of_is_not_doubtful() -> None:
+    """A doubtful fact limits nothing, so a sheet full of doubts would be of no use."""
+    for one in SHEETS:
+        assert not [key for key in ("sm", "memory.gib", "p2p", "nvlink.active", "nvlink.link_gbs") if one.doubt(key)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("sm = 114\n", "", "Object missing required field `sm`"),
+        ("sm = 114", "sm = 0", "`int` >= 1 - at `$.sm`"),
+        ("sm = 114", 'sm = "114"', "Expected `int`, got `str` - at `$.sm`"),
+        ("sm = 114", "sms = 114\nsm = 114", "unknown field `sms`"),
+        ("gib = 80", "gib = -80", "- at `$.memory.gib`"),
+        ("gib = 80", "gib = nan", "- at `$.memory.gib`"),
+        ("gib = 80", "gib = inf", "- at `$.memory.gib`"),
+        ("gib = 80", "gib = 2e9", "- at `$.memory.gib`"),  # more than can be of anything: a slip
+        ("10de:2331", "10DE:2331", "- at `$.pci_ids[0]`"),
+        ('["10de:2331"]', "[]", "- at `$.pci_ids`"),
+        ('["NVIDIA H100 PCIe"]', "[]", "- at `$.nvml_names`"),
+        ('"9.0"', '"90"', "- at `$.compute_capability`"),
+        ('p2p = "yes"', 'p2p = "maybe"', "- at `$.p2p`"),
+        ("fp16 = 756\n", "", "missing required field `fp16` - at `$.peak`"),
+        ("active = [0, 12]", "active = []", "- at `$.nvlink.active`"),
+        ("active = [0, 12]", "active = [12, 0]", "nvlink.active must be one number, or 0 and one number"),
+        ("active = [0, 12]", "active = [4, 12]", "nvlink.active must be one number, or 0 and one number"),
+        ("active = [0, 12]", "active = [0]", "nvlink.active is 0, of 18 links"),
+        ("active = [0, 12]", "active = [0, 19]", "nvlink.active is 19, of 18 links"),
+        ("[doubtful]", '[doubtful]\nheat = "x"', "doubtful.heat is no fact of this sheet"),
+        ("[doubtful]", '[doubtful]\n"memory.speed" = "x"', "doubtful.memory.speed is no fact of this sheet"),
+        ("[doubtful]", '[doubtful]\nthermal = "x"', "doubtful.thermal is no fact of this sheet"),
+        ("[doubtful]", '[doubtful]\nsm = ""', "- at `$.doubtful[...]`"),
+        ("[doubtful]", '[exempt]\nfp4 = "x"\n[doubtful]', "exempt.fp4 is no peak of this sheet"),
+        ("[doubtful]", '[thermal]\nsource = "x"\n[doubtful]', "thermal holds no temperature"),
+        ("sm = 114", "sm = ", "Invalid value"),
+    ],
+)
+def test_a_wrong_sheet_names_file_and_key(tmp_path: Path, old: str, new: str, told: str) -> None:
+    text = H100.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    (tmp_path / "wrong.toml").write_text(text.replace(old, new), encoding="utf-8")
+    with pytest.raises(SheetError) as caught:
+        sheet.read(tmp_path / "wrong.toml")
+    assert str(caught.value).startswith("wrong.toml: ")
+    assert told in str(caught.value)
+
+
+def test_a_board_with_one_link_is_a_board(tmp_path: Path) -> None:
+    (tmp_path / "one.toml").write_text(
+        H100.read_text(encoding="utf-8").replace("active = [0, 12]", "active = [0, 1]"), encoding="utf-8"
+    )
+    found = sheet.read(tmp_path / "one.toml")
+    assert found.nvlink is not None
+    assert found.nvlink.full() == 1
+
+
+def test_a_sheet_that_is_missing_or_no_text_is_told(tmp_path: Path) -> None:
+    with pytest.raises(SheetError, match=r"^none.toml: "):
+        sheet.read(tmp_path / "none.toml")
+    (tmp_path / "sheet.toml").write_bytes(b"\xff")
+    with pytest.raises(SheetError, match=r"^sheet.toml: "):
+        sheet.read_all(tmp_path)
+
+
+def test_a_folder_without_sheets_is_no_answer(tmp_path: Path) -> None:
+    (tmp_path / "host.toml").write_text("no sheet", encoding="utf-8")
+    with pytest.raises(SheetError, match=r"holds no model sheet$"):
+        sheet.read_all(tmp_path)
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.toml")), ids=lambda path: path.name)
+def test_a_sheet_lies_under_its_own_name(path: Path) -> None:
+    if path.name not in sheet.NOT_SHEETS:
+        assert path.stem == tomllib.loads(path.read_text(encoding="utf-8"))["name"].lower().replace(" ", "-")

@@ -1,0 +1,226 @@
+"""The limits in model sheets: plausible, below all that healthy cards have reached, and each seen to fail."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from pathlib import Path
+
+import pytest
+from limit_book import owed
+from limit_lint import CLASSES, lint, range_of, subjects
+from msgspec.structs import replace
+from published import CARDS, MORE, SUSTAINED
+
+from acceptance import resources
+from acceptance.core.dtype import gemm_names
+from acceptance.core.judgement import judge_due
+from acceptance.core.plan import Due
+from acceptance.core.record import Measured
+from acceptance.expect import architecture, sheet
+from acceptance.expect.compute import Card, compute_limits
+from acceptance.expect.sheet import LOCAL_COPY, Sheet, SheetError, SheetLimit
+
+FOLDER = resources.locate("models")
+SHEETS = sheet.read_all(FOLDER)
+BY_NAME = {one.name: one for one in SHEETS}
+KNOWN = architecture.read(FOLDER / "architectures.toml")
+
+
+def row_of(one: Sheet, measurement: str) -> SheetLimit | None:
+    return next((row for row in one.limit if row.measurement == measurement), None)
+
+
+# --- what there is ---
+
+
+@pytest.mark.parametrize("one", SHEETS, ids=lambda one: one.name)
+def test_each_format_that_a_model_has_is_limited_cool_and_hot(one: Sheet) -> None:
+    assert {row.measurement for row in one.limit} == owed(one)
+
+
+@pytest.mark.parametrize("one", SHEETS, ids=lambda one: one.name)
+def test_each_limit_is_a_plausible_share_of_the_sheets_own_peak(one: Sheet) -> None:
+    assert list(lint(one)) == []
+
+
+@pytest.mark.parametrize("one", SHEETS, ids=lambda one: one.name)
+def test_each_basis_gives_the_formula_and_what_was_measured(one: Sheet) -> None:
+    for row in one.limit:
+        where = f"{one.name}, {row.measurement}: {row.low} by {row.basis!r}"
+        _, _, peak = subjects(one)[row.measurement]
+        share, _, told = row.basis.partition(" x ")
+        assert peak is not None, where
+        assert told.startswith(f"{peak:g} "), where
+        assert row.low <= float(share) * peak <= row.low * 1.011, where  # rounded down to three digits
+        assert "; " in told, where
+
+
+# --- healthy cards ---
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "value"),
+    [*((name, key, value) for name, found in CARDS.items() for key, value in found.items()), *MORE],
+)
+def test_every_published_figure_is_within_its_limit(name: str, dtype: str, value: float) -> None:
+    """By two points of the share at the least, for the noise between two runs."""
+    for measurement in [LOCAL_COPY] if dtype == "copy" else gemm_names(dtype):
+        row = row_of(BY_NAME[name], measurement)
+        assert row is not None
+        assert row.limit().grade(value) != "fail"
+        assert value >= 1.02 * row.low
+
+
+@pytest.mark.parametrize(("name", "dtype", "value"), SUSTAINED)
+def test_every_published_figure_of_a_hot_card_is_within_its_limit(name: str, dtype: str, value: float) -> None:
+    row = row_of(BY_NAME[name], gemm_names(dtype)[1])
+    assert row is not None
+    assert value >= 1.04 * row.low
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"), [(dtype, value) for name, dtype, value in SUSTAINED if name == "H200 SXM 141GB"]
+)
+def test_a_card_15_percent_slower_than_the_one_of_box_e_fails_hot(dtype: str, value: float) -> None:
+    row = row_of(BY_NAME["H200 SXM 141GB"], gemm_names(dtype)[1])
+    assert row is not None
+    assert row.limit().grade(0.85 * value) == "fail"
+
+
+# --- slips of the pen ---
+
+
+@pytest.mark.parametrize(
+    ("name", "measurement", "slipped"),
+    [
+        # DCGM's own file holds these: MB/s where GB/s are meant, so that nothing can ever fail
+        ("H200 SXM 141GB", LOCAL_COPY, 2.333),
+        ("H200 SXM 141GB", LOCAL_COPY, 2333.0),
+        ("A100 SXM4 40GB", LOCAL_COPY, 137.5),
+        ("A100 SXM4 40GB", LOCAL_COPY, 137500.0),
+        ("L40", LOCAL_COPY, 49.05),
+        ("L40", LOCAL_COPY, 49050.0),
+        ("A100 PCIe 40GB", LOCAL_COPY, 127500.0),  # PG502
+        ("H100 SXM5 80GB", LOCAL_COPY, 122250.0),  # 2337
+        ("A100 PCIe 40GB", LOCAL_COPY, 127.5),
+        ("H100 SXM5 80GB", LOCAL_COPY, 122.25),
+        # and this one, which can never pass
+        ("B200 SXM 180GB", LOCAL_COPY, 3416250.0),
+        ("B200 SXM 180GB", "gemm_f32_short", 3416250.0),
+        ("B200 SXM 180GB", "gemm_f32_short", 3416.25),
+        # GFLOP/s for TFLOP/s, and peaks with sparsity
+        ("H100 SXM5 80GB", "gemm_f32", 44100.0),
+        ("H100 SXM5 80GB", "gemm_bf16_short", 0.7 * 1978.9),
+    ],
+)
+def test_published_slips_are_refused(name: str, measurement: str, slipped: float) -> None:
+    one = BY_NAME[name]
+    rows = tuple(replace(row, low=slipped) if row.measurement == measurement else row for row in one.limit)
+    assert any(line.startswith(f"{measurement}: ") for line in lint(replace(one, limit=rows)))
+
+
+@pytest.mark.parametrize("one", SHEETS, ids=lambda one: one.name)
+def test_a_slip_of_two_or_of_a_thousand_is_refused(one: Sheet) -> None:
+    for row, factor in itertools.product(one.limit, (1000, 2, 0.5, 0.001)):
+        slipped = replace(row, low=row.low * factor, warn_low=None)
+        told = f"{one.name}, {row.measurement}: {slipped.low} for {row.low} is not noticed"
+        assert list(lint(replace(one, limit=(slipped,)))), told
+
+
+def test_other_slips_are_refused() -> None:
+    one = BY_NAME["H100 NVL 94GB"]
+    row = row_of(one, LOCAL_COPY)
+    assert row is not None
+    assert row.warn_low is not None
+    for wrong in (
+        replace(row, unit="TFLOP/s"),
+        replace(row, warn_low=row.warn_low * 1000),
+        replace(row, measurement="gemm_f4"),
+    ):
+        assert list(lint(replace(one, limit=(wrong,))))
+    b300 = BY_NAME["B300 SXM6 288GB"]
+    assert list(lint(replace(b300, limit=(SheetLimit("gemm_i8", "TFLOP/s", 75.0, "half"),))))
+
+
+def test_no_range_is_wide_enough_to_hold_a_slip_and_none_is_unused() -> None:
+    for ranges in CLASSES.values():
+        assert all(high <= 3 * low for low, high in ranges)
+    used = {range_of(one, kind) for one in SHEETS for kind in ("f64", "f32", "f16", "i8", "copy")}
+    assert used == {one for ranges in CLASSES.values() for one in ranges}
+
+
+# --- each limit is seen to fail ---
+
+
+def card(one: Sheet) -> Card:
+    return Card("gpu0", one.nvml_names[0], one.pci_ids[0], one.compute_capability, None, None, None, None)
+
+
+@pytest.mark.parametrize("one", SHEETS, ids=lambda one: one.name)
+def test_just_below_each_limit_fails_and_at_it_passes(one: Sheet) -> None:
+    """As the run judges it, with what is derived for a card of the model."""
+    found = {entry.measurement: entry for entry in compute_limits([card(one)], SHEETS, KNOWN)}
+    for row in one.limit:
+        entry = found[row.measurement]
+        assert entry.origin == f"sheet of {one.name}"
+        assert entry.component == "gpu0"
+        assert entry.limit == row.limit()
+        due = Due(row.measurement, "gpu0", row.unit, entry.limit, entry.origin)
+        for value, kinds in (
+            (row.low, ["warn"] if row.warn_low else []),
+            (row.warn_low or row.low, []),
+            (math.nextafter(row.low, 0), ["fail"]),
+            (0.0, ["fail"]),
+            (math.nan, ["error"]),
+        ):
+            judged = judge_due(due, "c", [Measured("c", row.measurement, "gpu0", row.unit, value)], [], [])
+            assert [finding.kind for finding in judged.findings] == kinds, (row.measurement, value)
+
+
+# --- how rows are read ---
+
+H100 = FOLDER / "h100-nvl-94gb.toml"
+FIRST = '[[limit]]\nmeasurement = "gemm_f64_short"\nunit = "TFLOP/s"\nlow = 30\n'
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (
+            "gemm_f64_short",
+            "gemm_f64_shorts",
+            "limit for gemm_f64_shorts: no sheet limits that on compute capability 9.0",
+        ),
+        ("gemm_f64_short", "gpu_power", "limit for gpu_power: no sheet limits that"),
+        ('"9.0"', '"8.0"', "limit for gemm_f8_short: no sheet limits that on compute capability 8.0"),
+        ("gemm_f64_short", "gemm_f64", "limit for gemm_f64 stands twice"),
+        (FIRST, FIRST.replace("TFLOP/s", "GFLOP/s"), "measured in TFLOP/s, not in GFLOP/s"),
+        (FIRST, FIRST.replace("30", "0"), "- at `$.limit[0].low`"),
+        (FIRST, FIRST.replace("30", "nan"), "- at `$.limit[0].low`"),
+        (FIRST, FIRST.replace("30", "inf"), "- at `$.limit[0].low`"),
+        (FIRST, FIRST.replace("30", "20"), "it must be above that for gemm_f64"),
+        (FIRST, FIRST.replace("30", "25.2"), "it must be above that for gemm_f64"),
+        (FIRST, FIRST + "warn_low = 29\n", "bounds are out of order"),
+        (FIRST, FIRST + "high = 60\n", "unknown field `high`"),
+        (FIRST, FIRST + "low2 = 60\n", "unknown field `low2`"),
+        (FIRST, FIRST.replace("low = 30\n", ""), "missing required field `low`"),
+        ("[doubtful]", '[doubtful]\nlimit = "x"', "doubtful.limit is no fact of this sheet"),
+    ],
+)
+def test_a_wrong_row_names_file_and_key(tmp_path: Path, old: str, new: str, told: str) -> None:
+    text = H100.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    (tmp_path / "wrong.toml").write_text(text.replace(old, new), encoding="utf-8")
+    with pytest.raises(SheetError) as caught:
+        sheet.read(tmp_path / "wrong.toml")
+    assert str(caught.value).startswith("wrong.toml: ")
+    assert told in str(caught.value)
+
+
+def test_a_cool_limit_without_a_hot_one_is_refused(tmp_path: Path) -> None:
+    text = H100.read_text(encoding="utf-8")
+    begin = text.index(FIRST)
+    (tmp_path / "wrong.toml").write_text(text[:begin] + text[text.index("[[limit]]", begin + 1) :], encoding="utf-8")
+    with pytest.raises(SheetError, match="gemm_f64_short: gemm_f64 and it stand together or not at all"):
+        sheet.read(tmp_path / "wrong.toml")

@@ -1,0 +1,50 @@
+"""Nights of one measurement, and the shipped rules, for the tests of drift."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+
+from acceptance import resources
+from acceptance.core.limit import Limit
+from acceptance.history import drift_rules, noise
+from acceptance.history.drift_rules import DriftBook, Rule
+from acceptance.history.reference import Past
+from acceptance.history.reference_builder import Look, remember
+
+BOOK: DriftBook = drift_rules.read(resources.locate("drift.toml"), noise.read(resources.locate("noise.toml")))
+RATE = "gemm_bf16"
+
+
+def rule(measurement: str = RATE, unit: str = "TFLOP/s", limit: Limit | None = None, *, virtual: bool = False) -> Rule:
+    """The shipped rule of a measurement."""
+    found = BOOK.rule(measurement, unit, limit, virtual=virtual)
+    assert found is not None
+    return found
+
+
+def looks(values: Iterable[float], first: float = 100.0) -> list[Look]:
+    """One look a night, from a day on."""
+    return [Look(first + night, value) for night, value in enumerate(values)]
+
+
+def steady(count: int, middle: float = 600.0, deviation: float = 3.0, seed: int = 1) -> list[float]:
+    """So many values of sound noise."""
+    dice = random.Random(seed)
+    return [dice.gauss(middle, deviation) for _ in range(count)]
+
+
+def past(found: list[Look], born: float | None = None, *, of: Rule | None = None, rebased: bool = False) -> Past:
+    """The past of the night after these looks; `born` is of the first of them, which then is the baseline."""
+    day = found[0].day if found else 100.0
+    today = found[-1].day + 1.0 if found else 101.0
+    made = remember(
+        found if born is None else found[1:],
+        born,
+        rule=of or rule(),
+        today=today,
+        born_day=None if born is None else day,
+        rebased=rebased,
+    )
+    assert made is not None
+    return made

@@ -1,0 +1,330 @@
+"""The birth certificate: which runs can be one, what it holds, and that nothing can be changed in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import births
+import journals
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acceptance.core.plan import Plan
+from acceptance.core.record import Entry, Measured, Observed, Skipped
+from acceptance.core.verdict import UnreadableRun
+from acceptance.core.waiver import Waiver
+from acceptance.history import baseline, drift_rules, noise
+from acceptance.history.baseline import BrokenSeal, Certificate, Former, NewerFormat, Refused
+from acceptance.history.baseline_facts import CHANGED_UNTOLD, NIGHTS_UNTOLD
+from acceptance.history.reference_builder import Look, remember
+
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
+NOISE = noise.read(FIXTURES / "noise.toml")
+DRIFT = drift_rules.read(FIXTURES / "drift.toml", NOISE)
+ERA = (("driver", "580.1"), ("profile", "smoke"))
+COPY = journals.check("link.copy", journals.due("copy_h2d", "gpu0"), journals.due("copy_d2h", "gpu0", limit=None))
+FILLED = journals.check("burn.filled", journals.due("burn_memory_filled", "memory", "GiB", None))
+
+
+def entries(
+    plan: Plan | None = None, *, virtual: bool = False, values: dict[tuple[str, str], float] | None = None
+) -> list[Entry]:
+    """A whole run that passes, of `births.machine`."""
+    bodies = journals.bodies(plan or journals.plan(COPY, FILLED), values)
+    inventory = births.machine()
+    inventory["cpu"]["virtualised"] = virtual
+    bodies.insert(1, Observed(inventory))
+    return journals.entries(bodies)
+
+
+def made(run: list[Entry] | None = None, replaces: Former | None = None, *, anew: bool = False) -> Certificate:
+    return baseline.make(
+        run or entries(),
+        NOISE,
+        folder="2026-01-01",
+        accepted_utc="2026-01-02T00:00:00.000Z",
+        rigproof="1.0",
+        era=ERA,
+        replaces=replaces,
+        anew=anew,
+    )
+
+
+def test_what_it_holds() -> None:
+    found = made(entries(values={("copy_h2d", "gpu0"): 120.0}), Former("run-0", "2025-01-01", "f" * 64))
+    assert (found.machine_id, found.folder, found.accepted_utc, found.rigproof) == (
+        "machine-1",
+        "2026-01-01",
+        "2026-01-02T00:00:00.000Z",
+        "1.0",
+    )
+    assert (found.profile, found.inventory_declared, found.waived, found.warnings) == ("smoke", True, (), ())
+    assert found.birth == births.born(births.machine() | {"cpu": births.machine()["cpu"] | {"virtualised": False}})
+    assert (found.provenance, found.era) == ({"host": "box"}, ERA)
+    assert found.replaces == Former("run-0", "2025-01-01", "f" * 64)
+    figure = found.figure("link.copy", "copy_h2d", "gpu0")
+    assert figure is not None
+    assert (figure.unit, figure.value, figure.serial, figure.among) == ("GB/s", 120.0, None, None)
+    assert figure.spread == pytest.approx(3.6)  # 3 % of it
+    assert "recorded H200 runs" in figure.basis
+    assert found.figure("link.copy", "copy_h2d", "gpu1") is None
+    assert len(found.figures) == 3
+
+
+def test_a_machine_without_a_machine_file_can_have_one_and_it_says_so() -> None:
+    assert not made(entries(journals.plan(COPY, declared=False))).inventory_declared
+
+
+def test_what_two_runs_cannot_be_compared_in_has_no_spread() -> None:
+    figure = made().figure("burn.filled", "burn_memory_filled", "memory")
+    assert figure is not None
+    assert figure.spread is None
+    assert "the time that the run was given" in figure.basis
+
+
+def test_in_a_virtual_machine_the_spread_is_that_of_one() -> None:
+    plan = journals.plan(journals.check("memory.copy", journals.due("memory_copy", "memory", limit=None)))
+    for virtual, share in ((False, 0.1), (True, 0.4)):
+        figure = made(entries(plan, virtual=virtual)).figure("memory.copy", "memory_copy", "memory")
+        assert figure is not None
+        assert figure.spread == pytest.approx(share)
+
+
+def test_several_values_of_one_run_tell_how_far_they_lie_apart() -> None:
+    run = entries()
+    place = next(place for place, entry in enumerate(run) if isinstance(entry.body, Measured))
+    body = run[place].body
+    assert isinstance(body, Measured)
+    run.insert(place, replace_value(run[place], 130.0))
+    two = made(run).figure(body.check, body.measurement, body.component)
+    assert two is not None
+    assert body.value is not None
+    assert two.among == 130.0 - body.value
+    run.insert(place, replace_value(run[place], 117.5))
+    figure = made(run).figure(body.check, body.measurement, body.component)
+    assert figure is not None
+    assert figure.value == body.value  # the worst
+    assert figure.among == 130.0 - min(body.value, 117.5)
+
+
+def test_two_values_of_one_run_are_several() -> None:
+    run = entries()
+    place = next(place for place, entry in enumerate(run) if isinstance(entry.body, Measured))
+    body = run[place].body
+    assert isinstance(body, Measured)
+    assert body.value is not None
+    run.insert(place, replace_value(run[place], body.value + 2.5))
+    figure = made(run).figure(body.check, body.measurement, body.component)
+    assert figure is not None
+    assert figure.among == 2.5
+
+
+def replace_value(entry: Entry, value: float) -> Entry:
+    return msgspec.structs.replace(entry, body=msgspec.structs.replace(entry.body, value=value))
+
+
+def test_what_was_not_measured_has_no_figure() -> None:
+    waiver = Waiver(reason="no tool", skip="link.copy", component="gpu0")
+    plan = journals.plan(COPY, FILLED, waivers=[waiver])
+    run = []
+    for entry in entries(plan):
+        body = entry.body
+        if isinstance(body, Measured) and body.check == "link.copy":
+            body = Skipped(body.check, "no tool", body.measurement, body.component)
+        run.append(msgspec.structs.replace(entry, body=body))
+    assert [figure.measurement for figure in made(run).figures] == ["burn_memory_filled"]
+
+
+def test_waived_shortfalls_are_listed_and_warnings_told() -> None:
+    waiver = Waiver(reason="an old riser", measurement="copy_h2d", component="gpu0", worst=80.0)
+    plan = journals.plan(COPY, waivers=[waiver])
+    (waived,) = made(entries(plan, values={("copy_h2d", "gpu0"): 90.0})).waived
+    assert "waived: an old riser" in waived
+    (warning,) = made(entries(values={("copy_h2d", "gpu0"): 105.0})).warnings
+    assert "outside what is usual" in warning
+
+
+def test_a_run_that_failed() -> None:
+    with pytest.raises(
+        Refused,
+        match=r"^is FAIL, .* \(copy_h2d on gpu0: measured 50 GB/s.*\): mend that, then run `rigproof accept` again$",
+    ):
+        made(entries(values={("copy_h2d", "gpu0"): 50.0}))
+
+
+def test_how_much_more_there_is_against_a_run_is_said() -> None:
+    plan = journals.plan(journals.check("link.copy", *(journals.due("copy", f"gpu{number}") for number in range(3))))
+    with pytest.raises(Refused, match=r"copy on gpu0: .*, and 2 more\): mend"):
+        made(entries(plan, values={("copy", f"gpu{number}"): 50.0 for number in range(3)}))
+
+
+def test_a_run_that_is_unjudged() -> None:
+    with pytest.raises(Refused, match=r"^is UNJUDGED, .* \(gpu7 is not loaded\): "):
+        made(entries(journals.plan(COPY, gaps=["gpu7 is not loaded"])))
+    with pytest.raises(Refused, match=r"^is UNJUDGED"):
+        made(entries()[:-1])
+
+
+def test_a_run_in_which_something_was_skipped() -> None:
+    run = []
+    for entry in entries():
+        body = entry.body
+        if isinstance(body, Measured) and body.check == "link.copy":
+            body = Skipped(body.check, "no rights", body.measurement, body.component)
+        run.append(msgspec.structs.replace(entry, body=body))
+    with pytest.raises(Refused, match=r"^is UNJUDGED, .* \(.*no rights, and 1 more\): "):
+        made(run)
+
+
+def test_the_beginning_of_a_run_need_not_be_its_first_line() -> None:
+    start, seen, *rest = entries()
+    assert made([seen, start, *rest]) == made()
+
+
+def test_a_run_of_a_part_of_the_machine() -> None:
+    plan = msgspec.structs.replace(journals.plan(COPY), scope="partial")
+    with pytest.raises(Refused, match=r"^tested a part of the machine .*: run `rigproof accept` again without them$"):
+        made(entries(plan))
+
+
+def test_a_run_without_an_inventory() -> None:
+    with pytest.raises(Refused, match=r"^holds no inventory, .*: run `rigproof accept` again$"):
+        made([entry for entry in entries() if not isinstance(entry.body, Observed)])
+
+
+def test_a_journal_without_a_beginning() -> None:
+    with pytest.raises(UnreadableRun):
+        made(entries()[1:])
+
+
+# --- a machine that was changed, and is accepted as it is ---
+
+
+def held(gaps: Sequence[str] = (), value: float = 120.0) -> list[Entry]:
+    """A run that is held against a machine with another card and more speed."""
+    before = births.machine()
+    before["nvml"]["devices"][1]["uuid"] = "GPU-of-before"
+    looks = [Look(day=20_000.0 + night, value=150.0) for night in range(30)]
+    rule = DRIFT.rule("copy_h2d", "GB/s", journals.FLOOR, virtual=False)
+    assert rule is not None
+    past = remember(looks, None, rule=rule, today=20_030.0, born_day=None, rebased=False)
+    due = msgspec.structs.replace(journals.due("copy_h2d", "gpu0"), past=past)
+    birth = msgspec.structs.replace(births.born(before), book=births.BOOK)
+    plan = msgspec.structs.replace(journals.plan(journals.check("link.copy", due), gaps=gaps), birth=birth)
+    return entries(plan, values={("copy_h2d", "gpu0"): value})
+
+
+def test_a_run_that_is_worse_than_before_can_be_a_baseline_only_when_it_is_asked_for() -> None:
+    with pytest.raises(Refused, match=r"^is FAIL, .* \(gpu1 is another part"):
+        made(held())
+    found = made(held(), anew=True)
+    assert found.set_aside[0].startswith("gpu1 is another part: GPU-of-before when")
+    assert found.birth.book is None
+    assert found.waived == ()
+    assert made(entries(), anew=True).set_aside == ()
+
+
+@pytest.mark.parametrize("beginning", [CHANGED_UNTOLD, NIGHTS_UNTOLD])
+def test_what_cannot_be_read_of_before_is_set_aside_as_well(beginning: str) -> None:
+    gap = f"{beginning}: its seal is broken"
+    with pytest.raises(Refused, match="its seal is broken"):
+        made(entries(journals.plan(COPY, gaps=[gap])))
+    assert made(entries(journals.plan(COPY, gaps=[gap])), anew=True).set_aside == (gap,)
+
+
+def test_limits_and_gaps_of_the_run_itself_hold_all_the_same() -> None:
+    with pytest.raises(Refused, match="copy_h2d on gpu0: measured 50 GB/s"):
+        made(held(value=50.0), anew=True)
+    with pytest.raises(Refused, match="gpu7 is not loaded"):
+        made(held(["gpu7 is not loaded"]), anew=True)
+
+
+# --- the seal ---
+
+
+def test_sealed_and_opened() -> None:
+    found = made(replaces=Former("run-0", "2025-01-01", "f" * 64))
+    file = baseline.sealed(found)
+    again, sha256 = baseline.opened(file)
+    assert again == found
+    assert len(sha256) == 64
+    assert sha256.encode() in file
+    assert file.startswith(b'{\n "rigproof_baseline": 1,\n "sha256": "')
+    assert file.endswith(b"\n}\n")
+
+
+def test_white_space_and_the_order_of_keys_break_no_seal() -> None:
+    plain = json.loads(baseline.sealed(made()))
+    turned = {key: plain[key] for key in reversed(plain)}
+    turned["certificate"] = {key: plain["certificate"][key] for key in reversed(plain["certificate"])}
+    assert baseline.opened(json.dumps(turned).encode())[0] == made()
+
+
+def leaves(plain: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The ways to every value that is no table."""
+    if isinstance(plain, dict):
+        return [found for key, value in plain.items() for found in leaves(value, (*way, key))]
+    if isinstance(plain, list):
+        return [found for place, value in enumerate(plain) for found in leaves(value, (*way, place))]
+    return [way]
+
+
+PLAIN: dict[str, Any] = json.loads(baseline.sealed(made()))
+
+
+@given(st.sampled_from(leaves(PLAIN["certificate"])), st.sampled_from(["x", 1, 2.5, None, True, []]))
+def test_no_value_can_be_changed(way: tuple[Any, ...], value: Any) -> None:
+    changed = json.loads(json.dumps(PLAIN))
+    table = changed["certificate"]
+    for key in way[:-1]:
+        table = table[key]
+    if type(table[way[-1]]) is type(value) and table[way[-1]] == value:
+        return
+    table[way[-1]] = value
+    with pytest.raises(BrokenSeal):
+        baseline.opened(json.dumps(changed).encode())
+
+
+@pytest.mark.parametrize("key", ["waived", "figures", "birth"])
+def test_nothing_can_be_taken_away(key: str) -> None:
+    changed = json.loads(json.dumps(PLAIN))
+    del changed["certificate"][key]
+    with pytest.raises(BrokenSeal, match=r"^is not what was sealed"):
+        baseline.opened(json.dumps(changed).encode())
+
+
+@given(st.binary(max_size=40))
+def test_what_is_no_certificate(file: bytes) -> None:
+    with pytest.raises(BrokenSeal):
+        baseline.opened(file)
+
+
+@pytest.mark.parametrize("size", [0, 1, 100, -3])
+def test_a_file_that_was_cut(size: int) -> None:
+    with pytest.raises(BrokenSeal, match=r"^is no certificate that can be read"):
+        baseline.opened(baseline.sealed(made())[:size])
+
+
+def test_what_is_nested_without_end() -> None:
+    with pytest.raises(BrokenSeal):
+        baseline.opened(b'{"rigproof_baseline": 1, "sha256": "", "certificate": ' + b"[" * 100_000)
+
+
+def test_a_sound_seal_over_something_else() -> None:
+    content = b'{"figures": 3}'
+    file = b'{"rigproof_baseline": 1, "sha256": "%s", "certificate": %s}' % (
+        baseline.seal(content).encode(),
+        content,
+    )
+    with pytest.raises(BrokenSeal, match=r"^is no certificate that can be read"):
+        baseline.opened(file)
+
+
+def test_one_of_a_later_rigproof() -> None:
+    with pytest.raises(NewerFormat, match=r"^is written in format 2, newer than this rigproof reads \(1\)$"):
+        baseline.opened(json.dumps(PLAIN | {"rigproof_baseline": 2}).encode())

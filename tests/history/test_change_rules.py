@@ -1,0 +1,178 @@
+"""The rules of what a change means: the file is read strictly, and nothing is left undecided."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from births import BOOK
+
+from acceptance.history import change_rules
+from acceptance.history.change_rules import ChangeFileError
+
+SHIPPED = Path(__file__).resolve().parents[2] / "fixtures" / "changes.toml"
+PARTS = """
+[counted]
+disks = ["sata"]
+links = ["ethernet"]
+basis = "b"
+[[change]]
+of = ["gpu", "dimm", "disk", "net"]
+change = "missing"
+means = "fail"
+event = "inventory.missing"
+basis = "b"
+[[change]]
+of = ["gpu", "dimm", "disk", "net"]
+change = "added"
+means = "note"
+event = "inventory.added"
+basis = "b"
+[[change]]
+of = ["gpu", "dimm", "disk", "net"]
+change = "unread"
+means = "warn"
+event = "inventory.untold"
+basis = "b"
+"""
+FACT = """
+[[change]]
+of = ["gpu"]
+facts = { vbios = "VBIOS" }
+change = "differs"
+means = "warn"
+event = "inventory.firmware"
+basis = "why"
+"""
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "changes.toml"
+    path.write_text(text)
+    return path
+
+
+def test_the_first_rule_that_fits(tmp_path: Path) -> None:
+    book = change_rules.read(written(tmp_path, PARTS + FACT + FACT.replace("warn", "fail")))
+    rule = book.of_fact("gpu", "vbios", "differs", "lower")
+    assert rule is not None
+    assert rule.means == "warn"
+    assert book.of_fact("gpu", "vbios", "lower") is None
+    assert book.of_fact("disk", "vbios", "differs") is None
+    assert book.of_fact("gpu", "model", "differs") is None
+    part = book.of_part("disk", "missing")
+    assert part is not None
+    assert part.means == "fail"
+    assert book.of_part("disk", "moved") is None
+    assert book.of_part("cpu", "missing") is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('"differs"', '"lower"', ["vbios of gpu needs a rule for `differs`", "one for `higher`"]),
+        ('"differs"', '"higher"', ["vbios of gpu needs a rule"]),
+        ('"differs"', '"missing"', ["a rule for what is missing names facts (why)"]),
+        ('"differs"', '"other"', ["other"]),
+        ('facts = { vbios = "VBIOS" }', "", ["a rule for what is differs names no fact (why)"]),
+        ('basis = "why"', 'basis = "why"\nwithin = 0.1', ["within is for what is lower or higher (why)"]),
+        ('basis = "why"', 'basis = "why"\nwithin = 1.0', ["within"]),
+        ('basis = "why"', 'basis = ""', ["basis"]),
+        ('basis = "why"', 'basis = "why"\nbases = "why"', ["bases"]),
+        ('means = "warn"', 'means = "worry"', ["worry"]),
+        ('means = "warn"', 'means = "fail"\nafterwards = "note"', ["afterwards is for a warning about a fact"]),
+        ('means = "warn"', 'means = "warn"\nafterwards = "nothing"', ["afterwards"]),
+        ("inventory.firmware", "firmware", ["event"]),
+        ('of = ["gpu"]', "of = []", ["of"]),
+        ('of = ["gpu"]', 'of = ["fan"]', ["fan"]),
+        ('change = "added"', 'change = "moved"', ["gpu needs a rule", "was added"]),
+        ('change = "missing"', 'change = "moved"', ["gpu needs a rule", "is missing"]),
+        ('change = "unread"', 'change = "moved"', ["gpu needs a rule", "are unread"]),
+        (
+            'of = ["gpu", "dimm", "disk", "net"]\nchange = "missing"',
+            'of = ["gpu", "disk", "net"]\nchange = "missing"',
+            ["dimm needs"],
+        ),
+        (
+            'of = ["gpu", "dimm", "disk", "net"]\nchange = "missing"',
+            'of = ["gpu", "dimm", "net"]\nchange = "missing"',
+            ["disk needs"],
+        ),
+        (
+            'of = ["gpu", "dimm", "disk", "net"]\nchange = "missing"',
+            'of = ["gpu", "dimm", "disk"]\nchange = "missing"',
+            ["net needs"],
+        ),
+        ('disks = ["sata"]', "disks = []", ["disks", "length >= 1"]),
+        ("[counted]", "[accounted]", ["accounted"]),
+        ("[counted]", "[counted", ["changes.toml"]),
+    ],
+)
+def test_what_is_not_right_is_named(tmp_path: Path, old: str, new: str, words: list[str]) -> None:
+    text = (PARTS + FACT).replace(old, new)
+    assert text != PARTS + FACT
+    with pytest.raises(ChangeFileError) as caught:
+        change_rules.read(written(tmp_path, text))
+    for word in ["changes.toml: ", *words]:
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["gpu", "dimm", "disk", "net"])
+@pytest.mark.parametrize("change", ["missing", "added", "unread"])
+def test_parts_of_every_kind_need_every_rule(tmp_path: Path, kind: str, change: str) -> None:
+    others = [f'"{other}"' for other in ("gpu", "dimm", "disk", "net") if other != kind]
+    old = f'of = ["gpu", "dimm", "disk", "net"]\nchange = "{change}"'
+    text = PARTS.replace(old, f'of = [{", ".join(others)}]\nchange = "{change}"')
+    assert text != PARTS
+    with pytest.raises(ChangeFileError, match=f"{kind} needs a rule for a part that is missing"):
+        change_rules.read(written(tmp_path, text))
+
+
+def test_a_part_of_a_direction_may_stand_in_two_rules(tmp_path: Path) -> None:
+    lower = FACT.replace('"differs"', '"lower"\nwithin = 0.5')
+    higher = FACT.replace('"differs"', '"higher"')
+    assert change_rules.read(written(tmp_path, PARTS + lower + higher)).change[-2].within == 0.5
+
+
+def test_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ChangeFileError, match=r"cannot be read .*: install rigproof again"):
+        change_rules.read(tmp_path / "changes.toml")
+
+
+def test_what_is_lost_or_less_is_never_taken_lightly() -> None:
+    """Of the file that ships: missing parts, other parts, lower links and lost ECC fail."""
+    for kind in ("gpu", "disk", "dimm"):
+        for change in ("missing", "replaced"):
+            rule = BOOK.of_part(kind, change)
+            assert rule is not None
+            assert rule.means == "fail"
+    for fact in ("link_width", "link_gen", "nvlinks", "memory_bytes", "ecc_enabled"):
+        rule = BOOK.of_fact("gpu", fact, "lower")
+        assert rule is not None
+        assert rule.means == "fail"
+
+
+@pytest.mark.parametrize("change", ["missing", "added", "replaced", "unread"])
+def test_what_cannot_be_told_from_last_night_is_told_every_night(tmp_path: Path, change: str) -> None:
+    rule = f'[[change]]\nof = ["gpu"]\nchange = "{change}"\nmeans = "warn"\nafterwards = "note"\nevent = "inventory.x"\nbasis = "why"\n'
+    with pytest.raises(ChangeFileError, match=r"afterwards is for a warning about a fact, .* \(why\)$"):
+        change_rules.read(written(tmp_path, PARTS + rule))
+
+
+def test_what_has_an_afterwards_is_what_somebody_has_done() -> None:
+    """Of the file that ships: never a loss, a link that is down, error correction that is off, parts that nobody could read."""
+    found = {
+        (kind, fact)
+        for rule in BOOK.change
+        if rule.afterwards
+        for kind in rule.of
+        for fact in rule.facts or {rule.change: ""}
+    }
+    assert found == {
+        ("machine", "kernel"), ("machine", "nvidia_driver"), ("machine", "bios_version"), ("gpu", "vbios"), ("disk", "firmware"),
+        ("gpu", "power_limit_w"), ("gpu", "mig_enabled"), ("gpu", "ecc_enabled"), ("cpu", "threads"), ("dimm", "configured_mts"),
+        ("net", "mac"), ("gpu", "moved"), ("dimm", "moved"),
+    }  # fmt: skip
+    off = BOOK.of_fact("gpu", "ecc_enabled", "lower")
+    assert off is not None
+    assert off.means == "fail"

@@ -1,0 +1,602 @@
+"""A machine held against what it was: each kind of change gives exactly its finding, and what comes and goes gives none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import births
+import msgspec
+import pytest
+from births import DAY, born, brief, dimm, disk, function, gpu, link, machine, ruled
+
+from acceptance.history import changes as history_changes
+from acceptance.history.baseline_facts import Birth, Known
+from acceptance.history.changes import Change, changes
+
+WHEN = f"when the baseline was recorded ({DAY})"
+RUNS = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs"
+Plain = dict[str, Any]
+
+
+def found(change: Callable[[Plain], None], gpus: int = 2) -> tuple[Change, ...]:
+    """What is told of a machine on which something was changed."""
+    after = machine(gpus)
+    change(after)
+    return changes(ruled(born(machine(gpus))), born(after))
+
+
+# --- nothing changed ---
+
+
+def test_the_same_machine() -> None:
+    assert found(lambda _: None) == ()
+
+
+def test_nothing_is_compared_without_rules() -> None:
+    assert changes(born(machine()), born(machine(1))) == ()
+
+
+# --- parts ---
+
+
+def gone(plain: Plain) -> None:
+    plain["pci"].pop()
+
+
+def test_the_last_gpu_is_missing() -> None:
+    told = found(gone)
+    assert brief(told) == [("fail", "inventory.missing", "gpu1")]
+    assert told[0].text.startswith(
+        f"gpu1 (NVIDIA H200, GPU-1, 0000:02:00.0) is missing: it was there when the baseline was recorded ({DAY}); basis: "
+    )
+
+
+def test_a_gpu_in_the_middle_is_missing_and_the_others_are_not_taken_for_moved() -> None:
+    told = found(lambda plain: plain["pci"].pop(1), gpus=4)
+    assert brief(told) == [("fail", "inventory.missing", None)]  # gpu1 is the name of another card tonight
+    assert told[0].text.startswith("gpu1 (NVIDIA H200, GPU-1, ")
+
+
+def test_another_gpu_in_its_place_is_one_finding() -> None:
+    def change(plain: Plain) -> None:
+        other = gpu(1, uuid="GPU-9", serial="169", vbios="97.00", memory_bytes=80_000_000_000)
+        plain["nvml"]["devices"][1] = other
+
+    told = found(change)
+    assert brief(told) == [("fail", "inventory.replaced", "gpu1")]
+    assert told[0].text.startswith(
+        f"gpu1 is another part: GPU-1 when the baseline was recorded ({DAY}), GPU-9 now; basis: "
+    )
+
+
+def swapped(plain: Plain) -> None:
+    one, two = plain["nvml"]["devices"]
+    one["pci_address"], two["pci_address"] = two["pci_address"], one["pci_address"]
+
+
+def test_two_gpus_that_changed_places_are_moved() -> None:
+    told = found(swapped)
+    assert brief(told) == [("warn", "inventory.moved", "gpu1"), ("warn", "inventory.moved", "gpu0")]
+    assert told[0].text.startswith(
+        f"gpu1 (GPU-0): at 0000:01:00.0 when the baseline was recorded ({DAY}), at 0000:02:00.0 now; basis: "
+    )
+
+
+def test_the_name_of_a_slot_goes_before_bus_numbers() -> None:
+    before, after = machine(1), machine(1)
+    before["pci"] = [function(0, "PCIE1")]
+    after["pci"] = [{**function(0, "PCIE1"), "address": "0000:61:00.0"}]
+    after["nvml"]["devices"][0]["pci_address"] = "0000:61:00.0"
+    assert changes(ruled(born(before)), born(after)) == ()
+    after["pci"][0]["slot"] = "PCIE3"
+    (told,) = changes(ruled(born(before)), born(after))
+    assert (told.kind, told.event) == ("warn", "inventory.moved")
+    assert "at 0000:01:00.0 in slot PCIE1 when" in told.text
+    assert "at 0000:61:00.0 in slot PCIE3 now" in told.text
+    after["pci"][0]["slot"] = None
+    assert [one.event for one in changes(ruled(born(before)), born(after))] == ["inventory.moved"]
+
+
+def test_a_slot_that_got_another_name_is_no_move() -> None:
+    def change(plain: Plain) -> None:
+        plain["pci"][0]["slot"] = "as root reads it"
+
+    assert found(change) == ()
+
+
+def test_a_gpu_that_tells_no_identity_any_more_is_not_called_another() -> None:
+    def change(plain: Plain) -> None:
+        plain["nvml"]["devices"].pop()
+
+    told = found(change)
+    assert brief(told) == [("note", "inventory.untold", None)]
+    assert "model of gpu1" in told[0].text
+    assert told[0].text.endswith(" more")
+
+
+def test_modules_that_changed_places() -> None:
+    def change(plain: Plain) -> None:
+        plain["memory"]["dimms"] = [dimm("A1", serial="D-B1"), dimm("B1", serial="D-A1")]
+
+    told = found(change)
+    assert brief(told) == [("warn", "inventory.moved", "dimm:B1"), ("warn", "inventory.moved", "dimm:A1")]
+    assert told[0].text.startswith(
+        f"dimm:A1 (HMCG, D-A1) when the baseline was recorded ({DAY}) is dimm:B1 now; basis: "
+    )
+
+
+def test_a_module_is_missing_and_one_in_another_slot_was_added() -> None:
+    def change(plain: Plain) -> None:
+        plain["memory"]["dimms"] = [dimm("A1"), dimm("C1")]
+
+    assert brief(found(change)) == [
+        ("fail", "inventory.missing", "dimm:B1"),
+        ("note", "inventory.added", "dimm:C1"),
+    ]
+
+
+def test_modules_of_one_serial_number_are_told_by_their_slots() -> None:
+    before, after = machine(), machine()
+    for plain in (before, after):
+        plain["memory"]["dimms"] = [dimm("A1", serial="00000000"), dimm("B1", serial="00000000")]
+    assert changes(ruled(born(before)), born(after)) == ()
+    after["memory"]["dimms"].pop()
+    assert brief(changes(ruled(born(before)), born(after))) == [("fail", "inventory.missing", "dimm:B1")]
+
+
+def test_a_module_of_which_nothing_is_told_but_its_slot() -> None:
+    before, after = machine(), machine()
+    for plain in (before, after):
+        plain["memory"]["dimms"] = [{"slot": "A1"}, {"slot": "B1"}]
+    after["memory"]["dimms"].pop()
+    (told,) = changes(ruled(born(before)), born(after))
+    assert told.text.startswith(f"dimm:B1 is missing: it was there {WHEN}; ")
+
+
+def test_modules_that_cannot_be_read_any_more_are_not_missing() -> None:
+    def change(plain: Plain) -> None:
+        plain["memory"]["dimms"] = None
+
+    told = found(change)
+    assert brief(told) == [("warn", "inventory.untold", None)]
+    assert told[0].text.startswith(f"the parts of kind dimm could not be read in this run, and could {WHEN}; basis: ")
+
+
+def test_disks_are_told_by_their_serial_numbers_not_by_the_kernels_names() -> None:
+    def change(plain: Plain) -> None:
+        plain["disks"] = [disk("nvme0n1", serial="S-nvme1n1"), disk("nvme1n1", serial="S-nvme0n1", model="SSD")]
+
+    assert found(change) == ()
+
+
+def test_a_disk_is_replaced_or_missing() -> None:
+    def other(plain: Plain) -> None:
+        plain["disks"][1] = disk("nvme1n1", serial="S-9", model="other", firmware="2")
+
+    assert brief(found(other)) == [("fail", "inventory.replaced", "disk:nvme1n1")]
+    assert brief(found(lambda plain: plain["disks"].pop(0))) == [("fail", "inventory.missing", "disk:nvme0n1")]
+
+
+def test_a_disk_that_was_added() -> None:
+    told = found(lambda plain: plain["disks"].append(disk("sda", transport="sata")))
+    assert brief(told) == [("note", "inventory.added", "disk:sda")]
+    assert told[0].text.startswith(
+        f"disk:sda (SSD, S-sda) was not there when the baseline was recorded ({DAY}); basis: "
+    )
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        disk("sdb", transport="usb"),
+        disk("mmcblk0", transport="mmc"),
+        disk("nvme2n1", transport="nvme-tcp"),
+        disk("sdc", transport=None),
+        disk("vdb", transport="virtio", kind="virtual"),
+        disk("nvme3n1", kind="virtual"),
+    ],
+    ids=lambda one: str(one["name"]),
+)
+def test_disks_that_come_and_go(other: Plain) -> None:
+    more = machine()
+    more["disks"].append(other)
+    assert changes(ruled(born(machine())), born(more)) == ()
+    assert changes(ruled(born(more)), born(machine())) == ()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        link("docker0", bus=None, pci_address=None),
+        link("enx001122", bus="usb", pci_address="0000:00:14.0"),
+        link("eth7", bus="virtio", pci_address="0000:00:03.0"),
+        link("eth0v1", is_virtual_function=True, pci_address="0000:41:00.2"),
+        link("wlan0", kind="wireless", pci_address="0000:42:00.0"),
+    ],
+    ids=lambda one: str(one["name"]),
+)
+def test_links_that_come_and_go(other: Plain) -> None:
+    other["mac"] = "b8:00:00:00:00:07"
+    more = machine()
+    more["links"].append(other)
+    assert changes(ruled(born(machine())), born(more)) == ()
+    assert changes(ruled(born(more)), born(machine())) == ()
+
+
+def test_a_disk_outside_with_the_serial_number_of_one_inside() -> None:
+    """As some USB adapters tell it: the disk inside is told by its own, whatever names both have."""
+    before, after = machine(), machine()
+    before["disks"] = [disk("sda", serial="S", transport="sata"), disk("sdb", serial="S", transport="usb")]
+    after["disks"] = [disk("sda", serial="S", transport="usb"), disk("sdb", serial="S", transport="sata")]
+    assert changes(ruled(born(before)), born(after)) == ()
+
+
+# --- network ---
+
+
+def renamed(plain: Plain) -> None:
+    plain["links"] = [link("enp65s0")]
+
+
+def renumbered(plain: Plain) -> None:
+    plain["links"] = [link("enp66s0", pci_address="0000:42:00.0")]
+
+
+def bonded(plain: Plain) -> None:
+    plain["links"] = [link("eth0", mac="ba:00:00:00:00:01")]
+
+
+def called_otherwise(plain: Plain) -> None:
+    plain["board"]["hostname"] = "another"
+
+
+@pytest.mark.parametrize("change", [renamed, renumbered, called_otherwise])
+def test_names_and_bus_numbers_are_no_change(change: Callable[[Plain], None]) -> None:
+    assert found(change) == ()
+
+
+def test_an_address_that_is_not_the_cards_own_is_no_other_card() -> None:
+    told = found(bonded)
+    assert brief(told) == [("note", "inventory.untold", None)]
+    assert "MAC address of net:eth0" in told[0].text
+
+
+def test_another_card_in_the_same_place() -> None:
+    def change(plain: Plain) -> None:
+        plain["links"] = [link("eth5", mac="b8:00:00:00:00:99")]
+
+    assert brief(found(change)) == [("warn", "inventory.replaced", "net:eth5")]
+
+
+def test_another_card_in_another_place_under_the_same_name() -> None:
+    def change(plain: Plain) -> None:
+        plain["links"] = [link(mac="b8:00:00:00:00:99", pci_address="0000:61:00.0")]
+
+    assert brief(found(change)) == [("warn", "inventory.replaced", "net:eth0")]
+
+
+def test_a_card_is_missing() -> None:
+    told = found(lambda plain: plain["links"].clear())
+    assert brief(told) == [("fail", "inventory.missing", "net:eth0")]
+    assert told[0].text.startswith("net:eth0 (b8:00:00:00:00:01, 0000:41:00.0) is missing")
+
+
+def test_two_ports_of_one_card_keep_apart() -> None:
+    before, after = machine(), machine()
+    ports = [link(f"mlx5_0/{number}", kind="infiniband", mac=None) for number in (1, 2)]
+    before["links"], after["links"] = ports, [{**ports[0], "speed_mbps": 200}, ports[1]]
+    assert brief(changes(ruled(born(before)), born(after))) == [("fail", "inventory.network", "net:mlx5_0/1")]
+
+
+def test_a_card_of_which_nobody_tells_its_place_is_known_by_name() -> None:
+    before, after = machine(), machine()
+    before["links"] = [link(mac=None, pci_address=None)]
+    after["links"] = [link(mac=None, pci_address=None, pcie_width=8)]
+    assert brief(changes(ruled(born(before)), born(after))) == [("fail", "inventory.link", "net:eth0")]
+
+
+# --- facts ---
+
+
+def of_gpu(**more: Any) -> Callable[[Plain], None]:
+    return lambda plain: plain["nvml"]["devices"][1].update(more)
+
+
+def of_traits(**more: Any) -> Callable[[Plain], None]:
+    return lambda plain: plain["nvml"]["devices"][1]["traits"].update(more)
+
+
+def of(table: str, **more: Any) -> Callable[[Plain], None]:
+    return lambda plain: plain[table].update(more)
+
+
+def of_first(table: str, **more: Any) -> Callable[[Plain], None]:
+    return lambda plain: (plain["memory"]["dimms"] if table == "dimms" else plain[table])[0].update(more)
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "event", "component", "text"),
+    [
+        (of_gpu(vbios="97.00"), "warn", "firmware", "gpu1", f"VBIOS of gpu1: 96.00 {WHEN}, 97.00 now; basis: "),
+        (of_gpu(memory_bytes=140_000_000_000), "fail", "less", "gpu1", "memory of gpu1: 139.7 GiB when"),
+        (of_gpu(links=[{"active": True}, {"active": False}]), "fail", "nvlink", "gpu1", "active NVLinks of gpu1: 2 when"),
+        (of_gpu(links=[]), "fail", "nvlink", "gpu1", "active NVLinks of gpu1: 2 when the"),
+        (of_gpu(links=[{"active": True}] * 3), "note", "added", "gpu1", "active NVLinks"),
+        (of_traits(cuda_cores=10000), "fail", "less", "gpu1", "CUDA cores of gpu1: 16896 when"),
+        (of_traits(max_link_gen_here=4), "fail", "link", "gpu1", "highest PCIe generation (card and slot) of gpu1: 5 when"),
+        (of_traits(max_link_width_here=8), "fail", "link", "gpu1", "most PCIe lanes (card and slot) of gpu1: 16 when"),
+        (of_traits(power_limit_w=600.0), "warn", "setting", "gpu1", f"power limit (W) of gpu1: 700 {WHEN}, 600 now"),
+        (of_traits(power_limit_w=750.0), "warn", "setting", "gpu1", "power limit"),
+        (of_traits(ecc_enabled=False), "fail", "setting", "gpu1", f"ECC of gpu1: on {WHEN}, off now"),
+        (of_traits(mig_enabled=True), "warn", "setting", "gpu1", "MIG of gpu1: off when"),
+        (of("board", bios_version="1.10"), "warn", "firmware", None, f"BIOS: 1.1 {WHEN}, 1.10 now"),
+        (of("board", nvidia_driver="590.1"), "warn", "software", None, "NVIDIA driver: 580.1 when"),
+        (of("board", kernel="6.13"), "warn", "software", None, "kernel: 6.12 when"),
+        (of("board", os="Debian 14"), "note", "software", None, "operating system: Debian 13 when"),
+        (of("board", name="H13"), "fail", "replaced", None, "board: X13 when"),
+        (of("board", serial="B-2"), "fail", "replaced", None, "serial number of the board: B-1 when"),
+        (of("cpu", model="Xeon"), "fail", "replaced", "cpu", "model of cpu: EPYC when"),
+        (of("cpu", cores=127), "fail", "less", "cpu", "cores of cpu: 128 when"),
+        (of("cpu", threads=128), "warn", "setting", "cpu", "threads of cpu"),
+        (of("cpu", governor="powersave"), "note", "setting", "cpu", "frequency governor of cpu"),
+        (of("memory", total_bytes=1 << 39), "fail", "less", "memory", "RAM of memory: 1024 GiB when"),
+        (of("memory", total_bytes=1 << 41), "note", "added", "memory", "RAM of memory"),
+        (of("memory", ecc="None"), "warn", "setting", "memory", "error correction of the RAM of memory"),
+        (of_first("dimms", configured_mts=4400), "fail", "link", "dimm:A1", "speed (MT/s) of dimm:A1: 4800 when"),
+        (of_first("dimms", configured_mts=5200), "warn", "setting", "dimm:A1", "speed (MT/s)"),
+        (of_first("dimms", size_bytes=1 << 34), "fail", "less", "dimm:A1", "size of dimm:A1: 32 GiB when"),
+        (of_first("dimms", part_number="OTHER"), "fail", "replaced", "dimm:A1", "part number of dimm:A1"),
+        (of_first("disks", firmware="2.0"), "warn", "firmware", "disk:nvme0n1", "firmware of disk:nvme0n1: 1.0 when"),
+        (of_first("disks", size_bytes=10**11), "fail", "less", "disk:nvme0n1", "size of disk:nvme0n1"),
+        (of_first("links", speed_mbps=10_000), "fail", "network", "net:eth0", "speed (Mbit/s) of net:eth0: 100000 when"),
+        (of_first("links", pcie_width=8), "fail", "link", "net:eth0", "PCIe lanes of net:eth0: 16 when"),
+        (of_first("links", pcie_speed_gts=8.0), "fail", "link", "net:eth0", f"PCIe speed (GT/s) of net:eth0: 16 {WHEN}, 8 now"),
+        (of_first("links", pcie_speed_gts=32.0), "note", "added", "net:eth0", "PCIe speed"),
+        (of_first("links", driver="other"), "note", "software", "net:eth0", "driver of net:eth0"),
+    ],
+)  # fmt: skip
+def test_each_fact(change: Callable[[Plain], None], kind: str, event: str, component: str | None, text: str) -> None:
+    told = found(change)
+    assert brief(told) == [(kind, f"inventory.{event}", component)]
+    assert told[0].text.startswith(text)
+    assert "; basis: " in told[0].text
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        of_gpu(memory_bytes=150_000_000_000 - 10**9, serial="other"),
+        of_traits(power_limit_w=700.1, persistence=False, compute_mode="exclusive-process"),
+        of_traits(power_limit_w=700),  # another way to write it
+        of("memory", total_bytes=(1 << 40) - (1 << 32), available_bytes=1),
+    ],
+    ids=["of the driver", "modes", "written otherwise", "of the kernel"],
+)
+def test_within_what_means_nothing(change: Callable[[Plain], None]) -> None:
+    assert found(change) == ()
+
+
+def test_a_link_that_went_down() -> None:
+    told = found(of_first("links", up=False, speed_mbps=None))
+    assert brief(told) == [("warn", "inventory.network", "net:eth0"), ("note", "inventory.untold", None)]
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "kind"),
+    [
+        ({"gpu_link_gen": 5.0}, {"gpu_link_gen": 4.0}, "fail"),
+        ({"gpu_link_width": 16.0}, {"gpu_link_width": 8.0}, "fail"),
+        ({"nvlink_speed": 26.562}, {"nvlink_speed": 25.0}, "fail"),
+        ({"nvlink_active": 2.0}, {"nvlink_active": 1.0}, "fail"),
+        ({"gpu_link_gen": 4.0}, {"gpu_link_gen": 5.0}, "note"),
+        ({"gpu_link_gen": 5.0}, {}, "note"),
+        ({"gpu_link_gen": 5.0}, {"gpu_link_gen": float("nan")}, "note"),
+    ],
+)
+def test_links_under_load(then: dict[str, float], now: dict[str, float], kind: str) -> None:
+    (told,) = changes(ruled(born(machine(), **then)), born(machine(), **now))
+    assert told.kind == kind
+
+
+def test_the_state_of_an_idle_link_is_not_looked_at() -> None:
+    def change(plain: Plain) -> None:
+        plain["pci"][0] |= {"link_speed_gts": 2.5, "link_width": 1}
+
+    assert found(change) == ()
+
+
+def test_what_is_no_number_any_more_is_taken_for_less() -> None:
+    told = found(of("cpu", cores="many"))
+    assert brief(told) == [("fail", "inventory.less", "cpu")]
+    assert brief(found(of("cpu", cores=float("nan")))) == [("fail", "inventory.less", "cpu")]
+
+
+def test_from_nothing_to_something() -> None:
+    before = machine()
+    before["nvml"]["devices"][1]["links"] = []
+    assert brief(changes(ruled(born(before)), born(machine()))) == [("note", "inventory.added", "gpu1")]
+
+
+def test_what_was_not_told_then_is_no_change() -> None:
+    before = machine()
+    before["board"]["serial"] = before["board"]["bios_version"] = None
+    before["memory"]["dimms"] = None
+    assert changes(ruled(born(before)), born(machine())) == ()
+
+
+def test_what_is_not_told_now_is_said() -> None:
+    told = found(of("board", serial=None, os=None))
+    assert [one.text for one in told] == [
+        f"not told in this run, so not held against what it was when the baseline was recorded ({DAY}): "
+        "serial number of the board"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("names", "rest"),
+    [
+        (("serial", "vendor", "name", "bios_version", "kernel"), ""),
+        (("serial", "vendor", "name", "bios_version", "kernel", "nvidia_driver"), "1 more"),
+    ],
+    ids=["five", "six"],
+)
+def test_of_what_is_not_told_five_are_named(names: tuple[str, ...], rest: str) -> None:
+    def change(plain: Plain) -> None:
+        plain["board"] |= dict.fromkeys(names)
+
+    (told,) = found(change)
+    named, _, more = told.text.partition(f"{WHEN}: ")[2].partition(" and ")
+    assert len(named.split(", ")) == 5
+    assert more == rest
+
+
+def test_exactly_what_is_allowed_means_nothing() -> None:
+    before, after = machine(), machine()
+    before["memory"]["total_bytes"], after["memory"]["total_bytes"] = 100, 99
+    assert changes(ruled(born(before)), born(after)) == ()
+    after["memory"]["total_bytes"] = 98
+    assert brief(changes(ruled(born(before)), born(after))) == [("fail", "inventory.less", "memory")]
+
+
+def test_ecc_that_was_off_and_is_on() -> None:
+    before = machine()
+    before["nvml"]["devices"][1]["traits"]["ecc_enabled"] = False
+    (told,) = changes(ruled(born(before)), born(machine()))
+    assert (told.kind, told.event) == ("warn", "inventory.setting")
+    assert told.text.startswith(f"ECC of gpu1: off {WHEN}, on now; ")
+
+
+def test_failures_stand_first() -> None:
+    def change(plain: Plain) -> None:
+        plain["board"]["os"] = "Debian 14"
+        plain["board"]["kernel"] = "6.13"
+        plain["pci"].pop()
+
+    assert [one.kind for one in found(change)] == ["fail", "warn", "note"]
+
+
+# --- as the fold sees it ---
+
+
+def test_findings_and_notes_of_a_run() -> None:
+    after = machine()
+    after["board"]["os"] = "Debian 14"
+    gone(after)
+    held = history_changes.held(ruled(born(machine())), births.run(after))
+    (finding,) = held.findings
+    assert (finding.kind, finding.check, finding.component, finding.event) == (
+        "fail",
+        "run",
+        "gpu1",
+        "inventory.missing",
+    )
+    assert [note.split(":")[0] for note in held.notes] == ["operating system"]
+
+
+def test_a_run_without_an_inventory_says_so() -> None:
+    held = history_changes.held(ruled(born(machine())), [])
+    (finding,) = held.findings
+    assert (finding.kind, finding.check, finding.text) == ("error", "run", history_changes.NO_INVENTORY)
+    assert held.notes == ()
+
+
+def test_what_the_next_night_is_to_know() -> None:
+    after = machine()
+    after["board"] |= {"kernel": "6.13", "os": "Debian 14"}
+    gone(after)
+    held = history_changes.held(ruled(born(machine())), births.run(after))
+    assert held.known == (Known("", "kernel", "6.13", DAY),)
+
+
+def test_a_run_that_could_not_be_held_against_anything_tells_the_next_night_nothing() -> None:
+    assert history_changes.held(ruled(born(machine())), []).known is None
+
+
+# --- on the second night ---
+
+
+@pytest.mark.parametrize(
+    ("change", "known"),
+    [
+        (lambda plain: plain["board"].update(kernel="6.13"), [("", "kernel", "6.13")]),
+        (lambda plain: plain["board"].update(bios_version="1.2"), [("", "bios_version", "1.2")]),
+        (lambda plain: plain["nvml"]["devices"][1].update(vbios="97.00"), [("gpu1", "vbios", "97.00")]),
+        (lambda plain: plain["links"][0].update(mac="b8:00:00:00:00:02"), [("net:eth0", "mac", "b8:00:00:00:00:02")]),
+        (swapped, [("gpu0", "moved", "0000:02:00.0"), ("gpu1", "moved", "0000:01:00.0")]),
+    ],
+    ids=["kernel", "BIOS", "VBIOS", "network card", "slot"],
+)
+def test_what_was_told_is_a_note_from_the_second_night_on(
+    change: Callable[[Plain], None], known: list[tuple[str, str, str]]
+) -> None:
+    after = machine()
+    change(after)
+    first = changes(ruled(born(machine())), born(after))
+    assert [one.kind for one in first] == ["warn"] * len(known)
+    assert [one.known for one in first] == [Known(*one, DAY) for one in known]
+    birth = msgspec.structs.replace(ruled(born(machine())), known=tuple(Known(*one, "2025-12-24") for one in known))
+    second = changes(birth, born(after))
+    assert [one.kind for one in second] == ["note"] * len(known)
+    assert [one.known for one in second] == list(birth.known)  # since then, whatever the day is
+    for before, now in zip(first, second, strict=True):
+        text, mark, basis = before.text.partition("; basis: ")
+        assert now.text == f"{text}; told of since 2025-12-24{mark}{basis}"
+        assert (now.event, now.component) == (before.event, before.component)
+
+
+def test_a_module_that_was_moved_is_known_by_its_new_slot() -> None:
+    after = machine()
+    after["memory"]["dimms"] = [dimm("A1"), dimm("C1", serial="D-B1")]
+    (told,) = changes(ruled(born(machine())), born(after))
+    assert (told.kind, told.known) == ("warn", Known("dimm:B1", "moved", "dimm:C1", DAY))
+
+
+def test_a_third_kernel_is_a_warning_again() -> None:
+    after = machine()
+    after["board"]["kernel"] = "6.14"
+    birth = msgspec.structs.replace(ruled(born(machine())), known=(Known("", "kernel", "6.13", DAY),))
+    (told,) = changes(birth, born(after))
+    assert (told.kind, told.known) == ("warn", Known("", "kernel", "6.14", DAY))
+
+
+def test_nothing_is_told_of_what_is_again_as_it_was() -> None:
+    birth = msgspec.structs.replace(ruled(born(machine())), known=(Known("", "kernel", "6.13", DAY),))
+    assert changes(birth, born(machine())) == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "what", "now"),
+    [
+        (lambda plain: plain["links"][0].update(up=False), "warn", ("net:eth0", "up"), "off"),
+        (lambda plain: plain["memory"].update(ecc="None"), "warn", ("memory", "ecc"), "None"),
+        (lambda plain: plain["memory"].update(dimms=None), "warn", ("dimm", "unread"), ""),
+        (lambda plain: plain["pci"].pop(), "fail", ("gpu1", "missing"), ""),
+        (lambda plain: plain["nvml"]["devices"][1].update(uuid="GPU-9"), "fail", ("gpu1", "replaced"), ""),
+        (lambda plain: plain["links"][0].update(pcie_width=8), "fail", ("net:eth0", "pcie_width"), "8"),
+        (lambda plain: plain["board"].update(serial="B-2"), "fail", ("", "board_serial"), "B-2"),
+    ],
+    ids=["link down", "RAM without ECC", "DIMMs unread", "GPU gone", "another GPU", "narrower", "another board"],
+)  # fmt: skip
+def test_what_may_be_damage_is_told_every_night(
+    change: Callable[[Plain], object], kind: str, what: tuple[str, str], now: str
+) -> None:
+    after = machine()
+    change(after)
+    birth = msgspec.structs.replace(ruled(born(machine())), known=(Known(*what, now, DAY),))
+    first, second = (changes(one, born(after)) for one in (ruled(born(machine())), birth))
+    assert first == second
+    assert {(one.kind, one.known) for one in first} == {(kind, None)}
+
+
+def test_a_plan_of_rules_before_there_were_notes_afterwards_warns_as_it_did() -> None:
+    after = machine()
+    after["board"]["kernel"] = "6.13"
+    plain = msgspec.to_builtins(ruled(born(machine())))
+    del plain["known"]
+    for rule in plain["book"]["change"]:
+        del rule["afterwards"]
+    birth = msgspec.convert(plain, Birth)
+    told = changes(birth, born(after))
+    assert [(one.kind, one.known) for one in told] == [("warn", None)]

@@ -1,0 +1,42 @@
+"""Two clean runs of every machine that ships, drawn with the noise of sound hardware, side by side: nothing is worse; a slow part is."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from acceptance import resources
+from acceptance.history import noise
+from acceptance.history.comparison import Comparison, Run, compare
+from selftest import journals_made
+from selftest.journals_made import Machine
+
+BOOK = noise.read(resources.locate("noise.toml"))
+NAMES = [machine.name for machine in journals_made.machines()]
+
+
+def drawn(machine: Machine, seed: int, slow: float = 1.0) -> Run:
+    """A clean run; `slow` is what the sustained rate of gpu0 in bfloat16 is multiplied with."""
+    values = journals_made.draw(machine, random.Random(seed))
+    for key, value in values.items():
+        if key[1:] == ("gemm_bf16", "gpu0") and value is not None:
+            values[key] = slow * value
+    return Run(str(seed), journals_made.judged(machine, values), str(seed), virtual=machine.virtual)
+
+
+def pair(name: str, slow: float = 1.0) -> Comparison:
+    machine = journals_made.named(name)
+    return compare([drawn(machine, 1), drawn(machine, 2, slow)], BOOK)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_two_clean_runs_are_within_the_noise(name: str) -> None:
+    found = pair(name)
+    assert len(found.rows) > 50
+    assert [(row.measurement, row.component, row.values) for row in found.of_kind("worse", "lost", "changed")] == []
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "cpu-only"])
+def test_a_gpu_a_sixth_slower_is_outside_it(name: str) -> None:
+    assert ("gemm_bf16", "gpu0") in {(row.measurement, row.component) for row in pair(name, 0.83).of_kind("worse")}

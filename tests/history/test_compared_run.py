@@ -1,0 +1,58 @@
+"""A journal as a run to hold others against."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import journals
+import pytest
+import samples
+
+from acceptance.core.record import Observed
+from acceptance.core.verdict import UnreadableRun
+from acceptance.history import comparison
+from acceptance.journal import reader
+
+RECORDED = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs/1xh200-host-accept"
+
+
+def test_a_recorded_run(tmp_path: Path) -> None:
+    shutil.copytree(RECORDED, tmp_path / "run")
+    run = comparison.run_of(reader.read(tmp_path / "run").entries, "name")
+    uuid = "GPU-94190ee9-c081-f973-7d83-19d064498225"
+    assert (run.name, run.virtual, run.verdict.verdict, run.machine_id) == ("name", True, "PASS", "vm")
+    assert run.identities["gpu0"] == uuid
+    assert [component for component, identity in run.identities.items() if identity == uuid] == ["gpu0"], "told once"
+    assert run.seconds == pytest.approx(447.7, abs=0.1)
+    facts = dict(run.facts)
+    assert facts["", "profile"] == "accept"
+    assert facts["", "station"] == "host"
+    assert facts["", "nvidia_driver"] == "580.159.04"
+    assert (facts["gpu0", "vbios"], facts["gpu0", "ecc_enabled"]) == ("96.00.A5.00.1A", "on")
+    assert ("", "boot_id") not in facts
+
+
+def test_a_run_of_which_little_is_known() -> None:
+    found = samples.journal(journals.bodies(journals.plan()))
+    run = comparison.run_of(found.entries, "name")
+    assert (run.virtual, run.identities, run.machine_id) == (False, {}, "machine-1")
+    assert dict(run.facts) == {("", "profile"): "smoke", ("", "scope"): "full"}
+
+
+def test_the_beginning_of_a_run_need_not_be_its_first_line() -> None:
+    start, *rest = journals.bodies(journals.plan())
+    assert comparison.run_of(journals.entries([Observed({}), start, *rest]), "name").machine_id == "machine-1"
+
+
+def test_a_serial_number_that_was_measured_goes_before_the_inventory() -> None:
+    _, found = samples.mixed()
+    disk = {"disks": [{"name": "vda", "serial": "D1"}]}
+    entries = (*found.entries, *journals.entries([Observed(disk)]))
+    run = comparison.run_of(entries, "name")
+    assert run.identities == {"memory": "SN1", "disk:vda": "D1"}
+
+
+def test_what_cannot_be_judged_cannot_be_compared() -> None:
+    with pytest.raises(UnreadableRun):
+        comparison.run_of((), "name")

@@ -1,0 +1,362 @@
+"""Runs side by side: what is worse, what is better, and that looking from the other side says the opposite."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import journals
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from acceptance import resources
+from acceptance.core.fold import fold
+from acceptance.core.limit import Limit
+from acceptance.core.plan import Due, Plan
+from acceptance.core.record import Measured, Skipped
+from acceptance.core.verdict import UnreadableRun
+from acceptance.history import noise
+from acceptance.history.comparison import BAD, TOLD, Comparison, Kind, Run, compare
+from acceptance.history.matching import Moved, Replaced
+
+BOOK = noise.read(resources.locate("noise.toml"))
+Values = Mapping[tuple[str, str], float]
+OTHER: dict[Kind, Kind] = {
+    "worse": "better", "better": "worse", "lost": "gained", "gained": "lost", "gone": "new", "new": "gone",
+    "changed": "changed", "incomparable": "incomparable", "same": "same",
+}  # fmt: skip
+
+
+def rate(name: str = "copy_h2d", component: str = "gpu0") -> Due:
+    return journals.due(name, component)
+
+
+def run(plan: Plan, values: Values | None = None, **more: object) -> Run:
+    verdict = fold(journals.entries(journals.bodies(plan, values)))
+    return replace(Run("run", verdict, "machine-1"), **more)  # type: ignore[arg-type]
+
+
+def two(values: Values, *dues: Due, **more: object) -> Comparison:
+    """A run in which everything is 200, and one with these values."""
+    plan = journals.plan(journals.check("link.copy", *(dues or (rate(),))))
+    usual = {(due.measurement, due.component): 200.0 for due in plan.checks[0].due}
+    return compare([run(plan, usual), run(plan, {**usual, **values}, **more)], BOOK)
+
+
+def kinds(found: Comparison) -> dict[tuple[str, str], Kind]:
+    return {(row.measurement, row.component): row.kind for row in found.rows}
+
+
+# --- one measurement ---
+
+
+def test_within_the_noise_nothing_is_told() -> None:
+    found = two({("copy_h2d", "gpu0"): 195.0})
+    (row,) = found.rows
+    (change,) = row.changes
+    assert (row.kind, row.values, row.unit, row.check) == ("same", (200.0, 195.0), "GB/s", "link.copy")
+    assert (change.difference, change.share) == (-5.0, -0.025)
+    assert 0 < change.times < 1
+    assert not found.worse
+
+
+def test_outside_the_noise_a_lower_rate_is_worse_and_a_higher_better() -> None:
+    found = two({("copy_h2d", "gpu0"): 180.0, ("copy_h2d", "gpu1"): 220.0}, rate(), rate(component="gpu1"))
+    assert kinds(found) == {("copy_h2d", "gpu0"): "worse", ("copy_h2d", "gpu1"): "better"}
+    assert found.worse
+    assert not two({("copy_h2d", "gpu0"): 220.0}).worse
+
+
+def test_any_difference_in_a_count_of_faults_counts() -> None:
+    due = journals.due("vram_miscompares", "gpu0", "count", journals.NONE_ALLOWED)
+    plan = journals.plan(journals.check("vram.patterns", due))
+    found = compare([run(plan), run(plan, {("vram_miscompares", "gpu0"): 1.0})], BOOK)
+    (row,) = found.rows
+    assert (row.kind, row.changes[0].share, row.changes[0].times) == ("worse", None, float("inf"))
+    assert [(one.check, one.outcomes, one.kind) for one in found.outcomes] == [
+        (None, ("PASS", "FAIL"), "worse"),
+        ("vram.patterns", ("pass", "fail"), "worse"),
+    ]
+
+
+def test_a_difference_that_is_allowed_nothing_is_infinitely_far_out_and_none_is_not() -> None:
+    due = journals.due("vram_miscompares", "gpu0", "count", None)
+    plan = journals.plan(journals.check("vram.patterns", due))
+    values = [{("vram_miscompares", "gpu0"): value} for value in (1.0, 1.0, 2.0)]
+    (row,) = compare([run(plan, one) for one in values], BOOK).rows
+    assert [change.times for change in row.changes] == [0.0, float("inf")]
+
+
+def without(plan: Plan, *components: str, values: Values | None = None) -> Run:
+    """A run in which these components were not measured."""
+    bodies = [
+        Skipped(body.check, "no rights", body.measurement, body.component)
+        if isinstance(body, Measured) and body.component in components
+        else body
+        for body in journals.bodies(plan, values)
+    ]
+    return Run("run", fold(journals.entries(bodies)), "machine-1")
+
+
+def test_a_measurement_that_is_lost_is_bad_also_where_all_outcomes_stay() -> None:
+    plan = journals.plan(journals.check("link.copy", rate(), rate(component="gpu1")))
+    found = compare([without(plan, "gpu0"), without(plan, "gpu1")], BOOK)
+    assert found.outcomes == ()
+    assert set(kinds(found).values()) == {"lost", "gained"}
+    assert found.worse
+
+
+def test_what_is_told_of_and_what_is_bad() -> None:
+    assert sorted(TOLD) == ["better", "changed", "gained", "lost", "worse"]
+    assert sorted(BAD) == ["lost", "worse"]
+
+
+def test_nothing_tells_which_of_two_temperatures_is_worse() -> None:
+    due = journals.due("gpu_temperature", "gpu0", "degC", None)
+    plan = journals.plan(journals.check("watch.heat", due))
+    found = compare(
+        [run(plan, {("gpu_temperature", "gpu0"): 50.0}), run(plan, {("gpu_temperature", "gpu0"): 70.0})], BOOK
+    )
+    assert kinds(found) == {("gpu_temperature", "gpu0"): "changed"}
+    assert not found.worse
+
+
+def test_how_much_a_run_did_is_not_compared() -> None:
+    due = journals.due("burn_copied", "gpu0", "GiB", Limit("GiB", "basis", low=1.0))
+    plan = journals.plan(journals.check("together.burn", due))
+    found = compare([run(plan, {("burn_copied", "gpu0"): 900.0}), run(plan, {("burn_copied", "gpu0"): 30.0})], BOOK)
+    (row,) = found.rows
+    assert (row.kind, "how much" in str(row.why), found.worse) == ("incomparable", True, False)
+
+
+def test_another_unit_is_not_compared() -> None:
+    first = journals.plan(journals.check("watch.heat", journals.due("x", "gpu0", "W", None)))
+    second = journals.plan(journals.check("watch.heat", journals.due("x", "gpu0", "s", None)))
+    assert kinds(compare([run(first), run(second)], BOOK)) == {("x", "gpu0"): "incomparable"}
+
+
+def test_what_is_not_measured_any_more_is_as_bad_as_worse() -> None:
+    plan = journals.plan(journals.check("link.copy", rate()))
+    bodies = [
+        Skipped("link.copy", "no rights", "copy_h2d", "gpu0") if isinstance(b, Measured) else b
+        for b in journals.bodies(plan)
+    ]
+    skipped = Run("later", fold(journals.entries(bodies)), "machine-1")
+    lost = compare([run(plan), skipped], BOOK)
+    assert (kinds(lost), lost.worse) == ({("copy_h2d", "gpu0"): "lost"}, True)
+    gained = compare([skipped, run(plan)], BOOK)
+    assert (kinds(gained), gained.worse) == ({("copy_h2d", "gpu0"): "gained"}, False)
+    assert kinds(compare([skipped, skipped], BOOK)) == {("copy_h2d", "gpu0"): "same"}
+
+
+def test_what_only_one_run_owed_is_told_and_not_worse() -> None:
+    copies = journals.check("link.copy", rate())
+    both = journals.plan(copies, journals.check("cpu.gemm", journals.due("cpu_gemm_f64", "cpu", "GFLOP/s", None)))
+    fewer = compare([run(both), run(journals.plan(copies))], BOOK)
+    assert kinds(fewer)["cpu_gemm_f64", "cpu"] == "gone"
+    assert [(one.check, one.outcomes, one.kind) for one in fewer.outcomes] == [("cpu.gemm", ("pass", None), "gone")]
+    assert not fewer.worse
+    more = compare([run(journals.plan(copies)), run(both)], BOOK)
+    assert kinds(more)["cpu_gemm_f64", "cpu"] == "new"
+    assert more.outcomes[0].kind == "new"
+
+
+# --- several runs ---
+
+
+def test_the_worst_stands_first_and_the_furthest_out_before_that() -> None:
+    dues = [rate(component=f"gpu{n}") for n in range(4)]
+    values = {("copy_h2d", f"gpu{n}"): value for n, value in enumerate((200.0, 230.0, 180.0, 120.0))}
+    assert [row.component for row in two(values, *dues).rows] == ["gpu3", "gpu2", "gpu1", "gpu0"]
+
+
+def test_three_runs_are_each_held_against_the_first() -> None:
+    plan = journals.plan(journals.check("link.copy", rate()))
+    values = (200.0, 220.0, 150.0)
+    found = compare([run(plan, {("copy_h2d", "gpu0"): value}) for value in values], BOOK)
+    (row,) = found.rows
+    assert (row.values, [change.kind for change in row.changes], row.kind) == (values, ["better", "worse"], "worse")
+
+
+def test_what_two_later_runs_owe_and_the_first_does_not() -> None:
+    copies, cpu = journals.check("link.copy", rate()), journals.check("cpu.gemm", journals.due("x", "cpu"))
+    found = compare([run(journals.plan(copies)), run(journals.plan(copies, cpu)), run(journals.plan(copies))], BOOK)
+    (row,) = found.of_kind("new")
+    assert [change.kind for change in row.changes] == ["new", "same"]
+    assert found.outcomes[0].outcomes == (None, "pass", None)
+
+
+def test_many_runs_of_one_machine_tell_their_own_noise() -> None:
+    plan = journals.plan(journals.check("link.copy", rate()))
+    values = [200.0, 200.1, 199.9, 200.0, 200.1, 196.0]  # 2 %: within the general noise
+    found = compare([run(plan, {("copy_h2d", "gpu0"): value}) for value in values], BOOK)
+    assert [change.kind for change in found.rows[0].changes] == ["same"] * 4 + ["worse"]
+    assert two({("copy_h2d", "gpu0"): 196.0}).rows[0].kind == "same"
+    others = [run(plan, {("copy_h2d", "gpu0"): value}, machine_id=f"machine-{n}") for n, value in enumerate(values)]
+    assert compare(others, BOOK).rows[0].kind == "same", "runs of other machines tell nothing of this one"
+
+
+def test_of_rows_that_are_the_same_the_nearest_to_the_noise_stands_first_and_what_nobody_measured_last() -> None:
+    plan = journals.plan(journals.check("link.copy", *(rate(component=f"gpu{n}") for n in range(3))))
+    usual = {("copy_h2d", f"gpu{n}"): 200.0 for n in range(3)}
+    later = usual | {("copy_h2d", "gpu1"): 199.0, ("copy_h2d", "gpu2"): 197.0}
+    found = compare([without(plan, "gpu0", values=usual), without(plan, "gpu0", values=later)], BOOK)
+    assert [row.component for row in found.rows] == ["gpu2", "gpu1", "gpu0"]
+
+
+def test_a_row_stands_where_the_furthest_out_of_its_later_runs_puts_it() -> None:
+    plan = journals.plan(journals.check("link.copy", rate(), rate(component="gpu1")))
+    later = [(200.0, 200.0), (150.0, 185.0), (150.0, 110.0)]
+    runs = [run(plan, {("copy_h2d", "gpu0"): a, ("copy_h2d", "gpu1"): b}) for a, b in later]
+    assert [row.component for row in compare(runs, BOOK).rows] == ["gpu1", "gpu0"]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [((200.0, 50.0, 200.0), "worse"), ((50.0, 200.0, 50.0), "better"), ((50.0, 200.0, 200.0), "better")],
+    ids=["once worse", "once better", "better"],
+)
+def test_of_several_later_runs_the_worst_outcome_is_told(values: tuple[float, ...], kind: Kind) -> None:
+    plan = journals.plan(journals.check("link.copy", rate()))
+    found = compare([run(plan, {("copy_h2d", "gpu0"): value}) for value in values], BOOK)
+    assert [(one.check, one.kind) for one in found.outcomes] == [(None, kind), ("link.copy", kind)]
+
+
+@pytest.mark.parametrize(("first", "later"), [(True, False), (False, True), (True, True), (False, False)])
+def test_one_run_in_a_vm_is_enough_for_the_spread_of_vms(first: bool, later: bool) -> None:
+    due = journals.due("copy_own_h2d", limit=Limit("GB/s", "basis", low=1.0))
+    plan = journals.plan(journals.check("link.copy", due))
+    pair = [
+        run(plan, {("copy_own_h2d", "gpu0"): value}, virtual=virtual)
+        for value, virtual in ((200.0, first), (190.0, later))
+    ]
+    assert compare(pair, BOOK).rows[0].kind == ("same" if first or later else "worse")
+
+
+def test_the_noise_of_one_machine_is_told_by_its_own_runs_alone() -> None:
+    plan = journals.plan(journals.check("link.copy", rate()))
+
+    def of(values: list[tuple[str, float]]) -> list[Kind]:
+        runs = [run(plan, {("copy_h2d", "gpu0"): value}, machine_id=machine) for machine, value in values]
+        return [change.kind for change in compare(runs, BOOK).rows[0].changes]
+
+    still = [("machine-1", value) for value in (200.0, 200.1, 199.9, 200.0, 200.1, 199.9)]
+    assert of([*still, ("machine-2", 190.0), ("machine-1", 196.0)]) == ["same"] * 6 + ["worse"]
+    others = [("machine-2", value) for value in (200.1, 199.9, 200.0, 200.1, 199.9)]
+    assert of([("machine-1", 200.0), ("machine-1", 196.0), *others]) == ["same"] * 6
+
+
+def test_a_verdict_that_got_better_is_not_worse() -> None:
+    plan = journals.plan(journals.check("link.copy", rate()))
+    found = compare([run(plan, {("copy_h2d", "gpu0"): 50.0}), run(plan, {("copy_h2d", "gpu0"): 200.0})], BOOK)
+    assert [one.kind for one in found.outcomes] == ["better", "better"]
+    assert not found.worse
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_one_run_is_no_comparison(count: int) -> None:
+    with pytest.raises(ValueError, match="needs two runs"):
+        compare([run(journals.plan())] * count, BOOK)
+
+
+# --- parts and machines ---
+
+
+def test_a_card_that_moved_is_compared_with_itself() -> None:
+    plan = journals.plan(journals.check("link.copy", rate(), rate(component="gpu1")))
+    first = run(plan, {("copy_h2d", "gpu0"): 200.0, ("copy_h2d", "gpu1"): 150.0}, identities={"gpu0": "X", "gpu1": "Y"})
+    later = run(plan, {("copy_h2d", "gpu0"): 150.0, ("copy_h2d", "gpu1"): 200.0}, identities={"gpu0": "Y", "gpu1": "X"})
+    found = compare([first, later], BOOK)
+    assert set(kinds(found).values()) == {"same"}
+    assert found.moved == ((Moved("X", "gpu0", "gpu1"), Moved("Y", "gpu1", "gpu0")),)
+
+
+def test_another_card_may_differ_by_more_than_the_same_one() -> None:
+    values = {("gemm_bf16", "gpu0"): 190.0}
+    due = journals.due("gemm_bf16", "gpu0", "TFLOP/s", Limit("TFLOP/s", "basis", low=1.0))
+    assert two(values, due).rows[0].kind == "worse"
+    plan = journals.plan(journals.check("link.copy", due))
+    usual = {("gemm_bf16", "gpu0"): 200.0}
+    first, later = run(plan, usual, identities={"gpu0": "X"}), run(plan, values, identities={"gpu0": "Y"})
+    found = compare([first, later], BOOK)
+    assert (found.rows[0].kind, found.replaced) == ("same", ((Replaced("gpu0", "X", "Y"),),))
+    elsewhere = compare([run(plan, usual), run(plan, values, machine_id="machine-2")], BOOK)
+    assert (elsewhere.rows[0].kind, elsewhere.other_machines) == ("same", (1,))
+    travelled = compare([first, replace(later, machine_id="machine-2", identities={"gpu0": "X"})], BOOK)
+    assert travelled.rows[0].kind == "worse", "it is the same card, in another machine"
+
+
+def test_parts_that_share_a_serial_number_are_not_the_same_in_another_machine() -> None:
+    due = journals.due("gemm_bf16", "gpu0", "TFLOP/s", Limit("TFLOP/s", "basis", low=1.0))
+    plan = journals.plan(journals.check("link.copy", due))
+    first = run(plan, {("gemm_bf16", "gpu0"): 200.0}, identities={"gpu0": "X", "gpu1": "X"})
+    later = run(plan, {("gemm_bf16", "gpu0"): 190.0}, identities={"gpu0": "X"}, machine_id="machine-2")
+    assert compare([first, later], BOOK).rows[0].kind == "same"
+    alone = replace(first, identities={"gpu0": "X", "gpu1": "Y"})
+    assert compare([alone, later], BOOK).rows[0].kind == "worse"
+
+
+def test_what_the_runs_do_not_have_in_common() -> None:
+    plan = journals.plan()
+    first = run(
+        plan, facts={("", "kernel"): "6.1", ("", "os"): "Debian", ("gpu0", "vbios"): "1"}, identities={"gpu0": "X"}
+    )
+    later = run(
+        plan, facts={("", "kernel"): "6.2", ("", "os"): "Debian", ("gpu1", "vbios"): "1"}, identities={"gpu1": "X"}
+    )
+    found = compare([first, later], BOOK)
+    assert [(one.component, one.name, one.values) for one in found.differences] == [("", "kernel", ("6.1", "6.2"))]
+
+
+def test_a_way_between_two_cards_is_the_same_where_both_are() -> None:
+    due = journals.due("copy_h2d", "gpu0->gpu1", limit=Limit("GB/s", "basis", low=1.0))
+    plan = journals.plan(journals.check("link.copy", due))
+    cards = {"gpu0": "X", "gpu1": "Y"}
+    first = run(plan, {("copy_h2d", "gpu0->gpu1"): 200.0}, identities=cards)
+    later = run(plan, {("copy_h2d", "gpu0->gpu1"): 190.0}, identities=cards, machine_id="machine-2")
+    assert compare([first, later], BOOK).rows[0].kind == "worse"
+    one_new = replace(later, identities={"gpu0": "X", "gpu1": "Z"})
+    assert compare([first, one_new], BOOK).rows[0].kind == "same"
+
+
+def test_runs_of_one_machine_are_of_no_other() -> None:
+    assert two({}).other_machines == ()
+
+
+def test_a_card_that_only_the_facts_know_takes_no_name_of_another() -> None:
+    plan = journals.plan(journals.check("cpu.gemm", journals.due("cpu_gemm_f64", "cpu", "GFLOP/s", None)))
+    first = run(plan, facts={("gpu0", "vbios"): "1"}, identities={"gpu0": "X"})
+    later = run(plan, facts={("gpu1", "vbios"): "1", ("gpu0", "vbios"): "2"}, identities={"gpu1": "X"})
+    found = compare([first, later], BOOK).differences
+    assert [(one.component, one.values) for one in found] == [("gpu0'", (None, "2"))]
+
+
+# --- properties ---
+
+
+@settings(max_examples=80, deadline=None)
+@given(journals.plans(), st.lists(journals.records, max_size=10), st.lists(journals.records, max_size=10))
+def test_seen_from_the_other_side_worse_is_better(
+    made: Plan, one: list[journals.Body], other: list[journals.Body]
+) -> None:
+    base = journals.bodies(made)[:-1]
+    try:
+        a, b = (Run("run", fold(journals.entries([*base, *more])), "machine-1") for more in (one, other))
+    except UnreadableRun:
+        return
+    there, back = compare([a, b], BOOK), compare([b, a], BOOK)
+    assert {key: OTHER[kind] for key, kind in kinds(there).items()} == kinds(back)
+    assert {row.check: OTHER[row.kind] for row in there.outcomes} == {row.check: row.kind for row in back.outcomes}
+
+
+@settings(max_examples=80, deadline=None)
+@given(journals.plans(), st.lists(journals.records, max_size=10))
+def test_a_run_beside_its_copy_shows_no_difference(made: Plan, more: list[journals.Body]) -> None:
+    try:
+        found = Run("run", fold(journals.entries([*journals.bodies(made)[:-1], *more])), "machine-1")
+    except UnreadableRun:
+        return
+    same = compare([found, found, found], BOOK)
+    assert set(kinds(same).values()) <= {"same", "incomparable"}
+    assert (same.outcomes, same.differences, same.worse) == ((), (), False)

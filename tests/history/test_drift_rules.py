@@ -1,0 +1,122 @@
+"""The rules about drift: what each measurement is judged by, and what is refused of their file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from nights_made import BOOK, rule
+from test_every_limit import collected
+
+from acceptance import resources
+from acceptance.expect.limit_book import at_least, exactly, none_of
+from acceptance.history import drift_rules
+from acceptance.history.drift_rules import DriftFileError
+
+SHIPPED = resources.locate("drift.toml")
+TEXT = SHIPPED.read_text(encoding="utf-8")
+
+
+def test_every_measurement_has_a_rule_or_a_reason() -> None:
+    for check in collected():
+        for measures in check.measures:
+            for virtual in (False, True):
+                found = BOOK.rule(measures.name, measures.unit, None, virtual=virtual)
+                assert (found is None) == (BOOK.exempt(measures.name) is not None)
+                assert found is None or found.deviation(100.0) >= 0.0
+
+
+def test_every_entry_is_of_something_that_is_measured() -> None:
+    names = {measures.name for check in collected() for measures in check.measures}
+    sheet = BOOK.sheet
+    rows = (*sheet.sense, *sheet.season, *sheet.counter, *sheet.exempt)
+    listed = [name for row in rows for name in row.measurements]
+    assert set(listed) <= names
+
+
+def test_what_depends_on_how_long_it_ran_or_is_counted_in_the_run_is_exempt() -> None:
+    assert "how much was done" in str(BOOK.exempt("burn_copied"))
+    assert "during the run" in str(BOOK.exempt("gpu_pcie_replays"))
+    assert BOOK.exempt("gemm_bf16") is None
+
+
+def test_which_side_is_worse() -> None:
+    assert rule("gemm_bf16", "TFLOP/s").worse == "lower"
+    assert rule("gpu_temperature", "degC").worse == "higher"
+    assert rule("gpu_link_width", "count").worse == "lower"
+    assert rule("gpu_power", "W").worse is None
+    assert rule("gpu_temperature_margin", "degC", at_least(1.0, "degC", "b")).worse == "lower"
+    assert rule("disk_faults", "count", none_of("b")).worse == "higher"
+    assert rule("gpu_count", "count", exactly(2.0, "count", "b")).worse is None
+    assert rule("memory_total", "GiB", exactly(64.0, "GiB", "b")).worse == "lower", (
+        "a limit with two bounds does not tell"
+    )
+    assert rule("nvlink_active", "count", exactly(18.0, "count", "b")).worse == "lower", "a rule goes before a limit"
+
+
+def test_one_deviation_is_a_quarter_of_the_general_spread() -> None:
+    assert rule("gemm_bf16", "TFLOP/s").deviation(600.0) == pytest.approx(0.25 * 0.03 * 600.0)
+    assert rule("gemm_bf16", "TFLOP/s").deviation(0.5) == pytest.approx(0.25 * 0.03 * 0.5)
+    assert rule("gpu_temperature", "degC").deviation(60.0) == 2.0
+    assert rule("memory_copy", "GB/s", virtual=True).deviation(100.0) > rule("memory_copy", "GB/s").deviation(100.0)
+
+
+def test_seasons_and_counters_have_figures_of_their_own() -> None:
+    assert rule("gpu_temperature", "degC").slow == 7.0
+    assert rule("gemm_bf16", "TFLOP/s").slow is None
+    rate = rule("gpu_retired_pages", "count").rate
+    assert rate is not None
+    assert (rate.per_day, rate.repeats) == (0.0, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (TEXT.replace("[step]", "[steps]"), "missing required field `step`|unknown field `steps`"),
+        (TEXT.replace("of_noise = 0.25", "of_noise = 1.5"), "<= 1.0"),
+        (TEXT.replace("prior = 12", "prior = 0"), ">= 1"),
+        (TEXT.replace("change = 2.0", "change = 0.0"), "> 0.0"),
+        (TEXT.replace("ratio = 3.0", "ratio = 1.0"), "> 1.0"),
+        (TEXT.replace("fails = 4", "fails = 1"), ">= 2"),
+        (TEXT.replace("least = 4\n", "least = 2\n"), ">= 3"),
+        (TEXT.replace('worse = "lower"', 'worse = "less"'), "Invalid enum value"),
+        (TEXT.replace('"gpu_memory_temperature"]\nworse', '"gpu_link_gen"]\nworse'), "gpu_link_gen stands twice"),
+        (TEXT.replace('["gpu_ecc_corrected_new"', '["disk_wear"'), "disk_wear stands twice"),
+        (TEXT.replace("most_per_day = 1000", "most_per_day = 1"), "most_per_day of gpu_ecc_corrected_total is less"),
+        (TEXT.replace('["disk_wear"]', "[]"), "length >= 1"),
+        (
+            TEXT.replace("known = 200", "known = 119"),
+            "nights.known is fewer nights than slope, growth or off look back",
+        ),
+        (TEXT.replace("before = 42", "before = 173"), "nights.known is fewer nights"),
+        (TEXT.replace("of = 14", "of = 201"), "nights.known is fewer nights"),
+        ("[[", "Invalid"),
+        ("\ud800", "codec|utf-8|Invalid"),
+    ],
+    ids=range(17),
+)
+def test_what_is_wrong_in_the_file_is_told(text: str, told: str, tmp_path: Path) -> None:
+    path = tmp_path / "drift.toml"
+    path.write_bytes(text.encode("utf-8", errors="surrogatepass"))
+    with pytest.raises(DriftFileError, match=rf"drift\.toml: .*({told})"):
+        drift_rules.read(path, BOOK.noise)
+
+
+@pytest.mark.parametrize(
+    "change", [("prior = 12", "prior = 1"), ("change = 2.0", "change = 0.5"), ("known = 200", "known = 120")]
+)
+def test_small_figures_are_right_too(change: tuple[str, str], tmp_path: Path) -> None:
+    path = tmp_path / "drift.toml"
+    path.write_text(TEXT.replace(*change), encoding="utf-8")
+    drift_rules.read(path, BOOK.noise)
+
+
+def test_a_rate_that_is_as_much_as_it_may_be_at_once_is_right(tmp_path: Path) -> None:
+    path = tmp_path / "drift.toml"
+    path.write_text(TEXT.replace("most_per_day = 1000", "most_per_day = 10"), encoding="utf-8")
+    assert drift_rules.read(path, BOOK.noise).rule("gpu_ecc_corrected_total", "count", None, virtual=False) is not None
+
+
+def test_a_file_that_is_not_there_names_the_cure(tmp_path: Path) -> None:
+    with pytest.raises(DriftFileError, match=r"cannot be read \(No such file or directory\): install rigproof again"):
+        drift_rules.read(tmp_path / "drift.toml", BOOK.noise)

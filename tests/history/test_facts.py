@@ -1,0 +1,165 @@
+"""What a run tells of its machine: parts, identities, facts, and links as they were under load."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import births
+import journals
+import msgspec
+import pytest
+from births import BOOK, born, disk, gpu, link, machine
+
+from acceptance.history import facts
+from acceptance.history.baseline_facts import Birth
+
+
+def test_the_parts_and_what_is_printed_on_them() -> None:
+    found = born(machine())
+    assert found.parts == (
+        "gpu0",
+        "gpu1",
+        "disk:nvme0n1",
+        "disk:nvme1n1",
+        "dimm:A1",
+        "dimm:B1",
+        "net:eth0",
+    )
+    assert found.identities == {
+        "gpu0": "GPU-0",
+        "gpu1": "GPU-1",
+        "disk:nvme0n1": "S-nvme0n1",
+        "disk:nvme1n1": "S-nvme1n1",
+        "dimm:A1": "D-A1",
+        "dimm:B1": "D-B1",
+    }
+    assert (found.run_id, found.utc, found.looked) == (
+        "run-1",
+        "2026-01-01T00:00:00.000Z",
+        ("gpu", "disk", "net", "dimm"),
+    )
+    assert found.book is None
+
+
+def test_facts() -> None:
+    told = born(machine()).told()
+    assert told["", "board_serial"] == "B-1"
+    assert told["", "nvidia_driver"] == "580.1"
+    assert told["memory", "total_bytes"] == str(1 << 40)
+    assert told["memory", "ecc"] == "Multi-bit ECC"
+    assert told["gpu1", "pci_address"] == "0000:02:00.0"
+    assert told["gpu0", "memory_bytes"] == "150000000000"
+    assert told["gpu0", "max_link_width_here"] == "16"
+    assert told["gpu0", "nvlinks"] == "2"
+    assert told["gpu0", "ecc_enabled"] == "on"
+    assert told["gpu0", "serial"] == "160"
+    assert told["net:eth0", "mac"] == "b8:00:00:00:00:01"
+    assert told["net:eth0", "pcie_width"] == "16"
+    assert told["disk:nvme0n1", "transport"] == "nvme"
+    assert ("memory", "GiB") not in told
+    assert ("gpu0", "slot") not in told
+    assert ("gpu0", "link_gen") not in told
+
+
+def test_links_are_as_they_were_under_load() -> None:
+    told = born(machine(), gpu_link_gen=4.0, gpu_link_width=8.0, nvlink_speed=26.562, nvlink_active=1.0).told()
+    assert told["gpu0", "link_gen"] == "4"
+    assert told["gpu0", "link_width"] == "8"
+    assert told["gpu0", "nvlink_speed"] == "26.562"
+    assert told["gpu0", "nvlinks"] == "1"
+    assert told["gpu1", "nvlinks"] == "2"
+
+
+def test_the_least_that_was_measured_counts() -> None:
+    entries = births.run(machine(), nvlink_active=1.0)
+    more = births.run(machine(), nvlink_active=2.0)[-1]
+    for order in ([*entries, more], [*entries[:-1], more, entries[-1]]):
+        found = facts.facts_of(order)
+        assert found is not None
+        assert found.told()["gpu0", "nvlinks"] == "1"
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), None])
+def test_what_is_no_number_was_not_told(value: Any) -> None:
+    told = born(machine(), gpu_link_gen=value, nvlink_active=value).told()
+    assert ("gpu0", "link_gen") not in told
+    assert told["gpu0", "nvlinks"] == "2"  # as the inventory has it
+
+
+@pytest.mark.parametrize("more", [{"error": "lost", "error_code": 15}, {"traits": None}], ids=["lost", "not read"])
+def test_a_gpu_that_does_not_answer_tells_nothing_of_its_links(more: dict[str, Any]) -> None:
+    plain = machine()
+    plain["nvml"]["devices"][0] = gpu(0, links=[], **more)
+    told = born(plain).told()
+    assert ("gpu0", "nvlinks") not in told
+    assert told["gpu1", "nvlinks"] == "2"
+
+
+def test_a_gpu_that_the_driver_does_not_know_is_a_part_with_a_place() -> None:
+    plain = machine(1)
+    plain["nvml"] = {"devices": []}
+    found = born(plain)
+    assert found.parts[0] == "gpu0"
+    assert "gpu0" not in found.identities
+    assert {name: text for (part, name), text in found.told().items() if part == "gpu0"} == {
+        "pci_address": "0000:01:00.0"
+    }
+
+
+def test_a_gpu_without_nvlinks_has_none() -> None:
+    plain = machine(1)
+    plain["nvml"]["devices"] = [gpu(0, links=[])]
+    assert born(plain).told()["gpu0", "nvlinks"] == "0"
+
+
+@pytest.mark.parametrize(
+    ("mac", "own"),
+    [
+        ("b8:00:00:00:00:02", True),
+        ("ba:00:00:00:00:02", False),  # given by an administrator
+        ("b9:00:00:00:00:02", False),  # of a group
+        ("00:00:10:87:fe:80:00:00:00:00:00:00:b8:00:00:03:00:00:00:02", False),  # IP over InfiniBand
+        ("", False),
+        (None, False),
+        (17, False),
+    ],
+)
+def test_an_address_that_the_card_was_made_with(mac: object, own: bool) -> None:
+    plain = machine()
+    plain["links"] = [link(mac=mac)]
+    assert (("net:eth0", "mac") in born(plain).told()) is own
+
+
+def test_the_address_of_a_bond_is_no_cards() -> None:
+    plain = machine()
+    plain["links"] = [link(), link("eth1")]
+    told = born(plain).told()
+    assert ("net:eth0", "mac") not in told
+    assert ("net:eth1", "mac") not in told
+
+
+def test_dimms_that_could_not_be_read_were_not_looked_for() -> None:
+    plain = machine()
+    plain["memory"]["dimms"] = None
+    found = born(plain)
+    assert "dimm" not in found.looked
+    assert not [part for part in found.parts if part.startswith("dimm")]
+    plain["memory"]["dimms"] = []
+    assert "dimm" in born(plain).looked
+
+
+@pytest.mark.parametrize("plain", [{"disks": [disk()]}, {"cpu": None, "pci": 3, "links": None}])
+def test_what_an_inventory_does_not_hold_is_absent(plain: dict[str, Any]) -> None:
+    found = born(plain)
+    assert [name for name in ("gpu", "net", "dimm") if name in found.looked] == []
+
+
+def test_a_journal_without_beginning_or_inventory_tells_of_no_machine() -> None:
+    assert facts.facts_of(journals.entries(journals.bodies(journals.plan()))) is None
+    assert facts.facts_of(births.run(machine())[1:]) is None
+    assert facts.facts_of([]) is None
+
+
+def test_it_travels_as_json() -> None:
+    found = msgspec.structs.replace(born(machine()), book=BOOK)
+    assert msgspec.json.decode(msgspec.json.encode(found), type=Birth) == found

@@ -1,0 +1,95 @@
+"""What a course of nights comes to."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acceptance.history import trend as history_trend
+from acceptance.history.noise import Spread
+from acceptance.history.trend import Course, Point, Summary, summary
+
+ONE = Spread(1.0, True, "a basis")
+NONE = Spread(0.0, True, "a basis")
+
+
+def made(*values: float, era: int = 1, outside: bool = False, held: bool = True) -> list[Point]:
+    return [Point(f"run-{n}", float(n), value, None, outside, False, held, era) for n, value in enumerate(values)]
+
+
+def of(points: list[Point], spread: Spread = ONE) -> Summary:
+    return summary(Course("c", "m", "gpu0", "W", None, tuple(points)), spread)
+
+
+def test_what_is_usual() -> None:
+    found = of(made(10.0, 12.0, 11.0))
+    assert found == Summary(3, 0, 11.0, 11.0, 1.0)
+
+
+def test_what_was_outside_or_is_no_measure_is_shown_and_not_usual() -> None:
+    points = [*made(10.0, 12.0), *made(50.0, outside=True), *made(70.0, held=False)]
+    assert of(points) == Summary(4, 1, 70.0, 11.0, 1.0)
+
+
+def test_another_era_begins_anew() -> None:
+    points = [*made(10.0, 12.0), *made(50.0, 60.0, era=2)]
+    assert of(points) == Summary(4, 0, 60.0, 55.0, 5.0)
+    assert history_trend.usual(points) == [50.0, 60.0]
+
+
+def test_nothing_usual_and_nothing_at_all() -> None:
+    assert of(made(1.0, held=False)) == Summary(1, 0, 1.0, None, None)
+    assert of([]) == Summary(0, 0, None, None, None)
+    assert history_trend.recent([]) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("after", "spread", "change", "times", "trend"),
+    [
+        (10.5, ONE, 0.5, 0.5, "level"),
+        (11.0, ONE, 1.0, 1.0, "level"),
+        (12.0, ONE, 2.0, 2.0, "up"),
+        (7.0, ONE, -3.0, 3.0, "down"),
+        (10.0, NONE, 0.0, 0.0, "level"),
+        (10.5, NONE, 0.5, math.inf, "up"),
+    ],
+)
+def test_where_it_is_going(after: float, spread: Spread, change: float, times: float, trend: str) -> None:
+    found = of(made(*[10.0] * 7, *[after] * 7), spread)
+    assert (found.change, found.times, found.trend) == (change, times, trend)
+
+
+def test_too_few_nights_tell_nothing() -> None:
+    assert of(made(*[10.0] * 6, *[20.0] * 7)).trend is None
+    assert of(made(*[10.0] * 7, *[20.0] * 7)).trend == "up"
+    assert history_trend.recent(made(*map(float, range(9)))) == ([0.0, 1.0], [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0])
+
+
+def test_only_the_last_era_is_going_anywhere_and_only_by_nights_that_are_a_measure() -> None:
+    points = [*made(*[90.0] * 7), *made(*[10.0] * 7, era=2), *made(99.0, era=2, held=False), *made(*[12.0] * 7, era=2)]
+    assert history_trend.recent(points) == ([10.0] * 7, [12.0] * 7)
+
+
+def test_a_trend_is_of_the_last_era_and_of_what_is_a_measure() -> None:
+    points = [*made(1.0, 2.0), *made(3.0, era=2), *made(99.0, era=2, held=False), *made(4.0, era=2)]
+    assert history_trend.recent(points) == ([], [3.0, 4.0])
+    later = [*made(*[90.0] * 9), *made(*[10.0] * 7, *[10.5] * 7, era=2)]
+    assert of(later).before == 10.0
+
+
+def test_one_night_makes_no_trend() -> None:
+    assert of(made(*[10.0] * 20, 99.0)).trend == "level"
+
+
+@given(st.lists(st.floats(-1e6, 1e6), max_size=40))
+def test_the_median_lies_among_the_values(values: list[float]) -> None:
+    found = of(made(*values))
+    assert found.nights == len(values)
+    if values:
+        assert found.median is not None
+        assert found.deviation is not None
+        assert min(values) <= found.median <= max(values)
+        assert 0 <= found.deviation <= max(values) - min(values)

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from acceptance import resources
+from acceptance.journal import provenance
+
+REPOSITORY = Path(provenance.__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A small package in a checkout."""
+    package, data = tmp_path / "box/acceptance", tmp_path / "box/fixtures"
+    (package / "suites/__pycache__").mkdir(parents=True)
+    (package / "a.py").write_text("a")
+    (package / "suites/b.py").write_text("b")
+    (package / "suites/pytest.ini").write_text("c")
+    for name in ("causes", "events", "machines", "models"):
+        (data / name).mkdir(parents=True)
+        (data / name / "x.toml").write_text(name)
+    for name in ("changes.toml", "drift.toml", "noise.toml", "profiles.toml"):
+        (data / name).write_text(name)
+    at(package, monkeypatch)
+    return tmp_path / "box"
+
+
+def at(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (provenance, resources):
+        monkeypatch.setattr(module, "_PACKAGE", package)
+
+
+def test_any_changed_file_changes_the_digest(checkout: Path) -> None:
+    seen = {provenance.package_digest()}
+    assert provenance.package_digest() in seen
+    files = [path for path in checkout.rglob("*") if path.is_file()]
+    assert len(files) == 11
+    for number, path in enumerate(files, start=1):
+        path.write_text(path.read_text() + " ")
+        seen.add(provenance.package_digest())
+        assert len(seen) == number + 1
+    (checkout / "acceptance/new.py").write_text("")
+    seen.add(provenance.package_digest())
+    (checkout / "acceptance/new.py").rename(checkout / "acceptance/other.py")
+    seen.add(provenance.package_digest())
+    assert len(seen) == len(files) + 3
+
+
+def test_pythons_own_caches_change_nothing(checkout: Path) -> None:
+    before = provenance.package_digest()
+    for name in ("b.cpython-311.pyc", "b.cpython-311.pyc.140234567"):
+        (checkout / "acceptance/suites/__pycache__" / name).write_bytes(b"x")
+    (checkout / "README.md").write_text("")
+    (checkout / "fixtures/recordings").mkdir()
+    assert provenance.package_digest() == before
+
+
+def test_a_wheel_has_the_digest_of_its_checkout(
+    checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = provenance.package_digest()
+    installed = tmp_path / "site-packages/acceptance"
+    shutil.copytree(checkout / "acceptance", installed)
+    shutil.copytree(checkout / "fixtures", installed / "_fixtures")
+    at(installed, monkeypatch)
+    assert provenance.package_digest() == before
+    (installed / "_fixtures/models/x.toml").write_text("changed")
+    assert provenance.package_digest() != before
+
+
+def test_the_commit(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert provenance.commit() is None
+    monkeypatch.setenv("HOME", str(checkout))
+    git = ["git", "-C", str(checkout), "-c", "user.name=x", "-c", "user.email=x@example.org"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "x"]):
+        subprocess.run([*git, *words], check=True)
+    head = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
+    assert provenance.commit() == head
+    (checkout / "new.txt").write_text("x")  # not a part of it
+    assert provenance.commit() == head
+    (checkout / "acceptance/a.py").write_text("changed")
+    assert provenance.commit() == f"{head}+changes"
+
+
+def test_a_checkout_that_git_cannot_read(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (checkout / ".git").mkdir()
+    assert provenance.commit() is None
+    monkeypatch.setenv("PATH", str(checkout))
+    assert provenance.commit() is None
+
+
+def test_what_is_gathered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(provenance, "commit", lambda: None)
+    found = provenance.gather(station="host", machine=None, note="")
+    assert found["station"] == "host"
+    assert found["package_digest"] == provenance.package_digest()
+    assert {"rigproof", "python", "numpy", "pytest", "kernel", "host"} <= set(found)
+    assert not {"commit", "machine", "note"} & set(found)
+
+
+@pytest.mark.tools
+def test_the_real_wheel(tmp_path: Path) -> None:
+    uv = shutil.which("uv", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+    if uv is None:
+        pytest.skip("uv builds the wheel: pip install uv")
+    build = [uv, "build", "--wheel", "--out-dir", str(tmp_path), str(REPOSITORY)]
+    subprocess.run(build, check=True, capture_output=True)
+    with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
+        wheel.extractall(tmp_path / "site")
+    code = "from acceptance.journal import provenance as p; print(p.__file__, p.package_digest())"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", f"import sys; sys.path.insert(0, {str(tmp_path / 'site')!r}); {code}"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    place, digest = done.stdout.split()
+    assert Path(place).is_relative_to(tmp_path)
+    assert digest == provenance.package_digest()

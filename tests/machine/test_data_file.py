@@ -1,0 +1,44 @@
+"""The data files that come with rigproof."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from acceptance import resources
+
+
+class Shape(msgspec.Struct, forbid_unknown_fields=True):
+    number: int
+
+
+class WrongFileError(Exception):
+    pass
+
+
+def test_a_file_is_read_into_its_shape(tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text("number = 5\n", encoding="utf-8")
+    assert resources.read(tmp_path / "own.toml", Shape, WrongFileError) == Shape(5)
+    assert resources.read(tmp_path / "own.toml", dict[str, int], WrongFileError) == {"number": 5}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (b"number = 'x'", "Expected `int`, got `str`"),
+        (b"number = 5\nother = 1", "unknown field `other`"),
+        (b"number", "Expected .=. after a key"),
+        (b"number = \xff", "utf-8"),
+    ],
+)
+def test_what_is_not_exactly_right_is_named(text: bytes, told: str, tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_bytes(text)
+    with pytest.raises(WrongFileError, match=rf"^own\.toml: .*{told}"):
+        resources.read(tmp_path / "own.toml", Shape, WrongFileError)
+
+
+def test_a_file_that_cannot_be_read_names_the_cure(tmp_path: Path) -> None:
+    with pytest.raises(WrongFileError, match=r"^own\.toml: cannot be read \(No such file.*\): install rigproof again$"):
+        resources.read(tmp_path / "own.toml", Shape, WrongFileError)

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import pytest
+
+from acceptance.machine import gpu_selection
+from acceptance.machine.gpu import Gpu
+from acceptance.machine.gpu_selection import SelectionError
+
+UUIDS = ("GPU-a0000000-1", "GPU-a0000000-2", "GPU-b0000000-3", None)
+FOUND = tuple(
+    Gpu(f"gpu{index}", f"0000:0{index + 1}:00.0", "10de:2684", True, uuid, "RTX", None, index)
+    for index, uuid in enumerate(UUIDS)
+)
+ALL = ("gpu0", "gpu1", "gpu2", "gpu3")
+
+
+def test_cuda_counts_the_gpus_that_are_due_in_their_order() -> None:
+    assert gpu_selection.environment(FOUND[1:3]) == {
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+        "CUDA_VISIBLE_DEVICES": "GPU-a0000000-2,GPU-b0000000-3",
+    }
+    assert gpu_selection.environment(()) == {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ""}
+    assert gpu_selection.environment(FOUND[3:])["CUDA_VISIBLE_DEVICES"] == "", "what is not known is hidden, not shown"
+
+
+@pytest.mark.parametrize("value", ["0", "", "GPU-1", "-1"])
+def test_gpus_that_are_hidden_from_outside_are_refused(value: str) -> None:
+    with pytest.raises(
+        SelectionError, match=f"^CUDA_VISIBLE_DEVICES={value} hides GPUs from CUDA: unset it .*GPUS=0,1"
+    ):
+        gpu_selection.refuse_outside((), {"CUDA_VISIBLE_DEVICES": value})
+
+
+def test_with_a_list_of_gpus_it_is_said_that_the_variable_is_not_used() -> None:
+    told = gpu_selection.refuse_outside(("0", "gpu2"), {"CUDA_VISIBLE_DEVICES": "1"})
+    assert told == "CUDA_VISIBLE_DEVICES=1 is set and not used: --gpus 0,gpu2 says which GPUs are tested"
+
+
+@pytest.mark.parametrize("asked", [(), ("0",)])
+def test_a_variable_that_is_not_set_is_no_matter(asked: tuple[str, ...]) -> None:
+    assert gpu_selection.refuse_outside(asked, {"PATH": "/bin"}) is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "names"),
+    [
+        ((), ALL),
+        (("0",), ("gpu0",)),
+        (("2", "gpu0", "2"), ("gpu0", "gpu2")),  # in the machine's order, each once
+        (("03",), ("gpu3",)),
+        (("GPU-b",), ("gpu2",)),
+        (("gpu-B0000000-3", "1"), ("gpu1", "gpu2")),
+        (("GPU-a0000000-2",), ("gpu1",)),
+    ],
+)
+def test_gpus_by_index_and_uuid(asked: tuple[str, ...], names: tuple[str, ...]) -> None:
+    assert gpu_selection.names(asked, FOUND, 4) == names
+
+
+def test_a_gpu_that_is_declared_and_not_there_can_be_asked_for() -> None:
+    assert gpu_selection.names(("4",), FOUND, 5) == ("gpu4",)
+    assert gpu_selection.names((), FOUND, 5) == (*ALL, "gpu4")
+
+
+@pytest.mark.parametrize(
+    ("word", "count", "told"),
+    [
+        ("4", 4, "--gpus 4: there is no gpu4: this machine has gpu0 to gpu3"),
+        ("gpu1", 1, "--gpus gpu1: there is no gpu1: this machine has gpu0"),
+        ("0", 0, "--gpus 0: there is no gpu0: this machine has no GPU"),
+        ("GPU-a", 4, "--gpus GPU-a: more than one GPU begins so: gpu0 GPU-a0000000-1, gpu1 GPU-a0000000-2, gpu2 GPU-b"),
+        ("GPU-", 4, "--gpus GPU-: more than one GPU begins so: gpu0 GPU-a"),
+        ("GPU-c", 4, "--gpus GPU-c: no GPU has this index or UUID: gpu0 GPU-a"),
+        ("-1", 4, "--gpus -1: no GPU has this index or UUID: "),
+        ("\u0663", 4, "no GPU has this index or UUID: "),  # a digit, and no ASCII one
+        ("", 4, "--gpus : more than one GPU begins so: "),
+    ],
+)
+def test_words_that_name_no_gpu(word: str, count: int, told: str) -> None:
+    with pytest.raises(SelectionError) as caught:
+        gpu_selection.names((word,), FOUND, count)
+    assert told in str(caught.value)
+
+
+def test_a_word_that_says_nothing_names_not_even_the_only_gpu() -> None:
+    for word in ("", "GPU", "GPU-"):
+        with pytest.raises(SelectionError, match="no GPU has this index or UUID: gpu0 GPU-a0000000-1"):
+            gpu_selection.names((word,), FOUND[:1], 1)
+    with pytest.raises(SelectionError, match="no GPU has this index or UUID: no GPU tells its UUID"):
+        gpu_selection.names(("GPU-a",), FOUND[3:], 1)

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_machine_errors import lines
+
+from acceptance.machine.toml_place import Path, explain, line_of, places, spell
+
+TEXT = """\
+# [comment] a = 1
+top = 1
+"quoted.key" . 'x' = [ # comment with ] and "
+  1, [2,
+  3], { a = "]", b.c = 1979-05-27 07:32:00 },
+]
+[table]
+text = \"\"\"
+[not.a.table]
+no = 'key' \\\"\"\" "\"\"\"\"
+literal = '''a
+b = ''c'''
+[ deep . "er table" ] # header
+k = 1
+[[list]]
+[[list]]
+k = 2
+[list.inner]
+k = 3
+[[list.many]]
+[[list.many]]
+k = 4
+[deep]
+"""
+
+
+def all_paths(value: object, path: Path = ()) -> set[Path]:
+    found = {path} if path else set()
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            found |= all_paths(inner, (*path, key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            found |= all_paths(inner, (*path, index))
+    return found
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_every_place_of_a_text(end: str) -> None:
+    text = TEXT.replace("\n", end)
+    assert places(text) == {
+        ("top",): 2,
+        ("quoted.key",): 3,
+        ("quoted.key", "x"): 3,
+        ("quoted.key", "x", 0): 4,
+        ("quoted.key", "x", 1): 4,
+        ("quoted.key", "x", 1, 0): 4,
+        ("quoted.key", "x", 1, 1): 5,
+        ("quoted.key", "x", 2): 5,
+        ("quoted.key", "x", 2, "a"): 5,
+        ("quoted.key", "x", 2, "b"): 5,
+        ("quoted.key", "x", 2, "b", "c"): 5,
+        ("table",): 7,
+        ("table", "text"): 8,
+        ("table", "literal"): 11,
+        ("deep",): 23,
+        ("deep", "er table"): 13,
+        ("deep", "er table", "k"): 14,
+        ("list",): 15,
+        ("list", 0): 15,
+        ("list", 1): 16,
+        ("list", 1, "k"): 17,
+        ("list", 1, "inner"): 18,
+        ("list", 1, "inner", "k"): 19,
+        ("list", 1, "many"): 20,
+        ("list", 1, "many", 0): 20,
+        ("list", 1, "many", 1): 21,
+        ("list", 1, "many", 1, "k"): 22,
+    }
+    assert set(places(text)) == all_paths(tomllib.loads(text))
+
+
+def test_the_innermost_table_stands_in_for_a_key_that_is_missing() -> None:
+    assert line_of(TEXT, ["list", 1, "many", 0, "absent"]) == 20
+    assert line_of(TEXT, ["list", 1, "absent", "x"]) == 16
+    assert line_of(TEXT, ["absent"]) is None
+    assert line_of("", []) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\n\n", "a = 1", "a = 1 # b", "[a]", "a = []", "a = {}\n", 'a = "#"', "a = '''''''", 'a = """"b""""']
+)
+def test_texts_that_end_anywhere(text: str) -> None:
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return
+    assert set(places(text)) == all_paths(table)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(lines, max_size=8), st.sampled_from(["\n", "\r\n", " # [x] = 1\n", "\n\n  "]))
+def test_the_walk_finds_what_the_parser_finds(found: list[str], end: str) -> None:
+    text = end.join(found)
+    try:
+        table = tomllib.loads(text)
+    except ValueError:
+        return
+    assert set(places(text)) == all_paths(table)
+
+
+def test_a_key_as_people_count() -> None:
+    assert spell(["limit", 1, "unit"]) == "limit (number 2).unit"
+    assert spell(["memory", "dimm", 0]) == "memory.dimm (number 1)"
+    assert spell(["a b", "c.d"]) == '"a b"."c.d"'
+    assert spell([]) == ""
+
+
+@pytest.mark.parametrize(
+    ("message", "sentence", "line"),
+    [
+        ("Object contains unknown field `x - at `$y`` - at `$.table`", 'table."x - at `$y`" is no key', 7),
+        ("Object contains unknown field `a\nb`", r'"a\nb" is no key', None),
+        ("Expected `int | str | null`, got `bool` - at `$.list[1].k`", "list (number 2).k must be a whole number or text in quotes", 17),
+        ("Something new - at `$.table.text`", "table.text: something new", 8),
+        ("Expected `str`, got `datetime` - at `$.top`", "top must be text in quotes, not a date", 2),
+        ("Expected `str`, got `date` - at `$.top`", "top must be text in quotes, not a date", 2),
+        ("Expected `str`, got `time` - at `$.top`", "top must be text in quotes, not a time", 2),
+        ("Expected `int` >= 1 - at `$.top`", "top must be at least 1", 2),
+    ],
+)  # fmt: skip
+def test_messages_are_explained(message: str, sentence: str, line: int | None) -> None:
+    told, place = explain(message, TEXT, {})
+    assert told.startswith(sentence)
+    assert place == line

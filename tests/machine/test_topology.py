@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from fake_nvml import FakeNvml
+from machine_tree import NO_DMI, Programs, Tree, completed
+
+from acceptance.machine import topology
+from acceptance.machine.inventory import Inventory, NvLink, NvmlAnswer, NvmlDevice, NvmlPair
+from acceptance.machine.topology import Topology
+from acceptance.observe import gpu_traits, pci_place
+from acceptance.observe.inventory import observe
+
+FIRST, SECOND = "0000:01:00.0", "0000:02:00.0"
+
+
+def link(number: int, *, kind: str = "gpu", address: str | None = None, active: bool = True) -> NvLink:
+    return NvLink(number, active, "4.0", 25.0, address, kind if active else None, None, None, None)
+
+
+def device(index: int, address: str | None, links: tuple[NvLink, ...] = (), **traits: Any) -> NvmlDevice:
+    found = dataclasses.replace(gpu_traits.read(FakeNvml(), 0), **traits)
+    return NvmlDevice(index, f"GPU-{index}", "RTX", address, None, None, 1, None, None, found, None, links)
+
+
+def pairs(path: str | None = "PHB") -> tuple[NvmlPair, ...]:
+    return tuple(NvmlPair(a, b, path, None, None, None) for a, b in ((0, 1), (1, 0)))
+
+
+def card(tree: Tree) -> None:
+    """The network card that `nic` makes, as it stands on the bus."""
+    tree.link("sys/bus/pci/devices/0000:05:00.0", "sys/devices/pci0000:00/0000:00:1c.0/0000:05:00.0")
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    tree = Tree(tmp_path)
+    tree.cpus([[0], [1]])
+    tree.memory()
+    tree.gpu(1)
+    tree.gpu(2)
+    return tree
+
+
+def look(tree: Tree, devices: tuple[NvmlDevice, ...], found: tuple[NvmlPair, ...]) -> tuple[Inventory, Topology]:
+    answer = NvmlAnswer("570", "12.8", devices, None, None, found)
+    programs = Programs(nvml=completed(msgspec.json.encode(answer).decode()), dmidecode=completed(*NO_DMI))
+    inventory = observe(tree.root, run=programs)
+    return inventory, topology.build(inventory, pci_place.read(tree.root, topology.addresses(inventory)))
+
+
+def test_two_gpus_and_a_card(tree: Tree) -> None:
+    tree.nic("eth0")
+    tree.nic("eth1", bus=7, driver="virtio_net")
+    card(tree)
+    tree.nic("wlan0", bus=6)
+    tree.write("sys/devices/pci0000:00/0000:00:1c.0/0000:06:00.0/net/wlan0/wireless/x", "")
+    tree.files("sys/devices/pci0000:00/0000:00:1c.0/0000:05:00.0", numa_node=0, local_cpulist="0-1")
+    devices = (device(0, FIRST, numa_node=0, cpu_affinity=(0, 1, 5)), device(1, SECOND))
+    _, made = look(tree, devices, pairs())
+    assert made.names == ("gpu0", "gpu1", "eth0")
+    assert (made.numa_nodes, made.cpus) == ({"gpu0": 0, "eth0": 0}, {"gpu0": "0-1,5", "eth0": "0-1"})
+    assert made.text() == (
+        "      gpu0  gpu1  eth0  CPUs   NUMA node\n"
+        "gpu0  X     PHB   PHB   0-1,5  0\n"
+        "gpu1  PHB   X     PHB   -      -\n"
+        "eth0  PHB   PHB   X     0-1    0\n"
+        "\n"
+        "X    itself\n"
+        "PHB  a PCIe host bridge, which is in the CPU\n"
+    )
+
+
+def test_a_card_of_two_names_is_one_card(tree: Tree) -> None:
+    tree.nic("ib0", type=32)
+    card(tree)
+    device = "sys/devices/pci0000:00/0000:00:1c.0/0000:05:00.0/infiniband/mlx5_0"
+    tree.files(f"{device}/ports/1", link_layer="InfiniBand", state="4: ACTIVE", rate="400 Gb/sec (4X NDR)")
+    tree.link(f"{device}/device", "sys/devices/pci0000:00/0000:00:1c.0/0000:05:00.0")
+    tree.link("sys/class/infiniband/mlx5_0", device)
+    inventory, made = look(tree, (), ())
+    assert topology.cards(inventory) == {"mlx5_0/1": "0000:05:00.0"}
+    assert made.cells["gpu0", "mlx5_0/1"] == "PHB"
+
+
+def test_bridged_gpus(tree: Tree) -> None:
+    first = tuple(link(number, address=SECOND) for number in range(4))
+    second = (*(link(number, address=FIRST) for number in range(3)), link(3, active=False))
+    _, made = look(tree, (device(0, FIRST, first), device(1, SECOND, second)), pairs())
+    assert (made.cells["gpu0", "gpu1"], made.cells["gpu1", "gpu0"]) == ("NV4", "NV3")
+    assert "NV#  that many NVLinks\n" in made.text()
+
+
+def test_gpus_on_switches(tree: Tree) -> None:
+    whole = tuple(link(number, kind="switch") for number in range(18))
+    devices = (device(0, FIRST, whole), device(1, SECOND, (*whole[:17], link(17, active=False))))
+    _, made = look(tree, devices, pairs())
+    assert (made.cells["gpu0", "gpu1"], made.cells["gpu1", "gpu0"]) == ("NV17", "NV17")
+
+
+def test_links_that_lead_elsewhere_are_not_counted(tree: Tree) -> None:
+    elsewhere = (link(0, address="0000:03:00.0"), link(1, kind="unknown"), link(2, kind="switch"))
+    _, made = look(tree, (device(0, FIRST, elsewhere), device(1, SECOND)), pairs("SYS"))
+    assert made.cells["gpu0", "gpu1"] == "SYS"
+
+
+def test_a_gpu_without_an_address_is_the_end_of_no_link() -> None:
+    assert topology.nvlinks(device(0, FIRST, (link(0),)), device(1, None)) == 0
+
+
+def test_without_nvml_the_bus_tells(tree: Tree) -> None:
+    _, made = look(tree, (), ())
+    assert made.cells["gpu0", "gpu1"] == "PHB"
+    assert made.cpus == {}
+
+
+def test_what_nvml_does_not_tell_the_bus_does(tree: Tree) -> None:
+    lost = dataclasses.replace(device(1, SECOND), traits=None)
+    _, made = look(tree, (device(0, FIRST), lost), (*pairs(None), NvmlPair(0, 2, "SYS", None, None, None)))
+    assert made.cells["gpu0", "gpu1"] == "PHB"
+
+
+def test_what_nobody_tells_is_not_known(tree: Tree) -> None:
+    inventory, _ = look(tree, (device(0, FIRST), device(1, SECOND)), pairs(None))
+    made = topology.build(inventory, {})
+    assert made.cells == {("gpu0", "gpu0"): "X", ("gpu1", "gpu1"): "X"}
+    assert made.text().startswith("      gpu0  gpu1  CPUs  NUMA node\ngpu0  X     -     -     -\n")
+    assert "-  not known\n" in made.text()
+
+
+def test_a_machine_with_nothing_to_show() -> None:
+    assert Topology((), {}, {}, {}).text() == ""
+
+
+@pytest.mark.parametrize(("numbers", "text"), [((), ""), ((3,), "3"), ((0, 1, 2, 5, 7, 8), "0-2,5,7-8")])
+def test_ranges(numbers: tuple[int, ...], text: str) -> None:
+    assert topology.ranges(numbers) == text

@@ -1,0 +1,179 @@
+"""`rigproof nightly` tells of whatever came of the night, as long as somebody can be told."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import journals
+import pytest
+from junitparser import Failure, JUnitXml
+
+from acceptance.__main__ import main
+from acceptance.cli import machine_test
+from acceptance.core.record import RunStarted
+from acceptance.journal import clock, reader, segment
+from acceptance.notify.schedule import failure_note
+from acceptance.run import lock, planning
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to stand in, with a command that keeps what it is told."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "hook").write_text("#!/bin/sh\ncat >told\n")
+    (tmp_path / "hook").chmod(0o755)
+    return tmp_path
+
+
+def night(here: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException) -> tuple[int, list[str] | None]:
+    """The exit code of a night that ends with an error, and what the command was told to be unjudged."""
+
+    def end(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(machine_test, "machine", end)
+    code = main(["nightly", "--on-fail", "./hook", "--textfile", "x.prom"])
+    if not (here / "told").exists():
+        return code, None
+    return code, [row["text"] for row in json.loads((here / "told").read_text())["unjudged"]]
+
+
+def test_trouble_is_told_as_it_is_said(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trouble = planning.PreparationError("the inventory could not be read: mend it")
+    assert night(here, monkeypatch, trouble) == (3, ["the inventory could not be read: mend it"])
+    assert 'rigproof_run_verdict{verdict="UNJUDGED"} 1.0' in (here / "x.prom").read_text()
+
+
+@pytest.mark.parametrize(("command", "told"), [("./hook", True), ("false", False)])
+def test_the_failure_unit_learns_whether_everybody_was_told(
+    here: Path, monkeypatch: pytest.MonkeyPatch, command: str, told: bool
+) -> None:
+    def end(*_: object) -> None:
+        raise planning.PreparationError("the inventory could not be read: mend it")
+
+    monkeypatch.setattr(machine_test, "machine", end)
+    monkeypatch.setenv(failure_note.OWN, "a1")
+    (here / "reports").mkdir()
+    assert main(["nightly", "--on-fail", command]) == 3
+    assert failure_note.find(here / "reports", {failure_note.OTHERS: "a1"}) == failure_note.Note("a1", None, told)
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("division"), OSError(28, "No space left on device", "x")])
+def test_an_error_of_our_own_is_told_too(here: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    code, (text,) = night(here, monkeypatch, error)  # type: ignore[misc]  # it was told
+    assert code == 3
+    assert text.startswith("rigproof broke off: ")
+    assert type(error).__name__ in text
+
+
+def test_a_machine_that_another_run_took_just_now_is_nobodys_trouble(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert night(here, monkeypatch, lock.Busy("another rigproof run has this machine", 1199.0)) == (4, None)
+    assert not (here / "x.prom").exists()
+    assert not (here / "reports").exists()
+
+
+def test_a_lock_of_a_day_to_come_keeps_no_night_from_being_counted(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The clock was set back while a run had the machine: nobody can tell since when it has it."""
+    for held_s, counted in ((-5.0, False), (-1199.0, False), (-86400.0, True)):
+        assert night(here, monkeypatch, lock.Busy("another rigproof run has this machine", held_s)) == (4, None)
+        assert (here / "reports").exists() is counted
+    assert "has this machine; for how long cannot be told, because the clock was set back" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ["nightly", "--textfile", "x.txt"],
+        ["nightly", "--lang", "tlh"],
+        ["nightly", "--profile", "none"],
+        ["accept", "--lang", "tlh"],
+        ["accept", "--profile", "none"],
+    ],
+    ids=" ".join,
+)
+def test_where_no_run_comes_about_no_earlier_one_is_written_down(here: Path, typed: list[str]) -> None:
+    (here / "made").write_text("/an/earlier/run\n")
+    assert main([*typed, "--run-dir-file", "made"]) == 2
+    assert not (here / "made").exists()
+
+
+def test_a_run_that_never_gives_the_machine_back_comes_to_light(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each such night is a run of its own, which leaves the other's alone, and the last of too many is a failure."""
+
+    def busy(*_: object) -> None:
+        raise lock.Busy("another rigproof run has this machine (process 12, writing to reports/other)", 7200.0)
+
+    monkeypatch.setattr(machine_test, "machine", busy)
+    monkeypatch.setenv(failure_note.OWN, "a1")
+    other = here / "reports/other"
+    other.mkdir(parents=True)
+    with segment.Writer(other / reader.SUPERVISOR) as writer:  # a run of this machine that goes on
+        writer.write(RunStarted("other", journals.plan(), {}, clock.machine_id()))
+    (here / "reports/latest").symlink_to("other")
+    before = sorted(path.name for path in other.iterdir())
+    typed = ["nightly", "--station", "host", "--on-fail", "./hook", "--textfile", "x.prom", "--most-skipped", "2"]
+    typed += ["--run-dir-file", "made"]
+    assert main(typed) == 4
+    assert failure_note.find(here / "reports", {failure_note.OTHERS: "a1"}) is not None
+    assert "(process 12, writing to reports/other); it has had it for 2.0 h" in capsys.readouterr().out
+    assert not (here / "told").exists()
+    assert "rigproof_nights_skipped 1\n" in (here / "x-nights.prom").read_text()
+    assert main(typed) == 1
+    told = json.loads((here / "told").read_text())
+    assert told["skipped"]["in_a_row"] == 2
+    assert "skipped 2 times in a row" in told["violations"][0]["text"]
+    assert sorted(path.name for path in other.iterdir()) == before
+    assert (here / "reports/latest").resolve() == other
+    folder = here / "reports" / told["run_id"]
+    assert (here / "made").read_text() == f"{folder}\n"
+    assert failure_note.find(here / "reports", {failure_note.OTHERS: "a1"}) == failure_note.Note(
+        "a1", str(folder), told=True
+    )
+    suite = next(iter(JUnitXml.fromstring((folder / "junit.xml").read_bytes())))
+    (failed,) = [case for case in suite if any(isinstance(result, Failure) for result in case.result)]
+    assert "it has had it for 2.0 h" in failed.result[0].message
+
+
+def test_a_folder_of_runs_whose_name_is_no_utf_8_is_written_down(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = here / os.fsdecode(b"n\xff")
+    there.mkdir()
+    monkeypatch.chdir(there)
+
+    def busy(*_: object) -> None:
+        raise lock.Busy("another rigproof run has this machine", 7200.0)
+
+    monkeypatch.setattr(machine_test, "machine", busy)
+    monkeypatch.setenv(failure_note.OWN, "a1")
+    assert main(["nightly", "--station", "host", "--run-dir-file", "made"]) == 4
+    assert Path(os.fsdecode((there / "made").read_bytes().rstrip(b"\n"))).parent == there / "reports"
+
+
+def test_a_folder_is_no_file_to_write_a_name_into(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["nightly", "--run-dir-file", "."]) == 2
+    assert "--run-dir-file .: cannot be written (" in capsys.readouterr().err
+
+
+def test_settings_are_looked_at_before_anything(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(machine_test, "machine", lambda *_: pytest.fail("a run was begun"))
+    for option, words in (
+        (["--textfile", "x.txt"], "--textfile x.txt: "),
+        (["--on-fail", "no-such-program"], "no-such-program is not installed"),
+        (["--webhook", "nowhere"], "that is no address"),
+        (["--webhook-secret-file", "hook"], "give both or neither"),
+    ):
+        assert main(["nightly", *option]) == 2
+        said = capsys.readouterr().err
+        assert words in said
+        assert said.count("\n") == 1

@@ -1,0 +1,187 @@
+"""A GPU that cannot be tested is dead, or the machine is not set up for it; every case alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gpu_machine import address, device, empty, look, machine, tree_of
+from machine_tree import Tree
+
+from acceptance.machine.gpu import gpus
+from acceptance.machine.inventory import Inventory, NvmlAnswer, NvmlDevice
+from acceptance.observe import nvml, nvml_call, presence
+from acceptance.observe.presence import Kind, kind, paravirtualised, withheld
+
+LOST = {"error": "NVML says: GPU is lost", "error_code": nvml_call.GPU_IS_LOST}
+
+
+def kinds(inventory: Inventory) -> list[Kind | None]:
+    return [kind(inventory, gpu) for gpu in gpus(inventory)]
+
+
+def cures(inventory: Inventory) -> list[str | None]:
+    return [looked.cure for looked in presence.presence(inventory)]
+
+
+def nameless(code: int | None) -> NvmlDevice:
+    return device(1, uuid=None, name=None, pci_address=None, traits=None, error="NVML says: no", error_code=code)
+
+
+def answering(answer: NvmlAnswer) -> Inventory:
+    """Two GPUs that the driver holds, and this word of NVML's."""
+    return replace(empty(2), nvml=answer)
+
+
+def test_gpus_that_are_there() -> None:
+    seen = machine(device(0), device(1))
+    assert kinds(seen) == [None, None]
+    assert not any(withheld(seen, gpu) for gpu in gpus(seen))
+
+
+def test_a_card_that_has_fallen_off_the_bus_is_dead_whatever_else_is_missing(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    tree.cpus([(0,)])
+    tree.memory(16)
+    tree.gpu(1, dead=True, driver=None)
+    seen = look(tree, ())
+    assert kinds(seen) == ["dead"]
+    assert not withheld(seen, gpus(seen)[0])
+
+
+@pytest.mark.parametrize(
+    ("driver", "loaded", "expected"),
+    [
+        ("nouveau", False, "set-up"),
+        ("vfio-pci", True, "set-up"),
+        (None, False, "set-up"),
+        (None, True, "set-up"),
+    ],
+)
+def test_a_card_without_nvidias_driver(tmp_path: Path, driver: str | None, loaded: bool, expected: Kind) -> None:
+    tree = tree_of(tmp_path, 0) if loaded else Tree(tmp_path)
+    tree.cpus([(0,)])
+    tree.memory(16)
+    tree.gpu(1, driver=driver)
+    seen = look(tree, ())
+    assert kinds(seen) == [expected]
+    assert not withheld(seen, gpus(seen)[0])
+
+
+@pytest.mark.parametrize(("model", "expected"), [("0x2684", "dead"), ("0x13c2", "set-up")])
+def test_a_card_that_the_driver_leaves_alone_though_it_takes_another(
+    tmp_path: Path, model: str, expected: Kind
+) -> None:
+    tree = tree_of(tmp_path, 1)
+    tree.gpu(2, driver=None, device=model)
+    assert kinds(look(tree, [device(0)])) == [None, expected]
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "expected"),
+    [
+        ("NVML says: Driver/library version mismatch", nvml_call.VERSION_MISMATCH, "set-up"),
+        (nvml.LIBRARY_MISSING, nvml_call.LIBRARY_NOT_FOUND, "set-up"),
+        ("NVML says: Driver Not Loaded", nvml_call.DRIVER_NOT_LOADED, "set-up"),
+        ("NVML says: Insufficient Permissions", nvml_call.NO_PERMISSION, "set-up"),
+        ("NVML says: Unknown Error", 999, "set-up"),
+        ("asking NVML was ended by signal 6: it printed nothing", None, "set-up"),
+        ("NVML says: GPU is lost", nvml_call.GPU_IS_LOST, "dead"),
+        ("NVML says: GPU requires reset", 16, "dead"),
+        (f"NVML was ended after 60.0 s: {nvml.HANGS}", None, "dead"),
+    ],
+)
+def test_a_library_that_cannot_be_asked(error: str, code: int | None, expected: Kind) -> None:
+    assert kinds(answering(nvml.failed(error, code))) == [expected, expected]
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        (LOST, "dead"),
+        ({"error": "NVML says: GPU requires reset", "error_code": 16}, "dead"),
+        ({"error": "NVML says: Unknown Error", "error_code": 999}, "dead"),
+        ({"error": "NVML gives 2 GPUs the same uuid", "error_code": None}, "dead"),
+        ({"error": "NVML says: Insufficient Permissions", "error_code": nvml_call.NO_PERMISSION}, "set-up"),
+    ],
+)
+def test_a_gpu_that_nvml_lists_and_cannot_use(changes: dict[str, Any], expected: Kind) -> None:
+    assert kinds(machine(device(0), device(1, **changes))) == [None, expected]
+
+
+@pytest.mark.parametrize(
+    ("devices", "expected"),
+    [
+        ([device(0)], [None, "dead"]),  # RmInit failed: its node is there, and NVML passes it over
+        ([device(0), nameless(nvml_call.GPU_IS_LOST)], [None, "dead"]),
+        ([device(0), nameless(999)], [None, "dead"]),
+        ([device(0), nameless(nvml_call.NO_PERMISSION)], [None, "set-up"]),
+        ([device(0), nameless(None)], [None, "set-up"]),
+        ([nameless(nvml_call.GPU_IS_LOST)], ["dead", "dead"]),
+        ([], ["set-up", "set-up"]),  # it works for nobody: a driver too old, or the wrong kernel modules
+    ],
+)
+def test_a_gpu_that_nvml_does_not_list(devices: Sequence[NvmlDevice], expected: list[Kind | None]) -> None:
+    seen = answering(NvmlAnswer("570", "12.8", tuple(devices), None, None))
+    assert kinds(seen) == expected
+    assert not any(withheld(seen, gpu) for gpu in gpus(seen))
+
+
+def numbered(tree: Tree, *minors: int | None) -> Tree:
+    """Let the driver say which node is whose."""
+    for index, minor in enumerate(minors):
+        if minor is not None:
+            tree.write(f"proc/driver/nvidia/gpus/{address(index)}/information", f"Device Minor: \t {minor}\n")
+    return tree
+
+
+def closed(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    """Let these nodes be of those that may not be opened."""
+    monkeypatch.setattr(os, "access", lambda path, _mode: Path(path).name not in names)
+
+
+def test_a_job_that_was_given_one_gpu_of_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed(monkeypatch, "nvidia0")
+    seen = look(numbered(tree_of(tmp_path, 2), 1, 0), [device(0)])
+    assert kinds(seen) == [None, "set-up"], "the second GPU's node is nvidia0"
+    assert [withheld(seen, gpu) for gpu in gpus(seen)] == [False, True]
+    assert cures(seen) == [None, None, presence.PARTLY, presence.PARTLY]
+    assert "the job was given only some of the GPUs: name them with --gpus, or ask for all" in presence.PARTLY
+
+
+def test_a_gpu_that_could_not_start_among_numbered_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed(monkeypatch, "nvidia2")
+    seen = look(numbered(tree_of(tmp_path, 3), 0, 1, 2), [device(0)])
+    assert kinds(seen) == [None, "dead", "set-up"]
+    assert "grep NVRM" in (cures(seen)[-1] or "")
+
+
+@pytest.mark.parametrize("minors", [(0, None), (0, 7)])
+def test_a_container_that_was_given_one_gpu_of_two(tmp_path: Path, minors: tuple[int | None, ...]) -> None:
+    seen = look(numbered(tree_of(tmp_path, 2), *minors), [device(0)])
+    assert kinds(seen) == [None, "set-up"]
+
+
+def test_nodes_that_nobody_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = tree_of(tmp_path, 2)
+    closed(monkeypatch, "nvidia1")
+    assert kinds(look(tree, [device(0)])) == [None, "set-up"]
+    monkeypatch.undo()
+    (tree.root / "dev/nvidia1").unlink()
+    assert kinds(look(tree, [device(0)])) == [None, "set-up"]
+
+
+@pytest.mark.parametrize(("count", "word"), [(1, "1 GPU"), (2, "2 GPUs")])
+def test_a_layer_that_shares_gpus_out(count: int, word: str) -> None:
+    seen = replace(empty(0), nvml=NvmlAnswer("570", "12.8", tuple(map(device, range(count))), None, None))
+    assert paravirtualised(seen)
+    bus, _, _, library = presence.presence(seen)
+    assert (bus.found, bus.cure) == (f"no NVIDIA device, and NVML lists {word}", presence.PARAVIRTUALISED)
+    assert "run on the machine itself" in presence.PARAVIRTUALISED
+    assert library.cure == presence.PARAVIRTUALISED
+    assert not paravirtualised(replace(seen, nvml=nvml.failed("no")))
+    assert not paravirtualised(machine(device(0)))

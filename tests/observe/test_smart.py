@@ -1,0 +1,324 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acceptance.core.plain_text import UnreadableOutput
+from acceptance.observe import smart
+from acceptance.observe.smart import Health, NotReadable
+
+RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings/smartctl"
+NOTHING = Health(
+    passed=None,
+    critical_warning=None,
+    media_errors=None,
+    percentage_used=None,
+    available_spare=None,
+    spare_threshold=None,
+    temperature_c=None,
+    power_on_hours=None,
+    reallocated_sectors=None,
+    pending_sectors=None,
+    offline_uncorrectable=None,
+    reported_uncorrectable=None,
+    uncorrected_errors=None,
+    grown_defects=None,
+    failed_self_tests=None,
+    failing_attributes=(),
+)
+NVME = {
+    "critical_warning": 0,
+    "temperature": 35,
+    "available_spare": 100,
+    "available_spare_threshold": 10,
+    "percentage_used": 3,
+    "power_on_hours": 12,
+    "media_errors": 0,
+}
+
+
+def parse(status: int = 0, **parts: Any) -> Health:
+    document = {"smartctl": {"version": [7, 4], "exit_status": status}, **parts}
+    return smart.parse(json.dumps(document), status)
+
+
+def nvme(status: int = 0, passed: bool = True, **changes: Any) -> Health:
+    return parse(
+        status,
+        smart_status={"passed": passed},
+        nvme_smart_health_information_log={**NVME, **changes},
+        temperature={"current": 35},
+    )
+
+
+def attribute(number: int, name: str, raw: str, when_failed: str = "") -> dict[str, Any]:
+    return {"id": number, "name": name, "when_failed": when_failed, "raw": {"value": 1 << 40, "string": raw}}
+
+
+def ata(*attributes: dict[str, Any], status: int = 0, **parts: Any) -> Health:
+    return parse(status, smart_status={"passed": True}, ata_smart_attributes={"table": list(attributes)}, **parts)
+
+
+def test_the_command_line() -> None:
+    assert smart.argv("/dev/nvme0n1") == ("smartctl", "-j", "-a", "/dev/nvme0n1")
+
+
+def test_a_healthy_nvme() -> None:
+    health = nvme()
+    assert (health.passed, health.critical_warning, health.media_errors) == (True, 0, 0)
+    assert (health.percentage_used, health.available_spare, health.spare_threshold) == (3, 100, 10)
+    assert (health.temperature_c, health.power_on_hours) == (35, 12)
+    assert smart.faults(health) == ()
+
+
+def test_what_a_disk_does_not_offer_is_absent() -> None:
+    assert parse(smart_status={"passed": True}) == smart.Health(
+        **{**{name: getattr(NOTHING, name) for name in NOTHING.__slots__}, "passed": True}
+    )
+    assert smart.faults(NOTHING) == ()
+
+
+def test_media_errors_fail_though_the_status_passed() -> None:
+    assert smart.faults(nvme(media_errors=7)) == ("7 media errors",)
+
+
+@pytest.mark.parametrize("bit", range(8))
+def test_every_critical_warning_bit_alone(bit: int) -> None:
+    assert smart.faults(nvme(critical_warning=1 << bit)) == (f"critical warning: {smart.CRITICAL_WARNINGS[bit]}",)
+
+
+def test_two_critical_warnings_at_once_are_both_named() -> None:
+    assert len(smart.faults(nvme(critical_warning=0b1100))) == 2
+
+
+@pytest.mark.parametrize(("spare", "faults"), [(10, 0), (9, 1)])
+def test_spare_below_its_threshold(spare: int, faults: int) -> None:
+    assert len(smart.faults(nvme(available_spare=spare))) == faults
+
+
+def test_a_spare_without_threshold_is_not_judged() -> None:
+    assert smart.faults(nvme(available_spare=1, available_spare_threshold=None)) == ()
+
+
+def test_nvme_self_tests() -> None:
+    table = [{"self_test_result": {"value": value}} for value in (0, 1, 7, 15, 5)]
+    health = parse(smart_status={"passed": True}, nvme_self_test_log={"table": table})
+    assert smart.faults(health) == ("2 failed self-tests",)
+    assert parse(smart_status={"passed": True}, nvme_self_test_log={}).failed_self_tests == 0
+
+
+def test_status_failed_by_word_or_by_exit_bit() -> None:
+    assert smart.faults(nvme(passed=False)) == ("the disk's own SMART status is FAILED",)
+    assert smart.faults(nvme(status=8)) == ("the disk's own SMART status is FAILED",)
+
+
+def test_sata_counts_come_from_the_rendering_not_the_packed_number() -> None:
+    health = ata(
+        attribute(5, "Reallocated_Sector_Ct", "3 (0 12)"),
+        attribute(187, "Reported_Uncorrect", "1"),
+        attribute(197, "Current_Pending_Sector", "8"),
+        attribute(198, "Offline_Uncorrectable", "2"),
+        power_on_time={"hours": 65592},
+        temperature={"current": 25},
+    )
+    assert (health.reallocated_sectors, health.power_on_hours, health.temperature_c) == (3, 65592, 25)
+    assert smart.faults(health) == (
+        "8 sectors waiting to be reallocated",
+        "2 sectors found unreadable by offline scans",
+        "1 unreadable sectors reported to the host",
+    )
+
+
+def test_an_attribute_of_another_meaning_is_not_taken() -> None:
+    assert ata(attribute(197, "Later_Bad_Block", "9"), attribute(5, "Vendor", "9")).pending_sectors is None
+
+
+def test_attributes_below_their_threshold() -> None:
+    health = ata(
+        attribute(1, "Raw_Read_Error_Rate", "0", "now"),
+        attribute(190, "Airflow_Temperature_Cel", "30", "past"),
+        status=16,
+    )
+    assert smart.faults(health) == ("SMART attribute Raw_Read_Error_Rate is below its threshold",)
+
+
+@pytest.mark.parametrize("form", ["standard", "extended"])
+def test_sata_self_tests_that_a_later_one_passed_are_outdated(form: str) -> None:
+    log = {form: {"error_count_total": 3, "error_count_outdated": 2}}
+    assert smart.faults(ata(ata_smart_self_test_log=log)) == ("1 failed self-tests",)
+    assert ata(ata_smart_self_test_log={form: {"error_count_total": 1}}).failed_self_tests == 1
+
+
+def test_the_first_count_that_no_counter_holds_is_refused() -> None:
+    assert nvme(media_errors=(1 << 128) - 1).media_errors == (1 << 128) - 1
+    with pytest.raises(UnreadableOutput, match="beyond 128 bits"):
+        nvme(media_errors=1 << 128)
+
+
+@pytest.mark.parametrize(("current", "trip"), [(0, 60), (25, 0)])
+def test_a_temperature_is_unknown_only_where_its_trip_point_is_0_too(current: int, trip: int) -> None:
+    assert parse(smart_status={"passed": True}, temperature={"current": current, "drive_trip": trip}).temperature_c == (
+        current
+    )
+
+
+def test_sas() -> None:
+    counters = {kind: {"total_uncorrected_errors": count} for kind, count in (("read", 1), ("write", 0), ("verify", 4))}
+    health = parse(
+        smart_status={"passed": True},
+        scsi_error_counter_log=counters,
+        scsi_grown_defect_list=2,
+        scsi_percentage_used_endurance_indicator=5,
+        temperature={"current": 0, "drive_trip": 0},
+    )
+    assert (health.uncorrected_errors, health.grown_defects, health.percentage_used) == (5, 2, 5)
+    assert health.temperature_c is None
+    assert smart.faults(health) == ("5 uncorrected read, write or verify errors",)
+
+
+def test_a_failed_command_proves_no_health_but_hides_no_fault() -> None:
+    with pytest.raises(NotReadable, match=r"a command to the disk failed or its answer had a wrong checksum.*waive"):
+        ata(status=4)
+    with pytest.raises(NotReadable, match="a command to the disk failed"):
+        nvme(status=4)
+    assert smart.faults(nvme(status=4, media_errors=7)) == ("7 media errors",)
+    assert smart.faults(nvme(status=4 | 8)) == ("the disk's own SMART status is FAILED",)
+
+
+def test_without_overall_status_only_the_critical_warning_proves_health() -> None:
+    pending = attribute(197, "Current_Pending_Sector", "0")
+    for parts in (
+        {"ata_smart_attributes": {"table": [pending]}},
+        {"smart_status": {}},
+        {"scsi_grown_defect_list": 0},
+        {"nvme_smart_health_information_log": {"media_errors": 0}},
+    ):
+        with pytest.raises(NotReadable, match=r"it tells no overall SMART status\): .*waive"):
+            parse(**parts)
+    health = parse(nvme_smart_health_information_log=NVME)
+    assert (health.passed, smart.faults(health)) == (None, ())
+    failing = parse(ata_smart_attributes={"table": [{**pending, "raw": {"string": "8"}}]})
+    assert smart.faults(failing) == ("8 sectors waiting to be reallocated",)
+
+
+def refused(status: int, *messages: str, **parts: Any) -> str:
+    document = {"smartctl": {"exit_status": status, "messages": [{"string": text} for text in messages]}, **parts}
+    with pytest.raises(NotReadable) as caught:
+        smart.parse(json.dumps(document), status)
+    return str(caught.value)
+
+
+def test_a_disk_that_cannot_be_asked() -> None:
+    assert "run rigproof with sudo" in refused(2, "Smartctl open device: /dev/sda failed: Permission denied")
+    assert "Unable to detect device type" in refused(1, "/dev/vda: Unable to detect device type")
+    # Bits 0 and 1 win over whatever else the document holds.
+    assert "exit code 2" in refused(2, smart_status={"passed": True})
+    assert "no SMART data" in refused(0, device={"name": "/dev/sda"})
+
+
+def test_a_program_that_was_killed_says_nothing_of_the_disk() -> None:
+    with pytest.raises(smart.Interrupted, match="smartctl was ended by signal 9: run it by hand"):
+        smart.parse("", -9)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "no JSON but 'nothing'"),
+        ("smartctl 6.6 2017\nUNRECOGNIZED OPTION: j", "no JSON but 'smartctl 6.6 2017'"),
+        ('{"smartctl": {"exit_status": 0}, "smart', "cut short"),
+        ("[" * 100_000, "no JSON"),
+        ("[]", "not smartctl's"),
+        ("{}", "not smartctl's"),
+        ('{"smartctl": {"exit_status": 4}}', "its JSON says 4"),
+        ('{"smartctl": {"exit_status": 0}, "smart_status": {"passed": "yes"}}', "not true or false"),
+        ('{"smartctl": {"exit_status": 0}, "smart_status": 1}', "was expected"),
+        (
+            '{"smartctl": {"exit_status": 0}, "nvme_smart_health_information_log": {"media_errors": "0"}}',
+            "not a whole number",
+        ),
+        (
+            '{"smartctl": {"exit_status": 0}, "nvme_smart_health_information_log": {"media_errors": true}}',
+            "not a whole number",
+        ),
+        (
+            '{"smartctl": {"exit_status": 0}, "nvme_smart_health_information_log": {"media_errors": -1}}',
+            "cannot be negative",
+        ),
+        ('{"smartctl": {"exit_status": 0}, "ata_smart_attributes": {"table": 1}}', "not a table"),
+        ('{"smartctl": {"exit_status": 0}, "ata_smart_attributes": {"table": [1]}}', "not a table"),
+        (
+            '{"smartctl": {"exit_status": 0}, "ata_smart_attributes": {"table": [{"id": 5}]}}',
+            "without name or raw value",
+        ),
+    ],
+)
+def test_other_texts_are_refused(text: str, why: str) -> None:
+    with pytest.raises(UnreadableOutput, match=why):
+        smart.parse(text, 0)
+
+
+@pytest.mark.parametrize("raw", ["0x000000000008", "none", "12x"])
+def test_a_raw_value_that_is_no_count_is_refused(raw: str) -> None:
+    with pytest.raises(UnreadableOutput, match="not a count"):
+        ata(attribute(197, "Current_Pending_Sector", raw))
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "why"),
+    [
+        ("virtio_no_smart_7.3.json.txt", 1, "Unable to detect device type"),
+        ("virtio_permission_denied_7.3.json.txt", 2, "run rigproof with sudo"),
+    ],
+)
+def test_recordings(name: str, status: int, why: str) -> None:
+    with pytest.raises(NotReadable, match=why):
+        smart.parse((RECORDINGS / name).read_text(), status)
+
+
+def test_a_key_that_comes_twice_is_refused() -> None:
+    """The last would count, and the first may tell of the fault."""
+    text = json.dumps({"smartctl": {"exit_status": 0}, "smart_status": {"passed": True}})
+    with pytest.raises(UnreadableOutput, match="no JSON"):
+        smart.parse(text.replace('"passed"', '"passed": false, "passed"'), 0)
+
+
+@pytest.mark.parametrize("lost", ["critical_warning", "media_errors"])
+def test_an_nvme_log_without_a_count_that_every_version_gives_is_not_whole(lost: str) -> None:
+    with pytest.raises(UnreadableOutput, match="not whole"):
+        nvme(**{lost: None})
+
+
+@pytest.mark.parametrize("lost", ["id", "when_failed"])
+def test_an_attribute_that_would_be_passed_over_is_refused(lost: str) -> None:
+    row = attribute(197, "Current_Pending_Sector", "8")
+    del row[lost]
+    with pytest.raises(UnreadableOutput, match="an attribute without"):
+        parse(smart_status={"passed": True}, ata_smart_attributes={"table": [row]})
+
+
+@pytest.mark.parametrize("messages", [1, "x", [1], [["x"]]])
+def test_messages_of_another_form_are_refused(messages: object) -> None:
+    with pytest.raises(UnreadableOutput, match="not a table"):
+        smart.parse(json.dumps({"smartctl": {"exit_status": 0, "messages": messages}}), 0)
+
+
+def test_a_message_without_words_is_left_out() -> None:
+    document = {"smartctl": {"exit_status": 0, "messages": [{"string": 1}, {"string": "asleep"}]}}
+    with pytest.raises(NotReadable, match=r"\(asleep\)"):
+        smart.parse(json.dumps(document), 0)
+
+
+def test_a_count_beyond_all_counters_is_refused() -> None:
+    with pytest.raises(UnreadableOutput, match="beyond 128 bits"):
+        nvme(media_errors=10**4000)
+
+
+@pytest.mark.parametrize("depth", range(200, 1000, 40))
+def test_what_is_nested_too_deep_is_refused(depth: int) -> None:
+    deep = "[" * depth + "]" * depth
+    with pytest.raises(UnreadableOutput):
+        smart.parse('{"smartctl": {"exit_status": 0}, "smart_status": {"passed": ' + deep + "}}", 0)

@@ -1,0 +1,92 @@
+"""A night: who is using the machine, and what is written down where somebody is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import journals
+import junitparser
+import pytest
+from gpu_machine import SOMEBODY, TRAITS, answer, device, machine
+from msgspec.structs import replace as changed
+
+from acceptance.core.record import Observed, Postponed, RunEnded, RunStarted
+from acceptance.journal import reader
+from acceptance.machine.inventory import Inventory, NvmlAnswer, NvmlDevice
+from acceptance.run import idle_gate, supervisor
+from acceptance.run.planning import Prepared
+from acceptance.run.profile import Nights
+from acceptance.station.options import Options
+
+NIGHTS = Nights(niceness=10, idle_use=0.1, looks=3, apart_s=2.0, most_skipped=7, together_s=1200.0)
+IDLE = device(0, traits=replace(TRAITS, utilisation=0.0))
+AT_WORK = device(0, traits=replace(TRAITS, utilisation=0.9))
+NAMED = device(0, traits=replace(TRAITS, compute_processes=(SOMEBODY,)))
+
+
+def prepared(inventory: Inventory) -> Prepared:
+    plan = changed(journals.plan(journals.check(), journals.check("a.after", session="host-after")), gpus=("gpu0",))
+    return Prepared(Options(profile="nightly"), None, inventory, plan, "a summary")
+
+
+class Looks:
+    """Gives one answer after the other, and keeps how long was waited before each."""
+
+    def __init__(self, *devices: NvmlDevice) -> None:
+        self.waited: list[float] = []
+        self._answers: Iterator[NvmlAnswer] = iter([answer([one]) for one in devices])
+
+    def probe(self) -> NvmlAnswer:
+        return next(self._answers)
+
+    def users(self, first: Inventory) -> tuple[str, ...]:
+        return idle_gate.users(prepared(first), NIGHTS, self.probe, self.waited.append)
+
+
+def test_an_idle_machine_is_looked_at_as_often_as_the_profile_says() -> None:
+    looks = Looks(IDLE, IDLE)
+    assert looks.users(machine(IDLE)) == ()
+    assert looks.waited == [2.0, 2.0]
+
+
+@pytest.mark.parametrize(("first", "later", "waited"), [(NAMED, (), 0), (IDLE, (NAMED,), 1), (IDLE, (IDLE, NAMED), 2)])
+def test_somebody_is_found_at_whichever_look(first: NvmlDevice, later: tuple[NvmlDevice, ...], waited: int) -> None:
+    looks = Looks(*later)
+    assert looks.users(machine(first)) == ("gpu0: python3 (process 4711, 1.5 GiB) computes on it",)
+    assert len(looks.waited) == waited
+
+
+def test_a_machine_without_gpus_is_not_looked_at_again() -> None:
+    looks = Looks()
+    assert looks.users(machine()) == ()
+    assert looks.waited == []
+
+
+def test_a_skipped_night_is_a_run_of_its_own(tmp_path: Path) -> None:
+    reasons = ("gpu0: <b>train</b>\x1b[31m (process 12) computes on it",)
+    run_dir = supervisor.new_run_dir(tmp_path)
+    verdict = idle_gate.postpone(prepared(machine(AT_WORK)), run_dir, Postponed(reasons, 1, 7))
+    assert (verdict.verdict, verdict.exit_code()) == ("UNJUDGED", 3)
+    kinds = [type(entry.body) for entry in reader.read(run_dir).entries]
+    assert kinds == [RunStarted, Observed, Postponed, RunEnded]
+    told = json.loads((run_dir / "verdict.json").read_bytes())
+    (row,) = told["unjudged"]
+    assert row["text"].startswith("the machine is in use, so nothing was run (1 in a row, 7 are a failure): gpu0: ")
+    suite = next(iter(junitparser.JUnitXml.fromstring((run_dir / "junit.xml").read_bytes())))
+    assert (suite.tests, suite.skipped, suite.errors, suite.failures) == (2, 2, 0, 0)
+    for case in suite:
+        assert "the machine is in use" in case.result[0].message
+    page = (run_dir / "report.html").read_text()
+    assert "the machine is in use" in page
+    assert "<b>train" not in page
+
+
+def test_the_last_night_of_too_many_fails(tmp_path: Path) -> None:
+    run_dir = supervisor.new_run_dir(tmp_path)
+    verdict = idle_gate.postpone(prepared(machine(AT_WORK)), run_dir, Postponed(("gpu0: somebody",), 7, 7))
+    assert (verdict.verdict, verdict.exit_code()) == ("FAIL", 1)
+    suite = next(iter(junitparser.JUnitXml.fromstring((run_dir / "junit.xml").read_bytes())))
+    assert (suite.tests, suite.skipped, suite.errors, suite.failures) == (3, 2, 0, 1)

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import runs
+
+from acceptance.core.record import Entry, Event, Note, Sample
+from acceptance.journal import reader, segment
+from acceptance.run.live_feed import PERIOD_S, Sight
+
+XID = Event("xid", "error", "NVRM: Xid", "A fault.", "Look.", 94, "0000:01:00.0")
+
+
+class Seen:
+    """A view, and the clock of its looks."""
+
+    def __init__(self, run_dir: Path) -> None:
+        self.bodies: list[object] = []
+        self.now_s = 0.0
+        self.sight = Sight(run_dir, self._take, ("journal-watch.jsonl",), lambda: self.now_s)
+
+    def _take(self, entry: Entry) -> None:
+        self.bodies.append(entry.body)
+
+    def look(self, after_s: float = PERIOD_S, *, last: bool = False) -> list[object]:
+        self.bodies.clear()
+        self.now_s += after_s
+        self.sight.look(last=last)
+        return list(self.bodies)
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> Iterator[segment.Writer]:
+    with segment.Writer(tmp_path / reader.GPU_TELEMETRY, runs.machine_root(tmp_path / "root")) as made:
+        yield made
+
+
+def test_of_samples_the_newest_of_each_component_is_shown_once(tmp_path: Path, writer: segment.Writer) -> None:
+    seen = Seen(tmp_path)
+    assert seen.look() == [], "nothing was written yet"
+    for degrees in (60.0, 61.0, 62.0):
+        writer.write(Sample({"temperature_c": degrees}, component="gpu0"))
+        writer.write(Sample({"temperature_c": degrees + 10}, component="gpu1"))
+    newest = [Sample({"temperature_c": 62.0}, component="gpu0"), Sample({"temperature_c": 72.0}, component="gpu1")]
+    assert seen.look() == newest
+    assert seen.look() == [], "it was shown"
+    writer.write(Sample({"temperature_c": 75.0}, component="gpu1"))
+    assert seen.look() == [Sample({"temperature_c": 75.0}, component="gpu1")]
+
+
+def test_looks_are_a_second_apart_but_for_the_last(tmp_path: Path, writer: segment.Writer) -> None:
+    seen = Seen(tmp_path)
+    writer.write(Sample({"power_w": 1.0}, component="gpu0"))
+    assert seen.look(0.5) == []
+    assert len(seen.look(0.5)) == 1
+    writer.write(Sample({"power_w": 2.0}, component="gpu0"))
+    assert seen.look(0.1) == []
+    assert len(seen.look(0.1, last=True)) == 1
+
+
+def test_a_long_segment_is_read_at_its_end_alone(tmp_path: Path, writer: segment.Writer) -> None:
+    for look in range(2_000):
+        writer.write(Sample({"power_w": float(look)}, component="gpu0"))
+    assert (tmp_path / reader.GPU_TELEMETRY).stat().st_size > 3 * 64 << 10
+    assert Seen(tmp_path).look() == [Sample({"power_w": 1999.0}, component="gpu0")]
+
+
+def test_events_of_the_watch_are_shown_and_its_notes_are_not(tmp_path: Path) -> None:
+    seen = Seen(tmp_path)
+    runs.write_segment(tmp_path / "journal-watch.jsonl", [Note("a"), XID, XID], runs.machine_root(tmp_path / "root"))
+    assert seen.look() == [XID, XID]
+    assert seen.look() == []
+
+
+@pytest.mark.parametrize("name", ["journal-watch.jsonl", reader.GPU_TELEMETRY, reader.TELEMETRY])
+def test_a_segment_that_cannot_be_read_is_left_alone(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("{}\nno record\nnor this\n")
+    other = "journal-watch.jsonl" if name != "journal-watch.jsonl" else reader.TELEMETRY
+    body = XID if name != "journal-watch.jsonl" else Sample({"load_1m": 1.0})
+    runs.write_segment(tmp_path / other, [body], runs.machine_root(tmp_path / "root"))
+    seen = Seen(tmp_path)
+    assert seen.look() == [body]
+    assert seen.look() == []
+    assert seen.sight.failure is None
+
+
+def test_a_view_that_fails_is_shown_nothing_more(tmp_path: Path, writer: segment.Writer) -> None:
+    writer.write(Sample({"power_w": 2.0}, component="gpu0"))
+
+    def view(entry: Entry) -> None:
+        raise KeyError("gpu0")
+
+    sight = Sight(tmp_path, view, ())
+    sight.look(last=True)
+    assert sight.failure == "the view of the run failed (KeyError: 'gpu0')"
+    sight.look(last=True)

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import journals
+import pytest
+from runs import machine_root, write_segment
+
+from acceptance.core.verdict import UnreadableRun
+from acceptance.journal import run_folder
+from acceptance.journal.reader import NoRun
+from acceptance.journal.segment import JournalError
+from acceptance.run import outputs
+
+
+@pytest.fixture
+def run_dir(tmp_path: Path) -> Path:
+    """A run that passed."""
+    write_segment(tmp_path / "run/journal.jsonl", journals.bodies(journals.plan()), machine_root(tmp_path / "root"))
+    return tmp_path / "run"
+
+
+def test_every_view_is_written_and_can_be_written_again(run_dir: Path) -> None:
+    assert outputs.judge(run_dir).verdict == "PASS"
+    assert {path.name for path in run_dir.iterdir()} == {"journal.jsonl"}
+    assert outputs.write(run_dir).verdict == "PASS"
+    views = {name: (run_dir / name).read_bytes() for name in ("verdict.json", "junit.xml", "report.html")}
+    assert json.loads(views["verdict.json"])["verdict"] == "PASS"
+    outputs.write(run_dir)
+    assert {name: (run_dir / name).read_bytes() for name in views} == views
+    assert {path.name for path in run_dir.iterdir()} == {"journal.jsonl", *views}
+
+
+def test_the_verdict_goes_last(run_dir: Path) -> None:
+    (run_dir / "report.html").mkdir()
+    with pytest.raises(JournalError, match=r"report\.html: cannot be written \(Is a directory\): make room"):
+        outputs.write(run_dir)
+    assert not (run_dir / "verdict.json").exists()
+    assert sorted(path.name for path in run_dir.iterdir()) == ["journal.jsonl", "junit.xml", "report.html"]
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("before")
+    with pytest.raises(
+        JournalError, match=rf"cannot be written \(No such file or directory\): .* `rigproof report {tmp_path}/n`"
+    ):
+        run_folder.put(tmp_path / "n/x", b"after")
+    with pytest.raises(JournalError, match=r"No such file or directory\): make room, then start again$"):
+        run_folder.put(tmp_path / "n/x", b"after", then="start again")
+    run_folder.put(tmp_path / "x", b"after")
+    assert (tmp_path / "x").read_bytes() == b"after"
+
+
+def test_a_link_that_somebody_laid_is_not_written_through(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("text")
+    (tmp_path / f".x.{os.getpid()}").symlink_to(precious)
+    (tmp_path / "x").symlink_to(precious)
+    run_folder.put(tmp_path / "x", b"ours")
+    assert (precious.read_text(), (tmp_path / "x").read_bytes()) == ("text", b"ours")
+    assert not (tmp_path / "x").is_symlink()
+
+
+def test_what_holds_no_run(tmp_path: Path) -> None:
+    with pytest.raises(NoRun):
+        outputs.write(tmp_path)
+    write_segment(tmp_path / "journal.jsonl", [], machine_root(tmp_path / "root"))
+    with pytest.raises(UnreadableRun, match="0 beginnings"):
+        outputs.judge(tmp_path)
+    outputs.write_unreadable(tmp_path, "why")
+    found = json.loads((tmp_path / "verdict.json").read_text())
+    assert (found["verdict"], found["unjudged"][0]["text"]) == ("UNJUDGED", "why")
+
+
+def test_latest_points_to_the_newest(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        outputs.link_latest(tmp_path / name)
+    assert (tmp_path / "latest").readlink() == Path("second")
+    (tmp_path / "latest").unlink()
+    (tmp_path / "latest/mine").mkdir(parents=True)
+    outputs.link_latest(tmp_path / "third")  # a folder of that name is somebody's work
+    assert [path.name for path in tmp_path.iterdir()] == ["latest"]
+
+
+def test_yesterdays_verdict_is_not_the_newest(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    outputs.link_latest(tmp_path / "run")
+    assert (tmp_path / "latest").is_symlink()
+    outputs.unlink_latest(tmp_path)
+    assert not (tmp_path / "latest").is_symlink()
+    assert (tmp_path / "run").is_dir()
+    outputs.unlink_latest(tmp_path)

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from acceptance import resources
+from acceptance.run import profile
+from acceptance.run.profile import BURN, SINGLE, Profile, ProfileError
+
+SHIPPED = profile.read(resources.locate("profiles.toml"))
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "profiles.toml"
+
+
+def test_the_shipped_profiles() -> None:
+    assert list(SHIPPED) == ["smoke", "accept", "nightly", "soak"]
+    smoke, accept, nightly, soak = (set(one.seconds) for one in SHIPPED.values())
+    assert accept == soak
+    assert accept >= {BURN, *SINGLE}
+    assert accept - smoke == {"gpu_burn_tensor", "gpu_burn_double"}, "minutes more, for a test that takes one or two"
+    left_out = {"gpu_burn_float", "gpu_burn_tensor", "gpu_burn_double", "gpu_gemm_short", "gpu_copy"}
+    assert accept - nightly == left_out, "minutes more on eight GPUs, for a test that takes ten"
+    assert nightly < accept
+    assert [name for name, one in SHIPPED.items() if one.nights] == ["nightly"]
+    for one in SHIPPED.values():
+        assert one.summary
+        assert one.cannot_detect
+    totals = {name: sum(one.seconds.values()) for name, one in SHIPPED.items()}
+    assert min(totals, key=totals.__getitem__) == "smoke"
+    assert max(totals, key=totals.__getitem__) == "soak"
+    assert all(
+        one.seconds[BURN] > max(one.seconds[name] for name in SINGLE if name in one.seconds) for one in SHIPPED.values()
+    )
+
+
+def test_one_is_chosen_by_name() -> None:
+    assert profile.choose(SHIPPED, "smoke") is SHIPPED["smoke"]
+    told = "there is no profile 'Smoke': choose one of smoke, accept, nightly, soak"
+    with pytest.raises(ProfileError, match=f"^{told}$"):
+        profile.choose(SHIPPED, "Smoke")
+
+
+def test_the_burn_of_the_whole_machine_takes_the_time_that_is_asked_for() -> None:
+    one = Profile(
+        "x", (), {"burn": 20.0, "stress_ng": 8.0, "gpu_burn_float": 30.0, "vram": 5.0, "memory_bandwidth": 3.0}
+    )
+    assert profile.seconds(one, None) == one.seconds
+    assert profile.seconds(one, 600.0) == {**one.seconds, "burn": 600.0}
+
+
+def test_single_burns_last_no_longer_than_the_burn_and_nothing_else_is_cut() -> None:
+    one = Profile(
+        "x", (), {"burn": 20.0, "stress_ng": 8.0, "gpu_burn_float": 1.0, "vram": 5.0, "memory_bandwidth": 3.0}
+    )
+    cut = {"burn": 2.0, "stress_ng": 2.0, "gpu_burn_float": 1.0, "vram": 2.0, "memory_bandwidth": 3.0}
+    assert profile.seconds(one, 2.0) == cut
+
+
+def test_a_profile_without_a_burn_has_none_with_any_time() -> None:
+    assert profile.seconds(Profile("x", (), {"stress_ng": 8.0}), 600.0) == {"stress_ng": 8.0}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[x", "Expected ']'"),
+        ("[x]\nsummary = 'x'\n", "missing required field `cannot_detect`"),
+        ("[x]\nsummary = 'x'\ncannot_detect = []\nseconds = {a = 0}\n", r"Expected `float` > 0"),
+        ("[x]\nsummary = 'x'\ncannot_detect = []\nseconds = {a = '1'}\n", r"Expected `float`, got `str`"),
+        ("[x]\nsummary = 'x'\ncannot_detect = []\nseconds = {}\ntypo = 1\n", "unknown field `typo`"),
+        ("\xff", "invalid start byte"),
+    ],
+)
+def test_a_file_that_is_wrong(file: Path, text: str, told: str) -> None:
+    file.write_bytes(text.encode("latin-1"))
+    with pytest.raises(ProfileError, match=rf"profiles\.toml: .*{told}"):
+        profile.read(file)
+
+
+def test_a_file_that_is_missing(file: Path) -> None:
+    with pytest.raises(ProfileError, match="No such file"):
+        profile.read(file)

@@ -1,0 +1,344 @@
+"""What is remembered of a machine, from night to night: through journals, the history, and the plan of the next run."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import sqlite3
+from datetime import UTC, datetime
+from pathlib import Path
+
+import journals
+import pytest
+from gpu_machine import device, machine
+from msgspec.structs import replace
+from runs import machine_root, write_segment
+
+from acceptance import resources
+from acceptance.core.plan import Due, Plan
+from acceptance.core.record import Body, RunEnded
+from acceptance.core.verdict import Verdict
+from acceptance.core.waiver import Waiver
+from acceptance.history import baseline_file, location, noise
+from acceptance.history.errors import HistoryError
+from acceptance.journal import clock, reader, run_folder
+from acceptance.machine.inventory import Inventory
+from acceptance.run import outputs
+from acceptance.run.header import opening
+from acceptance.run.planning import Prepared
+from acceptance.run.recall import Memory, Recalled
+from acceptance.station.host import Host
+from acceptance.station.options import Options
+
+PAIR = machine(device(0), device(1))
+SWAPPED = machine(
+    device(0, uuid=PAIR.nvml.devices[1].uuid), device(1, uuid=PAIR.nvml.devices[0].uuid)
+)  # both cards in each other's slot
+MADE = replace(
+    journals.plan(
+        journals.check("link.host_copies", journals.due("copy_h2d", "gpu0"), journals.due("copy_h2d", "gpu1")),
+        profile="nightly",
+    ),
+    gpus=("gpu0", "gpu1"),
+)
+SOUND = (150.0, 152.0)
+DAY_S = 86400.0
+FIRST_S = 1_790_000_000.0
+
+
+class Nights:
+    """One machine night after night; `night` is the number of the next one."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.out, self.root = folder / "out", machine_root(folder / "root")
+        self.night = 0
+        self.clock_off_days = 0.0
+        self.inventory = PAIR
+        self.plan: Plan = MADE
+        self._monkeypatch = monkeypatch
+        self._options = Options(out=self.out, root=self.root)
+
+    def recalled(self, inventory: Inventory | None = None, memory: Memory | None = None) -> Recalled:
+        prepared = Prepared(self._options, None, inventory or self.inventory, self.plan, "a summary")
+        today = FIRST_S / DAY_S + self.night + self.clock_off_days
+        return (memory or Memory(self.out, self.root)).recall(prepared, Host(), today)
+
+    def run(self, *values: float, again: tuple[float, float] | None = None) -> Verdict:
+        """A night with these values of gpu0 and gpu1, as the memory has it planned."""
+        recalled = self.recalled()
+        made = recalled.plan
+        measured = {("copy_h2d", f"gpu{index}"): value for index, value in enumerate(values)}
+        self.write(recalled, journals.bodies(made, measured)[1:])
+        if again:
+            looked = {("copy_h2d", f"gpu{index}"): value for index, value in enumerate(again)}
+            write_segment(
+                self._folder / "journal-load-again.jsonl", journals.check_bodies(made.checks[0], looked), self.root
+            )
+        return self.close()
+
+    def put_off(self) -> Verdict:
+        """A night on which the machine is in use."""
+        recalled = self.recalled()
+        self.write(recalled, [recalled.postponed(("gpu0: somebody",), 3), RunEnded(False, "in use")])
+        return self.close()
+
+    @property
+    def _folder(self) -> Path:
+        return self.out / f"night-{self.night:03}"
+
+    def write(self, recalled: Recalled, bodies: list[Body]) -> None:
+        prepared = Prepared(self._options, None, self.inventory, recalled.plan, "a summary", recalled.notes)
+        moment = FIRST_S + DAY_S * (self.night + self.clock_off_days)
+        self._monkeypatch.setattr(clock, "utc", lambda: _utc(moment))
+        write_segment(self._folder / reader.SUPERVISOR, [*opening(prepared, Host(), self._folder), *bodies], self.root)
+
+    def close(self) -> Verdict:
+        verdict = outputs.judge(self._folder)
+        (self._folder / run_folder.VERDICT).write_text("{}")  # its reports are of no interest here, and take their time
+        assert Memory(self.out, self.root).keep() == ()
+        self.night += 1
+        return verdict
+
+
+def _utc(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+@pytest.fixture
+def nights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Nights:
+    return Nights(tmp_path, monkeypatch)
+
+
+def sound(nights: Nights, count: int) -> None:
+    """So many nights with nothing wrong, and some noise."""
+    for number in range(count):
+        verdict = nights.run(SOUND[0] + 0.1 * (number % 3), SOUND[1] - 0.1 * (number % 2))
+        assert verdict.verdict == "PASS"
+        assert not verdict.of_kind("warn")
+
+
+def warned(verdict: Verdict) -> list[tuple[str | None, str | None]]:
+    return [(finding.component, finding.event) for finding in verdict.of_kind("warn", "fail")]
+
+
+def test_a_step_is_a_warning_on_the_first_night_and_a_failure_on_the_second(nights: Nights) -> None:
+    sound(nights, 8)
+    first = nights.run(141.5, 152.0)
+    assert (first.verdict, warned(first)) == ("PASS", [("gpu0", "drift.step")])
+    second = nights.run(141.6, 152.0)
+    assert (second.verdict, warned(second)) == ("FAIL", [("gpu0", "drift.step")])
+    assert "the second night running" in second.of_kind("fail")[0].text
+    assert outputs.judge(nights.out / "night-009") == second  # from its journal alone
+
+
+def test_a_night_between_two_of_them_is_no_failure(nights: Nights) -> None:
+    sound(nights, 8)
+    assert warned(nights.run(141.5, 152.0)) == [("gpu0", "drift.step")]
+    assert warned(nights.run(150.0, 152.0)) == []
+    verdict = nights.run(141.5, 152.0)
+    assert (verdict.verdict, warned(verdict)) == ("PASS", [("gpu0", "drift.step")])
+
+
+def test_what_the_second_look_does_not_show_does_not_count_as_outside(nights: Nights) -> None:
+    sound(nights, 8)
+    assert warned(nights.run(141.5, 152.0, again=(150.0, 152.0))) == [("gpu0", "drift.unsteady")]
+    verdict = nights.run(141.5, 152.0, again=(141.6, 152.0))
+    assert (verdict.verdict, warned(verdict)) == ("PASS", [("gpu0", "drift.step")])
+    assert nights.run(141.5, 152.0, again=(141.6, 152.0)).verdict == "FAIL"
+
+
+def test_a_card_takes_its_nights_along_to_another_slot(nights: Nights) -> None:
+    nights.plan = replace(
+        MADE,
+        checks=(
+            journals.check(
+                "link.host_copies", journals.due("copy_h2d", "gpu0", limit=None), journals.due("copy_h2d", "gpu1")
+            ),
+        ),
+    )
+    for _ in range(8):
+        nights.run(150.0, 190.0)
+    levels = {due.component: due.past.level for due in _dues(nights.recalled().plan) if due.past}
+    assert {name: level.middle for name, level in levels.items() if level} == {"gpu0": 150.0, "gpu1": 190.0}
+    moved = {due.component: due.past.level for due in _dues(nights.recalled(SWAPPED).plan) if due.past}
+    assert {name: level.middle for name, level in moved.items() if level} == {"gpu0": 190.0, "gpu1": 150.0}
+
+
+def _dues(plan: Plan) -> list[Due]:
+    return [due for check in plan.checks for due in check.due]
+
+
+def test_the_plan_knows_the_worse_side_of_what_has_no_limit(nights: Nights) -> None:
+    free = [
+        journals.due(name, "gpu0", unit, None)
+        for name, unit in (("p2p_latency", "us"), ("copy_h2d", "GB/s"), ("gpu_power", "W"))
+    ]
+    nights.plan = replace(MADE, checks=(journals.check("link.p2p", *free, journals.due("copy_d2h", "gpu0")),))
+    assert [due.worse for due in _dues(nights.recalled().plan)] == ["higher", "lower", None, None]
+
+
+def test_another_time_of_load_begins_anew_and_says_so(nights: Nights) -> None:
+    sound(nights, 8)
+    nights.plan = replace(MADE, loads_s={"nvbandwidth": 3.0})
+    recalled = nights.recalled()
+    assert not any(due.past for due in _dues(recalled.plan))
+    (note,) = recalled.notes
+    assert note.text.startswith("figures are not held against the nights before, because ")
+    assert "the time of nvbandwidth is 3 s" in note.text
+    assert nights.run(140.0, 152.0).verdict == "PASS"
+    assert note in [entry.body for entry in reader.read(nights.out / "night-008").entries]
+
+
+def accept(nights: Nights, number: int, *, again: bool = False) -> None:
+    book = noise.read(resources.locate("noise.toml"))
+    baseline_file.accept(nights.out / f"night-{number:03}", nights.out, book, replace=again, root=nights.root)
+
+
+@pytest.mark.parametrize("days", [0.0, 4000.0, -4000.0], ids=["right", "years ahead", "years back"])
+def test_nights_count_from_the_one_that_was_accepted_whatever_its_clock_said(nights: Nights, days: float) -> None:
+    for _ in range(8):
+        nights.run(170.0, 172.0)
+    nights.clock_off_days = days
+    nights.run(150.0, 152.0)  # slower, and accepted so
+    nights.clock_off_days = 0.0
+    accept(nights, 8, again=True)
+    assert nights.recalled().plan.gaps == ()
+    sound(nights, 5)
+    levels = [due.past.level for due in _dues(nights.recalled().plan) if due.past]
+    assert [(level.nights, level.middle) for level in levels if level] == [(6, 150.05), (6, 152.0)]
+    assert warned(nights.run(141.5, 152.0)) == [("gpu0", "drift.step")]
+    assert nights.run(141.5, 152.0).verdict == "FAIL"
+
+
+def test_two_nights_are_running_whatever_their_clocks_said(nights: Nights) -> None:
+    sound(nights, 8)
+    nights.clock_off_days = -300.0
+    assert warned(nights.run(141.5, 152.0)) == [("gpu0", "drift.step")]
+    nights.inventory = SWAPPED  # the card goes on in the other slot, and its nights with it
+    nights.clock_off_days = 0.0
+    verdict = nights.run(152.0, 141.5)
+    assert warned(verdict) == [("gpu1", "drift.step")]
+    assert verdict.verdict == "FAIL"
+
+
+def test_a_night_that_broke_its_limit_is_the_first_of_two(nights: Nights) -> None:
+    sound(nights, 8)
+    broken = nights.run(99.0, 152.0)  # the limit is 100
+    assert broken.verdict == "FAIL"
+    assert ("gpu0", None) in warned(broken)
+    verdict = nights.run(130.0, 152.0)
+    assert (verdict.verdict, warned(verdict)) == ("FAIL", [("gpu0", "drift.step")])
+    assert "the second night running" in verdict.of_kind("fail")[0].text
+    assert nights.run(150.0, 152.0).verdict == "PASS"
+    assert warned(nights.run(130.0, 152.0)) == [("gpu0", "drift.step")]
+
+
+def test_a_waived_shortfall_is_held_against_its_own_nights(nights: Nights) -> None:
+    nights.plan = replace(MADE, waivers=(Waiver("a slot of x8", measurement="copy_h2d", component="gpu0", worst=50.0),))
+    for number in range(8):  # the limit is 100
+        verdict = nights.run(80.0 + 0.1 * (number % 3), SOUND[1])
+        assert (verdict.verdict, warned(verdict)) == ("PASS", [])
+    first, second = nights.run(60.0, SOUND[1]), nights.run(60.0, SOUND[1])
+    assert (first.verdict, warned(first)) == ("PASS", [("gpu0", "drift.step")])
+    assert (second.verdict, warned(second)) == ("FAIL", [("gpu0", "drift.step")])
+
+
+def test_nights_that_were_put_off_are_counted_and_measured_nothing(nights: Nights) -> None:
+    sound(nights, 5)
+    assert [nights.put_off().verdict for _ in range(3)] == ["UNJUDGED", "UNJUDGED", "FAIL"]
+    assert nights.recalled().put_off == 3
+    assert any(due.past for due in _dues(nights.recalled().plan))
+    assert nights.run(*SOUND).verdict == "PASS"
+    assert nights.recalled().put_off == 0
+
+
+def test_a_history_that_is_damaged_is_made_anew_and_told_of(nights: Nights) -> None:
+    sound(nights, 6)
+    before = nights.recalled().plan
+    file = location.database(nights.out, "machine-1")
+    for stray in file.parent.glob("history.sqlite3-*"):
+        stray.unlink()
+    file.write_bytes(b"no database" * 1000)
+    recalled = nights.recalled()
+    assert recalled.plan == before
+    assert "made anew, with 6 nights" in recalled.notes[0].text
+
+
+def test_a_history_that_cannot_be_used_costs_no_verdict(nights: Nights) -> None:
+    file = location.database(nights.out, "machine-1")
+    nights.recalled()
+    with contextlib.closing(sqlite3.connect(file)) as newer:
+        newer.execute("PRAGMA user_version = 99")
+    recalled = nights.recalled()
+    assert recalled.plan == MADE
+    assert recalled.notes[0].text.startswith("this run is not remembered: ")
+    assert not recalled.notes[0].trouble
+    assert "the next run adds it" in Memory(nights.out, nights.root).keep()[0]
+    with pytest.raises(
+        HistoryError, match=r"in use, so nothing was run, and nights skipped in a row cannot be counted"
+    ):
+        recalled.postponed(("gpu0: somebody",), 3)  # or it would be the first one every night
+
+
+def test_a_run_that_cannot_be_read_is_told_once_a_night(nights: Nights) -> None:
+    sound(nights, 1)
+    broken = nights.out / "broken"
+    broken.mkdir()
+    (broken / reader.SUPERVISOR).write_text("rubbish\n")
+    (broken / run_folder.VERDICT).write_text("{}")
+    memory = Memory(nights.out, nights.root)
+    (note,) = nights.recalled(memory=memory).notes
+    assert note.text.startswith("not in the history, because they cannot be read: broken (")
+    assert memory.keep() == ()
+    assert Memory(nights.out, nights.root).keep() == (note.text,)
+
+
+# --- counters ---
+
+COUNT = "gpu_ecc_corrected_total"
+COUNTED = replace(
+    MADE,
+    checks=(
+        *MADE.checks,
+        journals.check("watch.totals", journals.due(COUNT, "gpu0", "count", None)),
+    ),
+)
+
+
+def counting(nights: Nights, count: float, copies: float = 150.0) -> Verdict:
+    """A night on which gpu0 copies at this rate, and has counted so many errors in its life."""
+    recalled = nights.recalled()
+    values = {("copy_h2d", "gpu0"): copies, ("copy_h2d", "gpu1"): 152.0, (COUNT, "gpu0"): count}
+    nights.write(recalled, journals.bodies(recalled.plan, values)[1:])
+    return nights.close()
+
+
+def driven(version: str) -> Inventory:
+    return dataclasses.replace(PAIR, board=dataclasses.replace(PAIR.board, nvidia_driver=version))
+
+
+@pytest.mark.parametrize("again", ["driver", "profile", "time of load"])
+def test_a_counter_has_its_past_on_the_first_night_of_an_era_without_a_baseline(nights: Nights, again: str) -> None:
+    nights.plan, nights.inventory = COUNTED, driven("580.1")
+    for number in range(6):
+        assert warned(counting(nights, 3.0 + number)) == []
+    if again == "driver":
+        nights.inventory = driven("590.1")
+    elif again == "profile":
+        nights.plan = replace(COUNTED, profile="full")
+    else:
+        nights.plan = replace(COUNTED, loads_s={"nvbandwidth": 3.0})
+    (note,) = nights.recalled().notes
+    assert note.text.endswith(": all but counters begin anew with this run")
+    verdict = counting(nights, 5000.0, copies=120.0)  # the copies' own past would have remarked that
+    assert (verdict.verdict, warned(verdict)) == ("FAIL", [("gpu0", "drift.counter")])
+    assert "grew by 4992 within 1 day, from 8, " in verdict.of_kind("fail")[0].text
+    assert warned(counting(nights, 5001.0, copies=120.0)) == []
+
+
+def test_a_replaced_card_brings_a_count_of_its_own(nights: Nights) -> None:
+    nights.plan = COUNTED
+    for number in range(3):
+        counting(nights, 3.0 + number)
+    nights.inventory = machine(device(0, uuid="GPU-another"), device(1))
+    assert warned(counting(nights, 5000.0)) == []

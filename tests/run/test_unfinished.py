@@ -1,0 +1,354 @@
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import subprocess
+import sys
+from pathlib import Path
+
+import journals
+import pytest
+from runs import machine_root, until, write_segment
+
+from acceptance.core.record import (
+    Body,
+    CheckEnded,
+    CheckStarted,
+    Note,
+    RunClosed,
+    RunEnded,
+    RunStarted,
+    Sample,
+    SessionEnded,
+)
+from acceptance.journal import clock, reader
+from acceptance.process import orphans
+from acceptance.run import unfinished
+
+WHOLE = journals.bodies(journals.plan())
+MEASURED = next(number for number, body in enumerate(WHOLE) if isinstance(body, CheckEnded))
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "reports"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """The machine after another start of it, unless a test says otherwise."""
+    (tmp_path / "now/proc").mkdir(parents=True)
+    return machine_root(tmp_path / "now", boot="boot-2")
+
+
+@pytest.fixture
+def before(tmp_path: Path) -> Path:
+    """The machine as it was when the earlier run began."""
+    return machine_root(tmp_path / "before", boot="boot-1")
+
+
+def begin(out: Path, root: Path, records: list[Body], name: str = "run-1") -> Path:
+    return write_segment(out / name / "journal.jsonl", records, root).parent
+
+
+def verdict(run_dir: Path) -> dict[str, object]:
+    found = json.loads((run_dir / "verdict.json").read_text())
+    assert isinstance(found, dict)
+    return found
+
+
+def closing(run_dir: Path) -> list[RunClosed]:
+    return [entry.body for entry in reader.read(run_dir).entries if isinstance(entry.body, RunClosed)]
+
+
+def test_killed_before_its_plan(out: Path, before: Path, root: Path) -> None:
+    run_dir = begin(out, before, [])
+    told = unfinished.close_all(out, None, root)
+    assert told == ["an earlier run (run-1) was ended before its plan was written: nothing was measured in it"]
+    assert verdict(run_dir)["verdict"] == "UNJUDGED"
+    assert unfinished.close_all(out, None, root) == []
+
+
+@pytest.mark.parametrize("content", [b"", b'{"rigproof_jour'])
+def test_killed_before_it_had_written_a_line(out: Path, root: Path, content: bytes) -> None:
+    (out / "run-1").mkdir(parents=True)
+    (out / "run-1/journal.jsonl").write_bytes(content)
+    assert len(unfinished.close_all(out, None, root)) == 1
+    assert verdict(out / "run-1")["verdict"] == "UNJUDGED"
+
+
+def test_killed_in_the_middle_of_a_check(out: Path, before: Path) -> None:
+    run_dir = begin(out, before, WHOLE[:MEASURED])
+    write_segment(run_dir / "telemetry.jsonl", [Sample({"cpu_temperature_c": 50.0 + i}) for i in range(3)], before)
+    told = unfinished.close_all(out, None, before)
+    assert told == [
+        "an earlier run (run-1) was never finished: the harness was killed, or could not write any more; link.copy was running"
+    ]
+    assert closing(run_dir) == [
+        RunClosed("link.copy", False, {"cpu_temperature_c": 52.0}, told[0].partition("never finished: ")[2])
+    ]
+    found = verdict(run_dir)
+    assert found["verdict"] == "UNJUDGED"
+    assert "link.copy was running" in json.dumps(found["unjudged"])
+    assert (run_dir / "junit.xml").is_file()
+    assert (run_dir / "report.html").is_file()
+    # Nothing that was journalled is lost.
+    assert [entry.body for entry in reader.read(run_dir).entries][:MEASURED] == WHOLE[:MEASURED]
+    assert unfinished.close_all(out, None, before) == []
+
+
+def test_what_the_gpus_showed_last_is_told(out: Path, before: Path) -> None:
+    run_dir = begin(out, before, WHOLE[:MEASURED])
+    samples: list[Body] = [
+        Sample({"temperature_c": 60.0, "power_w": 500.0}, component="gpu0"),
+        Sample({"reason_hw_slowdown": 1.0}, component="gpu1"),
+        Note("not a sample"),
+        Sample({"temperature_c": 91.4, "power_w": 699.6, "sm_clock_mhz": 1980.0, "fan": 0.5}, component="gpu0"),
+    ]
+    write_segment(run_dir / "telemetry.jsonl", [Sample({"cpu_temperature_c": 52.0})], before)
+    path = write_segment(run_dir / "telemetry-gpu.jsonl", samples, before)
+    with path.open("ab") as file:
+        file.write(b'{"seq":4,"bo')
+    (told,) = unfinished.close_all(out, None, before)
+    assert told.endswith("; link.copy was running; gpu0 was last seen at 91 degC, 700 W, 1980 MHz")
+    assert closing(run_dir)[0].last_telemetry == {
+        "cpu_temperature_c": 52.0,
+        "gpu0 temperature_c": 91.4,
+        "gpu0 power_w": 699.6,
+        "gpu0 sm_clock_mhz": 1980.0,
+    }
+
+
+def test_a_machine_that_restarted(out: Path, before: Path, root: Path) -> None:
+    run_dir = begin(out, before, WHOLE[:MEASURED])
+    with (run_dir / "journal.jsonl").open("ab") as file:
+        file.write(b'{"seq":4,"bo')
+    told = unfinished.close_all(out, None, root)
+    assert told[0].endswith("the machine was restarted before it came to its end; link.copy was running")
+    assert [(one.rebooted, one.running, one.last_telemetry) for one in closing(run_dir)] == [(True, "link.copy", {})]
+    assert "ends in half a line" in json.dumps(verdict(run_dir)["notes"])
+
+
+@pytest.mark.parametrize("end", [MEASURED + 1, len(WHOLE) - 1])
+def test_killed_when_no_check_was_running(out: Path, before: Path, root: Path, end: int) -> None:
+    run_dir = begin(out, before, WHOLE[:end])
+    assert unfinished.close_all(out, None, root)[0].endswith("no check was running")
+    assert closing(run_dir)[0].running is None
+    assert verdict(run_dir)["verdict"] == "UNJUDGED"
+
+
+def test_a_check_does_not_run_on_when_its_session_has_died(out: Path, before: Path, root: Path) -> None:
+    died: list[Body] = [*WHOLE[:MEASURED], SessionEnded("load", False, "was ended by signal 9", 3.0)]
+    run_dir = begin(out, before, died)
+    unfinished.close_all(out, None, root)
+    assert closing(run_dir)[0].running is None
+
+
+def test_one_that_had_ended_gets_the_verdict_it_had_earned(out: Path, before: Path, root: Path) -> None:
+    run_dir = begin(out, before, WHOLE)
+    told = unfinished.close_all(out, None, root)
+    assert told == ["an earlier run (run-1) had ended without its reports: they were written now"]
+    assert verdict(run_dir)["verdict"] == "PASS"
+    assert closing(run_dir) == []
+
+
+def test_one_that_had_been_stopped_stays_unjudged(out: Path, before: Path, root: Path) -> None:
+    run_dir = begin(out, before, [*WHOLE[:-1], RunEnded(False, "stopped by SIGINT")])
+    assert "had ended without its reports" in unfinished.close_all(out, None, root)[0]
+    assert verdict(run_dir)["verdict"] == "UNJUDGED"
+
+
+@pytest.mark.parametrize("length", [*range(1, len(WHOLE))])
+def test_an_unfinished_run_never_passes(out: Path, before: Path, root: Path, length: int) -> None:
+    run_dir = begin(out, before, WHOLE[:length])
+    assert len(unfinished.close_all(out, None, root)) == 1
+    assert verdict(run_dir)["verdict"] == "UNJUDGED"
+
+
+# --- closing that was interrupted ---
+
+
+def test_killed_before_the_closing_record(out: Path, before: Path, root: Path) -> None:
+    run_dir = begin(out, before, WHOLE[:MEASURED])
+    write_segment(run_dir / "journal-closed-1.jsonl", [], root)
+    assert "never finished" in unfinished.close_all(out, None, root)[0]
+    assert (run_dir / "journal-closed-2.jsonl").is_file()
+    # The head of the first attempt is of the boot that it is closed in: that must not hide the restart.
+    assert [one.rebooted for one in closing(run_dir)] == [True]
+    assert verdict(run_dir)["verdict"] == "UNJUDGED"
+
+
+def test_killed_in_the_closing_record(out: Path, before: Path, root: Path) -> None:
+    run_dir = begin(out, before, WHOLE[:MEASURED])
+    closed = write_segment(run_dir / "journal-closed-1.jsonl", [RunClosed(None, False, {}, "x")], root)
+    closed.write_bytes(closed.read_bytes()[:-5])
+    unfinished.close_all(out, None, root)
+    assert [one.running for one in closing(run_dir)] == ["link.copy"]
+
+
+def test_killed_after_the_closing_record(out: Path, before: Path, root: Path) -> None:
+    run_dir = begin(out, before, WHOLE[:MEASURED])
+    write_segment(run_dir / "journal-closed-1.jsonl", [RunClosed("link.copy", False, {}, "as it was told")], root)
+    assert unfinished.close_all(out, None, root) == ["an earlier run (run-1) was never finished: as it was told"]
+    assert len(closing(run_dir)) == 1
+    assert verdict(run_dir)["verdict"] == "UNJUDGED"
+
+
+# --- what is not closed ---
+
+
+def test_the_run_of_another_machine_is_left_alone(tmp_path: Path, out: Path, root: Path) -> None:
+    other = machine_root(tmp_path / "other", machine="machine-2")
+    started = WHOLE[0]
+    assert isinstance(started, RunStarted)
+    begin(out, other, [RunStarted("run-1", started.plan, {}, "machine-2"), *WHOLE[1:MEASURED]])
+    begin(out, other, [], "just beginning")
+    assert unfinished.close_all(out, None, root) == []
+    assert sorted(path.name for path in out.glob("*/*")) == ["journal.jsonl", "journal.jsonl"]
+
+
+def test_a_folder_that_cannot_be_written(out: Path, before: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_dir = begin(out, before, WHOLE[:MEASURED])
+    monkeypatch.setattr(os, "access", lambda path, mode: path != run_dir)
+    assert unfinished.close_all(out, None, root) == [
+        f"an earlier run ({run_dir}) was never finished, and its folder cannot be written: it stays as it is"
+    ]
+    assert [path.name for path in run_dir.iterdir()] == ["journal.jsonl"]
+
+
+def test_a_journal_that_is_damaged_is_told_and_left(out: Path, before: Path, root: Path) -> None:
+    run_dir = begin(out, before, WHOLE)
+    path = run_dir / "journal.jsonl"
+    lines = path.read_bytes().split(b"\n")
+    path.write_bytes(b"\n".join([*lines[:3], b"rubbish", *lines[4:]]))
+    begin(out, before, WHOLE[:3], "run-2")
+    told = unfinished.close_all(out, None, root)
+    assert told[0].startswith(f"an earlier run (run-1) cannot be closed: {path}, line 4: is no record")
+    assert "run-2" in told[1]
+    assert [one.name for one in run_dir.iterdir()] == ["journal.jsonl"]
+
+
+@pytest.mark.parametrize("name", ["journal.jsonl", "journal-x.jsonl", "telemetry-gpu.jsonl"])
+def test_a_run_with_a_named_pipe_holds_up_no_later_one(out: Path, before: Path, root: Path, name: str) -> None:
+    run_dir = begin(out, before, WHOLE)
+    (run_dir / name).unlink(missing_ok=True)
+    os.mkfifo(run_dir / name)
+    begin(out, before, WHOLE[:3], "run-2")
+    told = unfinished.close_all(out, None, root)
+    assert "run-2" in told[-1]
+    if name.startswith("journal"):
+        assert f"cannot be closed: {run_dir / name}: cannot be read (it is a named pipe, not a file)" in told[0]
+
+
+def test_a_journal_with_two_beginnings_is_told_and_left(out: Path, before: Path, root: Path) -> None:
+    run_dir = begin(out, before, [WHOLE[0], WHOLE[0], WHOLE[-1]])
+    assert "cannot be closed: the journal holds 2 beginnings" in unfinished.close_all(out, None, root)[0]
+    assert not (run_dir / "verdict.json").exists()
+
+
+def test_a_full_disk_is_told(out: Path, before: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_dir = begin(out, before, WHOLE[:MEASURED])
+    monkeypatch.setattr(os, "write", lambda _file, data: len(data) // 2)
+    told = unfinished.close_all(out, None, root)
+    assert "cannot be closed" in told[0]
+    assert "No space left on device" in told[0]
+    monkeypatch.undo()
+    assert not (run_dir / "verdict.json").exists()
+    assert "never finished" in unfinished.close_all(out, None, root)[0]  # the next start finds room
+
+
+# --- which runs there are ---
+
+
+def test_runs_are_found_in_the_output_folder_and_by_the_lock(tmp_path: Path, out: Path, before: Path) -> None:
+    first, second = begin(out, before, WHOLE, "run-1"), begin(out, before, WHOLE, "run-2")
+    closed = begin(out, before, WHOLE, "run-3")
+    (closed / "verdict.json").write_text("{}")
+    (out / "latest").symlink_to("run-2")
+    (out / "notes").mkdir()
+    elsewhere = begin(tmp_path / "elsewhere", before, WHOLE)
+    assert list(unfinished.candidates(out, elsewhere)) == [first, second, elsewhere]
+    assert list(unfinished.candidates(out, second)) == [first, second]
+    assert list(unfinished.candidates(out, out / "latest")) == [first, second]
+    assert list(unfinished.candidates(out, closed)) == [first, second]
+    assert list(unfinished.candidates(out, tmp_path / "nowhere")) == [first, second]
+    assert list(unfinished.candidates(out, Path("nul\0"))) == [first, second]
+    assert list(unfinished.candidates(tmp_path / "nowhere", None)) == []
+
+
+def test_the_same_folder_by_another_name(out: Path, before: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_dir = begin(out, before, WHOLE)
+    monkeypatch.chdir(out.parent)
+    assert list(unfinished.candidates(Path("reports"), run_dir)) == [Path("reports/run-1")]
+
+
+def test_the_lock_cannot_send_us_to_another_users_folder(
+    tmp_path: Path, out: Path, before: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = begin(tmp_path / "elsewhere", before, WHOLE)
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    assert list(unfinished.candidates(out, elsewhere)) == []
+
+
+def test_a_folder_that_may_not_be_looked_into(out: Path, before: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_dir = begin(out, before, WHOLE)
+
+    def refuse(_path: Path) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "is_file", refuse)
+    assert list(unfinished.candidates(out, run_dir)) == []
+
+
+# --- with real processes ---
+
+WRITER = """
+import itertools, sys
+from pathlib import Path
+from acceptance.core.record import Note
+from acceptance.journal.segment import Writer
+import journals
+with Writer(Path(sys.argv[1]) / "journal.jsonl") as writer:
+    writer.write(journals.bodies(journals.plan())[0])
+    for number in itertools.count():
+        writer.write(Note(f"{number} " + "x" * (number % 5000)))
+        print(number, flush=True)
+"""
+
+
+def test_a_harness_that_is_killed_while_it_writes(out: Path) -> None:
+    run_dir, run_id = out / "run-1", secrets.token_hex(8)
+    run_dir.mkdir(parents=True)
+    path = os.pathsep.join(sys.path)
+    code = WRITER.replace(
+        "plan())[0]", f"plan())[0].__class__({run_id!r}, journals.plan(), {{}}, {clock.machine_id()!r})"
+    )
+    with (
+        subprocess.Popen(["sleep", "600"], env={**os.environ, "RIGPROOF_RUN": run_id}) as stray,
+        subprocess.Popen(
+            [sys.executable, "-c", code, str(run_dir)],
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": path},
+        ) as process,
+    ):
+        assert process.stdout is not None
+        for _ in range(50):
+            process.stdout.readline()
+        process.kill()
+        written = 50 + len(process.stdout.read().splitlines())
+        told = unfinished.close_all(out, None)
+        until(lambda: stray.poll() is not None, "what had escaped is gone")
+    assert "the harness was killed, or could not write any more; no check was running" in told[0]
+    notes = [entry.body for entry in reader.read(run_dir).entries if isinstance(entry.body, Note)]
+    assert len(notes) >= written
+    assert orphans.find(run_id) == {}
+    assert verdict(run_dir)["verdict"] == "UNJUDGED"
+
+
+def test_the_check_that_was_running() -> None:
+    entries = journals.entries(
+        [CheckStarted("a"), CheckEnded("a", "pass", "", 1.0), CheckStarted("b"), CheckEnded("a", "pass", "", 1.0)]
+    )
+    assert unfinished.running_check(tuple(entries)) == "b"
+    assert unfinished.running_check(tuple(entries[:2])) is None

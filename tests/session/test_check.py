@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import math
+
+import journals
+import msgspec
+import pytest
+from journals import FLOOR, NONE_ALLOWED
+
+from acceptance.core.limit import Limit
+from acceptance.core.plan import Due
+from acceptance.core.record import Body, Measured, Skipped
+from acceptance.core.waiver import Waiver
+from acceptance.session.check import Check, Incomplete, Violation, same
+
+ZERO = journals.due("errors", "gpu0", "count", NONE_ALLOWED)
+BOTH = (journals.due("copy", "gpu0"), journals.due("copy", "gpu1"))
+
+
+class Bench:
+    """A check with what it wrote."""
+
+    def __init__(self, *dues: Due, waivers: tuple[Waiver, ...] = ()) -> None:
+        self.written: list[Body] = []
+        self.check = Check(journals.check("link.copy", *dues), waivers, self.written.append)
+
+
+def test_a_check_that_passes() -> None:
+    bench = Bench(*BOTH, ZERO)
+    bench.check("copy", {"gpu0": 100.0, "gpu1": 120.0}, serials={"gpu1": "GPU-1"}, notes={"gpu0": "cold"})
+    bench.check("errors", {"gpu0": 0.0})
+    bench.check.conclude()
+    assert bench.written == [
+        Measured("link.copy", "copy", "gpu0", "GB/s", 100.0, None, "cold"),
+        Measured("link.copy", "copy", "gpu1", "GB/s", 120.0, "GPU-1", None),
+        Measured("link.copy", "errors", "gpu0", "count", 0.0),
+    ]
+
+
+def test_it_fails_once_and_names_every_fault() -> None:
+    bench = Bench(*BOTH, ZERO)
+    bench.check("copy", {"gpu0": 50.0, "gpu1": 99.9})
+    bench.check("errors", {"gpu0": 3.0}, notes={"gpu0": "three of them"})
+    with pytest.raises(Violation) as raised:
+        bench.check.conclude()
+    lines = str(raised.value).split("\n")
+    assert [line.split(":")[0] for line in lines] == ["copy on gpu0", "copy on gpu1", "errors on gpu0"]
+    assert "measured 50 GB/s, limit >= 100 GB/s; basis: a basis" in lines[0]
+    assert "measured 3 (three of them), limit <= 0" in lines[2]
+    assert len(bench.written) == 3  # and the good were journalled as well as the bad
+
+
+def test_a_component_that_is_missing() -> None:
+    bench = Bench(*BOTH)
+    bench.check("copy", {"gpu0": 120.0})
+    with pytest.raises(Incomplete, match=r"^copy on gpu1 was not measured$"):
+        bench.check.conclude()
+
+
+def test_nothing_was_measured() -> None:
+    with pytest.raises(Incomplete, match="copy on gpu0 was not measured\ncopy on gpu1 was not measured"):
+        Bench(*BOTH).check.conclude()
+
+
+def test_a_component_that_is_not_due() -> None:
+    bench = Bench(BOTH[0])
+    bench.check("copy", {"gpu0": 120.0, "gpu7": 1.0})
+    with pytest.raises(Incomplete, match=r"^copy came for gpu7, which is not due$"):
+        bench.check.conclude()
+    assert [body.component for body in bench.written if isinstance(body, Measured)] == ["gpu0"]
+
+
+def test_a_fault_goes_before_a_gap() -> None:
+    bench = Bench(*BOTH)
+    bench.check("copy", {"gpu0": 1.0, "gpu7": 1.0})
+    with pytest.raises(Violation, match="copy on gpu0"):
+        bench.check.conclude()
+
+
+def test_a_fact_that_nothing_declared_is_passed_over() -> None:
+    bench = Bench(BOTH[0])
+    bench.check("copy", {"gpu0": 120.0})
+    bench.check("gpu_model_differs", {"gpu0": 1.0}, skipped={"gpu0": "no"})
+    bench.check.conclude()
+    assert len(bench.written) == 1
+    assert bench.check.due("gpu_model_differs") == ()
+    assert bench.check.due("copy") == (BOTH[0],)
+
+
+def test_what_was_skipped_does_not_fail_here() -> None:
+    # The fold makes a skip that nobody waived unjudged.
+    bench = Bench(*BOTH)
+    bench.check(
+        "copy", {"gpu0": 120.0}, skipped={"gpu0": "not used: there is a value", "gpu1": "run it as root", "gpu7": "x"}
+    )
+    bench.check.conclude()
+    assert [body for body in bench.written if isinstance(body, Skipped)] == [
+        Skipped("link.copy", "run it as root", "copy", "gpu1")
+    ]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_what_is_no_number_is_journalled_as_such(value: float) -> None:
+    bench = Bench(journals.due("copy", "gpu0", "GB/s", Limit("GB/s", "a basis", low=100.0)), ZERO)
+    bench.check("copy", {"gpu0": value}, notes={"gpu0": "after 3 s"})
+    bench.check("errors", {"gpu0": value})
+    assert bench.written == [
+        Measured("link.copy", "copy", "gpu0", "GB/s", None, None, f"after 3 s; the value was {value}"),
+        Measured("link.copy", "errors", "gpu0", "count", None, None, f"the value was {value}"),
+    ]
+    with pytest.raises(Incomplete, match=f"copy on gpu0 is no finite number: after 3 s; the value was {value}"):
+        bench.check.conclude()
+
+
+def test_a_waiver_within_its_bound() -> None:
+    waiver = Waiver("an old riser", measurement="copy", component="gpu0", worst=80.0)
+    bench = Bench(BOTH[0], waivers=(waiver,))
+    bench.check("copy", {"gpu0": 85.0})
+    bench.check.conclude()
+    bench.check("copy", {"gpu0": 79.0})
+    with pytest.raises(Violation, match="worse than the waiver accepts"):
+        bench.check.conclude()
+
+
+def test_the_worst_of_several_values_counts() -> None:
+    bench = Bench(journals.due("copy", "gpu0", "GB/s", FLOOR))
+    for value in (120.0, 90.0, 130.0):
+        bench.check("copy", {"gpu0": value})
+    with pytest.raises(Violation, match="measured 90 GB/s"):
+        bench.check.conclude()
+
+
+@pytest.mark.parametrize(
+    ("declared", "found", "answer"),
+    [
+        ("AMD Ryzen 9", "amd  RYZEN 9 ", True),
+        ("AMD Ryzen 9", "AMD Ryzen 9 7950X", False),
+        ("STRASSE", "straße", True),
+        ("x", None, False),
+        ("", None, False),
+        ("", "", True),
+    ],
+)
+def test_texts_are_compared_but_for_blanks_and_case(declared: str, found: str | None, answer: bool) -> None:
+    assert same(declared, found) is answer
+
+
+def test_a_reading_that_is_not_possible_accuses_no_sibling() -> None:
+    ceiling = Limit("GB/s", "the link carries no more", high=32.0)
+    dues = [msgspec.structs.replace(one, limit=None, unlimited="recorded", ceiling=ceiling) for one in BOTH]
+    bench = Bench(*dues)
+    readings = {"gpu0": 131.0, "gpu1": 31.0}
+    assert bench.check.plausible("copy", readings) == {"gpu1": 31.0}
+    assert bench.check.plausible("other", readings) == readings
+    bench.check("copy", readings)
+    with pytest.raises(Incomplete, match=r"^copy on gpu0: .*131 GB/s"):
+        bench.check.conclude()

@@ -1,0 +1,421 @@
+from __future__ import annotations
+
+import re
+import secrets
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import journals
+import pytest
+from product_session import Product
+
+from acceptance.core.collection import Measures
+from acceptance.core.plan import PlannedCheck
+from acceptance.core.record import CheckEnded, CheckStarted, Measured, Note, SessionStarted, Skipped
+from acceptance.process import orphans
+from acceptance.session import context, plugin
+
+PASSES = """
+@copy
+def test_copy(check):
+    "Copies."
+    check("copy", {"gpu0": 120.0})
+"""
+
+
+@pytest.fixture
+def product(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Product:
+    return Product(tmp_path, monkeypatch)
+
+
+def owed(
+    name: str, *, seconds: float = 1.0, gate: bool = False, components: tuple[str, ...] = ("gpu0",)
+) -> PlannedCheck:
+    return journals.check(name, *(journals.due("copy", one) for one in components), seconds=seconds, gate=gate)
+
+
+def test_every_way_in_which_a_check_may_end(product: Product) -> None:
+    product.suite(
+        "link",
+        """
+@pytest.fixture
+def broken():
+    raise RuntimeError("a tool\\nbroke")
+
+@pytest.fixture
+def broken_afterwards():
+    yield
+    raise RuntimeError("cannot clean up")
+
+@pytest.fixture
+def missing():
+    pytest.skip("nvbandwidth is not installed: install it")
+
+@copy
+def test_passes(check):
+    "Passes."
+    check("copy", {"gpu0": 120.0})
+
+@copy
+def test_fails(check):
+    "Fails, and names every fault."
+    check("copy", {"gpu0": 50.0, "gpu1": 60.0})
+
+@copy
+def test_has_a_gap(check):
+    "Measures one of two."
+    check("copy", {"gpu0": 120.0})
+
+@copy
+def test_raises(check):
+    "Raises in its body."
+    check("copy", {"gpu0": 50.0})
+    raise KeyError("slip")
+
+@copy
+def test_asserts(check):
+    "An assertion is no verdict on the hardware."
+    assert False, "never mind"
+
+@copy
+def test_setup(broken, check):
+    "Its fixture raises."
+
+@copy
+def test_teardown(broken_afterwards, check):
+    "Passes, and then its fixture raises."
+    check("copy", {"gpu0": 120.0})
+
+@copy
+def test_fails_and_breaks(broken_afterwards, check):
+    "Fails, and then its fixture raises."
+    check("copy", {"gpu0": 50.0})
+
+@copy
+def test_skips(missing, check):
+    "Its tool is missing."
+
+@pytest.mark.xfail(strict=True)
+@copy
+def test_expected_to_fail(check):
+    "Passes against expectation, whatever that means."
+    check("copy", {"gpu0": 120.0})
+
+@copy
+def test_hangs(check):
+    "Hangs."
+    import time
+    time.sleep(600)
+
+@copy
+def test_exits(check):
+    "Tries to leave."
+    raise SystemExit(0)
+
+@copy
+def test_after_all_that(check):
+    "The session goes on."
+    check("copy", {"gpu0": 120.0})
+""",
+    )
+    two = ("gpu0", "gpu1")
+    plan = product.plan(
+        owed("link.passes"),
+        owed("link.fails", components=two),
+        owed("link.has_a_gap", components=two),
+        owed("link.raises"),
+        owed("link.asserts"),
+        owed("link.setup"),
+        owed("link.teardown"),
+        owed("link.fails_and_breaks"),
+        owed("link.skips"),
+        owed("link.expected_to_fail"),
+        owed("link.hangs", seconds=-47.7),  # the belt allows a minute more than expected: here 0.4 s
+        owed("link.exits"),
+        owed("link.after_all_that"),
+    )
+    done = product.run(plan)
+    assert done.returncode == 1, done.stdout
+    ended = {body.check: body for body in product.journalled() if isinstance(body, CheckEnded)}
+    told = {name.removeprefix("link."): (body.outcome, body.message) for name, body in ended.items()}
+    fault = "copy on {}: measured {} GB/s, limit >= 100 GB/s; basis: a basis"
+    assert told.pop("hangs")[0] == "error"
+    assert told.pop("expected_to_fail") == ("error", "[XPASS(strict)] ")
+    assert told == {
+        "passes": ("pass", ""),
+        "fails": ("fail", f"{fault.format('gpu0', 50)}\n{fault.format('gpu1', 60)}"),
+        "has_a_gap": ("error", "copy on gpu1 was not measured"),
+        "raises": ("error", "KeyError: 'slip'"),
+        "asserts": ("error", "AssertionError: never mind"),
+        "setup": ("error", "RuntimeError: a tool broke"),
+        "teardown": ("error", "RuntimeError: cannot clean up"),
+        "fails_and_breaks": ("fail", fault.format("gpu0", 50)),
+        "skips": ("skip", "nvbandwidth is not installed: install it"),
+        "exits": ("error", "SystemExit: 0"),
+        "after_all_that": ("pass", ""),
+    }
+    assert "Timeout" in ended["link.hangs"].message
+    bodies = product.journalled()
+    assert bodies[0] == SessionStarted("load", product.digest, tuple(one.id for one in plan.checks))
+    assert Skipped("link.skips", "nvbandwidth is not installed: install it") in bodies
+    # In the plan's order, each begun and ended once, with its values in between.
+    marks = [body.check for body in bodies if isinstance(body, CheckStarted | CheckEnded)]
+    assert marks == [one.id for one in plan.checks for _ in range(2)]
+    start = bodies.index(CheckStarted("link.raises"))
+    assert bodies[start + 1] == Measured("link.raises", "copy", "gpu0", "GB/s", 50.0)
+
+
+def test_the_plans_share_is_run_in_the_plans_order(product: Product) -> None:
+    product.suite(
+        "link",
+        f"""
+@pytest.mark.parametrize("path", ["pinned", "pageable"])
+@pytest.mark.measures("copy_{{path}}", unit="GB/s", per="gpu")
+@pytest.mark.measures("gpu_model_differs", unit="count", per="gpu", fact=True)
+def test_fast(path, check, planned):
+    "Copies, and compares a fact that nothing declared."
+    assert planned.id == f"link.fast[{{path}}]"
+    check(f"copy_{{path}}", {{"gpu0": 120.0}})
+    check("gpu_model_differs", {{"gpu0": 1.0}})
+{PASSES}
+{PASSES.replace("copy(", "afterwards(")}
+""",
+    )
+    fast = [journals.check(f"link.fast[{path}]", journals.due(f"copy_{path}")) for path in ("pageable", "pinned")]
+    other = PlannedCheck("link.afterwards", "title", "host-after", 1.0, (journals.due(),))
+    assert product.run(product.plan(owed("link.copy"), *fast, other)).returncode == 0
+    assert list(product.outcomes()) == ["link.copy", "link.fast[pageable]", "link.fast[pinned]"]
+    assert set(product.outcomes().values()) == {"pass"}
+    found = ("link.fast[pinned]", "link.fast[pageable]", "link.copy", "link.afterwards")
+    assert product.journalled()[0] == SessionStarted("load", product.digest, found)
+    measured = [body.measurement for body in product.journalled() if isinstance(body, Measured)]
+    assert measured == ["copy", "copy_pageable", "copy_pinned"]
+
+
+def test_a_gate_that_does_not_pass_ends_the_session(product: Product) -> None:
+    closed = PASSES.replace("copy(", "closed(").replace("120.0", "1.0")
+    product.suite("link", PASSES.replace("copy(", "open(") + closed + PASSES)
+    plan = product.plan(owed("link.open", gate=True), owed("link.closed", gate=True), owed("link.copy"))
+    done = product.run(plan)
+    assert done.returncode == 2
+    assert "link.closed did not pass, so nothing after it is run" in done.stdout
+    assert product.outcomes() == {"link.open": "pass", "link.closed": "fail"}
+
+
+# --- nothing is heated ---
+
+
+def test_another_version_than_the_plans_refuses(product: Product) -> None:
+    product.suite("link", PASSES)
+    product.digest = "another"
+    done = product.run(product.plan(owed("link.copy")))
+    assert done.returncode == context.REFUSED
+    cure = "was it updated meanwhile, or is the image of another build? Start again"
+    told = f"session load refused to start: its files differ from the plan's: {cure}"
+    started, note = product.journalled()
+    assert isinstance(started, SessionStarted)
+    assert started.digest != "another"
+    assert note == Note(told, trouble=True)
+    assert "this rigproof is not the one that made the plan: its files differ" in done.stdout + done.stderr
+
+
+def test_a_planned_check_that_is_not_there_refuses(product: Product) -> None:
+    product.suite("link", PASSES)
+    assert product.run(product.plan(owed("link.copy"), owed("link.gone"))).returncode == context.REFUSED
+    told = "session load refused to start: the checks link.gone of the plan are not in it"
+    assert product.journalled()[1] == Note(told, trouble=True)
+
+
+def test_two_checks_of_one_name_refuse(product: Product) -> None:
+    product.suite("link", f"{PASSES}\nclass TestAgain:\n    @copy\n    def test_copy(self, check):\n        'Twice.'\n")
+    assert product.run(product.plan(owed("link.copy"))).returncode == context.REFUSED
+
+
+def test_a_suite_that_cannot_be_imported(product: Product) -> None:
+    product.suite("link", PASSES)
+    product.suite("other", "import no_such_module")
+    done = product.run(product.plan(owed("link.copy")))
+    assert done.returncode not in (0, 1)
+    assert product.outcomes() == {}
+
+
+def test_a_journal_that_is_there_already(product: Product) -> None:
+    product.suite("link", PASSES)
+    (product.run_dir / "journal-load.jsonl").write_text("")
+    done = product.run(product.plan(owed("link.copy")))
+    assert done.returncode == context.NO_JOURNAL
+    told = "cannot be written (File exists): another rigproof is writing there: stop it, then start again"
+    assert done.stderr == f"rigproof: {product.run_dir}/journal-load.jsonl: {told}\n"
+
+
+def test_a_disk_that_fills_up_ends_the_session_and_its_load(product: Product) -> None:
+    product.suite(
+        "link",
+        f"""
+@copy
+def test_copy(check, programs):
+    "Copies."
+    import os, resource
+    from acceptance.process import command
+    from acceptance.process.deadline import Deadline
+    command.start(["sh", "-c", "sleep 600 & sleep 600"], deadline=Deadline.after(600))
+    size = os.path.getsize({str(product.run_dir / "journal-load.jsonl")!r}) + 10
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+    check("copy", {{"gpu0": 120.0}})
+
+{PASSES.replace("copy(", "after(")}
+""",
+    )
+    run_id = secrets.token_hex(8)
+    done = product.run(product.plan(owed("link.copy"), owed("link.after")), run_id)
+    assert done.returncode == context.NO_JOURNAL
+    assert "journal-load.jsonl: cannot be written (" in done.stderr
+    assert [type(body) for body in product.journalled()] == [SessionStarted, CheckStarted]
+    assert orphans.find(run_id) == {}
+
+
+# --- what the environment and the folders around it cannot do ---
+
+
+def test_nothing_stray_changes_what_is_run(product: Product, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-k nothing --no-such-option")
+    monkeypatch.setenv("PYTEST_PLUGINS", "no_such_plugin")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    stray = "import os\nos._exit(0)\n"
+    for place in (tmp_path, product.run_dir):  # above the suites, and where the session is started
+        (place / "conftest.py").write_text(stray)
+        (place / "pytest.py").write_text(stray)
+        (place / "sitecustomize.py").write_text(stray)
+        (place / "pytest.ini").write_text("[pytest]\naddopts = -k nothing\n")
+    product.suite("link", PASSES + PASSES.replace("copy(", "slow(").replace("120.0", "1.0"))
+    done = product.run(product.plan(owed("link.copy"), owed("link.slow")))
+    assert done.returncode == 1, done.stderr
+    assert product.outcomes() == {"link.copy": "pass", "link.slow": "fail"}
+
+
+def test_without_a_context_there_is_one_sentence(product: Product) -> None:
+    product.suite("link", PASSES)
+    argv = [word for word in context.argv(product.context) if not word.startswith("--rigproof-context")]
+    session_argv, product_context = context.argv, product.context
+    context.argv = lambda _: argv  # type: ignore[assignment]
+    try:
+        done = product.start()
+    finally:
+        context.argv = session_argv
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert done.stderr == "ERROR: these checks are started by rigproof: run `rigproof accept`, or `make accept`\n\n"
+    assert not product_context.exists()
+
+
+def test_a_context_that_cannot_be_read(product: Product) -> None:
+    product.context.write_text("rubbish")
+    done = product.start()
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    told = f"ERROR: {product.context}: is no context of a rigproof session (JSON is malformed"
+    assert done.stderr.startswith(told)
+    assert "Traceback" not in done.stderr
+
+
+# --- collection ---
+
+
+def test_collecting_describes_and_runs_nothing(product: Product) -> None:
+    product.suite(
+        "link",
+        """
+@pytest.mark.gate
+@pytest.mark.session("host-before")
+@pytest.mark.costs(2.5, load="nvbandwidth", per_gib=0.5, slack=120.0, heats=True)
+@pytest.mark.measures("first", unit="GB/s", per="gpu")
+@pytest.mark.measures("second", unit="count", per="cpu", fact=True, waivable=False)
+def test_everything(check):
+    '''One line.
+
+    More lines.
+    '''
+    raise SystemExit(9)
+""",
+    )
+    done = product.collect()
+    assert done.returncode == 0, done.stdout
+    (found,) = product.answer()
+    assert (found.id, found.title, found.session, found.gate) == ("link.everything", "One line.", "host-before", True)
+    assert (found.seconds, found.load, found.seconds_per_gib) == (2.5, "nvbandwidth", 0.5)
+    assert (found.slack, found.heats) == (120.0, True)
+    assert found.measures == (
+        Measures("first", "GB/s", "gpu"),
+        Measures("second", "count", "cpu", fact=True, waivable=False),
+    )
+
+
+def test_a_check_that_is_not_marked_as_it_should_be(product: Product) -> None:
+    product.suite("link", PASSES.replace("@copy", "@pytest.mark.measures('copy')"))
+    done = product.collect()
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert done.stderr.startswith("ERROR: link.copy: the mark measures takes a name, a unit and a per (")
+    assert not (product.run_dir / "answer.json").exists()
+
+
+class Item:
+    """As much of a pytest item as a description needs."""
+
+    path = Path("link.py")
+    name = "test_copy[pinned]"
+    callspec = SimpleNamespace(params={"path": "pinned"})
+
+    def __init__(self, title: str | None = "Copies.", **marks: tuple[tuple[object, ...], dict[str, object]]) -> None:
+        good = {
+            "session": (("load",), {}),
+            "costs": ((1.0,), {}),
+            "measures": (("copy_{path}",), {"unit": "W", "per": "gpu"}),
+        }
+        self.marks = {
+            name: SimpleNamespace(args=args, kwargs=kwargs) for name, (args, kwargs) in {**good, **marks}.items()
+        }
+        self.function = SimpleNamespace(__doc__=title)
+
+    def get_closest_marker(self, name: str) -> object:
+        return self.marks.get(name) if self.marks.get(name) != SimpleNamespace(args=(), kwargs={}) else None
+
+    def iter_markers(self, name: str) -> list[object]:
+        return [self.marks[name]] if self.get_closest_marker(name) else []
+
+
+NONE: tuple[tuple[object, ...], dict[str, object]] = ((), {})
+
+
+@pytest.mark.parametrize(
+    ("item", "told"),
+    [
+        (Item(None), "link.copy[pinned]: a check needs a docstring and the marks session and costs"),
+        (Item(" "), "a check needs a docstring"),
+        (Item(session=NONE), "the marks session and costs"),
+        (Item(costs=NONE), "the marks session and costs"),
+        (
+            Item(session=(("loud",), {})),
+            "its session is one of host-before, load, host-after, and its costs are in seconds",
+        ),
+        (Item(costs=((), {"load": "x"})), "its costs are in seconds"),
+        (Item(measures=NONE), "a check measures something: add the mark measures"),
+        (Item(measures=((), {"unit": "W", "per": "gpu"})), "the mark measures takes a name, a unit and a per"),
+        (Item(measures=(("copy",), {"unit": "W"})), "takes a name, a unit and a per"),
+        (Item(measures=(("copy",), {"unit": "W", "per": "gpu", "wavable": True})), "takes a name, a unit and a per"),
+        (Item(measures=(("copy_{dtype}",), {"unit": "W", "per": "gpu"})), "takes a name, a unit and a per"),
+        (Item(costs=((1.0,), {"load": "burn_{mode}"})), "its load names a parameter that the test has not ('mode')"),
+    ],
+    ids=range(12),
+)
+def test_marks_that_are_missing_or_wrong(item: Item, told: str) -> None:
+    with pytest.raises(pytest.UsageError, match=re.escape(told)):
+        plugin.describe(cast(pytest.Item, item))
+
+
+def test_marks_as_they_should_be() -> None:
+    found = plugin.describe(cast(pytest.Item, Item()))
+    assert (found.id, found.measures) == ("link.copy[pinned]", (Measures("copy_pinned", "W", "gpu"),))
+    assert (found.load, found.slack, found.heats) == (None, 0.0, False)
+    burn = plugin.describe(
+        cast(pytest.Item, Item(costs=((36.0,), {"load": "burn_{path}", "slack": 150.0, "heats": True})))
+    )
+    assert (burn.load, burn.slack, burn.heats) == ("burn_pinned", 150.0, True)

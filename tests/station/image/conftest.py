@@ -1,0 +1,54 @@
+"""An engine that is only a script, and a build that goes through it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from engine_stub import Build, install
+
+from acceptance.process.deadline import Deadline
+from acceptance.station.image import build as image_build
+from acceptance.station.image import progress
+from acceptance.station.image.record import ImageRef
+
+
+@pytest.fixture(autouse=True)
+def short_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scripts end at once, so nothing is gained by a tenth of a second between two looks."""
+    monkeypatch.setattr(progress, "LOOK_S", 0.005)
+
+
+@pytest.fixture
+def stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = install(tmp_path / "bin")
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    for name in ("DOCKER_HOST", "DEBIAN_MIRROR", "http_proxy", "HTTP_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    return folder
+
+
+@pytest.fixture
+def said() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def build(tmp_path: Path, said: list[str], stub: Path) -> Build:
+    root = tmp_path / "root"
+    (root / "proc/self").mkdir(parents=True)
+    (root / "proc/self/mountinfo").write_text("")
+
+    def run(base: str | None = None, answer_s: float = 20.0) -> ImageRef:
+        return image_build.build(
+            log_dir=tmp_path / "logs",
+            say=said.append,
+            deadline=Deadline.after(60.0),
+            base=base,
+            root=root,
+            answer_s=answer_s,
+        )
+
+    return run

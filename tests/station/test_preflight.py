@@ -1,0 +1,386 @@
+from __future__ import annotations
+
+import dataclasses
+import gc
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import journals
+import msgspec
+import pytest
+from docker.errors import APIError
+from machine_tree import NO_DMI, Programs, Tree, completed
+
+from acceptance.core.limit import Limit
+from acceptance.core.plan import Plan
+from acceptance.core.record import Note
+from acceptance.journal import clock
+from acceptance.machine.inventory import Inventory, NvmlAnswer, NvmlDevice
+from acceptance.observe.inventory import observe
+from acceptance.process import command
+from acceptance.process.deadline import Deadline
+from acceptance.station import container_args, container_owner, docker, driver_files, gpu_grant, preflight
+from acceptance.station.base import StationError
+from acceptance.station.gpu_grant import DriverFiles, EngineFacts, GrantError
+from acceptance.station.host import Host
+from acceptance.station.image import build as image_build
+from acceptance.station.image import inputs
+from acceptance.station.image.engine import ImageError
+from acceptance.station.options import Options
+
+
+@pytest.fixture(scope="module")
+def inventory() -> Inventory:
+    return observe()
+
+
+class Images:
+    def get(self, reference: str) -> Any:
+        if reference == "bad ref":
+            raise APIError("400 Client Error", explanation="invalid reference format")
+        return SimpleNamespace(id=f"sha256:{reference}")
+
+
+def an_engine(**more: Any) -> docker.Engine:
+    client: Any = SimpleNamespace(images=Images())
+    given: dict[str, Any] = {
+        "client": client,
+        "version": "Docker 20.10",
+        "traits": frozenset({"seccomp"}),
+        "facts": EngineFacts(),
+        "kernel": os.uname().release,
+        **more,
+    }
+    return docker.Engine(**given)
+
+
+Answers = Callable[[str | None], docker.Engine]
+
+
+@pytest.fixture
+def sockets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of sockets in place of the machine's own."""
+    monkeypatch.setattr(
+        preflight, "addresses", lambda *_: tuple(f"unix://{tmp_path}/{name}.sock" for name in ("one", "two", "three"))
+    )
+    return tmp_path
+
+
+def connects(monkeypatch: pytest.MonkeyPatch, answer: Answers) -> None:
+    monkeypatch.setattr(docker, "connect", answer)
+
+
+# --- where an engine may be ---
+
+
+@pytest.mark.parametrize(
+    ("environment", "uid", "found"),
+    [
+        ({"DOCKER_HOST": "tcp://x:1"}, 0, (None,)),
+        (
+            {"DOCKER_HOST": ""},
+            0,
+            ("unix:///var/run/docker.sock", "unix:///run/user/0/docker.sock", "unix:///run/podman/podman.sock"),
+        ),
+        (
+            {},
+            1000,
+            (
+                "unix:///var/run/docker.sock",
+                "unix:///run/user/1000/docker.sock",
+                "unix:///run/user/1000/podman/podman.sock",
+            ),
+        ),
+        (
+            {"XDG_RUNTIME_DIR": "/x"},
+            1000,
+            ("unix:///var/run/docker.sock", "unix:///x/docker.sock", "unix:///x/podman/podman.sock"),
+        ),
+    ],
+)
+def test_addresses(environment: dict[str, str], uid: int, found: tuple[str | None, ...]) -> None:
+    assert preflight.addresses(environment, uid) == found
+
+
+def test_the_first_that_answers(sockets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, asked = an_engine(), []
+
+    def connect(address: str | None) -> docker.Engine:
+        asked.append(address)
+        if address and "two" in address:
+            raise ConnectionRefusedError(111, "Connection refused")
+        return made
+
+    connects(monkeypatch, connect)
+    for name in ("two", "three"):
+        (sockets / f"{name}.sock").touch()
+    found = preflight.engine({}, 1000)
+    assert (found.engine, found.address) == (made, f"unix://{sockets}/three.sock")
+    assert asked == [f"unix://{sockets}/{name}.sock" for name in ("two", "three")]
+
+
+def test_none_is_there(sockets: Path) -> None:
+    assert preflight.engine({}, 1000) == preflight.Found(None, "there is no container engine")
+
+
+def test_why_none_answers(sockets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    errors: list[Exception] = [
+        PermissionError(13, "Permission denied"),
+        ConnectionRefusedError(111, "Connection refused"),
+    ]
+
+    def connect(_address: str | None) -> docker.Engine:
+        if errors:
+            raise errors.pop(0)
+        return an_engine(kernel="5.10-in-a-vm")
+
+    connects(monkeypatch, connect)
+    for name in ("one", "two", "three"):
+        (sockets / f"{name}.sock").touch()
+    found = preflight.engine({}, 1000)
+    assert found.engine is None
+    assert found.why == (
+        f"unix://{sockets}/one.sock does not answer (Permission denied, so add yourself to the group docker and log in again); "
+        f"unix://{sockets}/two.sock does not answer (Connection refused); "
+        f"unix://{sockets}/three.sock runs under another kernel (5.10-in-a-vm) than this machine's"
+    )
+
+
+@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # the SDK leaves the socket of a failed attempt open
+def test_the_environments_engine_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    where = f"unix://{tmp_path}/dead.sock"
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(tmp_path / "dead.sock"))
+    monkeypatch.setenv("DOCKER_HOST", where)
+    assert preflight.engine().why == f"DOCKER_HOST={where} does not answer (Connection refused)"
+    gc.collect()
+
+
+# --- which station ---
+
+
+def choose(
+    name: str,
+    inventory: Inventory,
+    reference: str | None = None,
+    said: list[str] | None = None,
+    plan: Plan | None = None,
+) -> Any:
+    say = (said if said is not None else []).append
+    options = Options(station=name, image=reference, out=Path("/nowhere"))
+    return preflight.choose(options, plan or journals.plan(), inventory, say)
+
+
+@pytest.fixture
+def answering(monkeypatch: pytest.MonkeyPatch) -> docker.Engine:
+    """An engine that answers, an image that is there, no leftovers."""
+    made = an_engine()
+    monkeypatch.setattr(preflight, "engine", lambda: preflight.Found(made, "", "unix:///x.sock"))
+    monkeypatch.setattr(docker, "sweep", lambda *_: [])
+    told = SimpleNamespace(provenance=lambda: {"image": "rigproof:1", "image_id": "sha256:1"})
+    monkeypatch.setattr(image_build, "build", lambda **_: told)
+    monkeypatch.setattr(command, "find", lambda program: f"/usr/bin/{program}")
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    return made
+
+
+def test_the_host_asks_no_engine(inventory: Inventory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preflight, "engine", lambda: pytest.fail("it was asked"))
+    assert choose("host", inventory) == (Host(), None)
+    assert preflight.remark("host") is None
+
+
+def test_without_an_engine(inventory: Inventory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preflight, "engine", lambda: preflight.Found(None, "there is no container engine"))
+    where, remark = choose("auto", inventory)
+    assert remark.startswith("STATION: host, because there is no container engine. ")
+    assert "make engine" in remark
+    assert "\n" not in remark
+    assert where == Host(remark)
+    assert preflight.remark("auto") == remark
+    for call in (lambda: choose("docker", inventory), lambda: preflight.remark("docker")):
+        with pytest.raises(StationError, match="no container can be had: there is no container engine: "):
+            call()
+
+
+@pytest.mark.usefixtures("answering")
+def test_an_installed_package_has_no_image(inventory: Inventory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inputs, "in_checkout", lambda: False)
+    _, remark = choose("auto", inventory)
+    assert "installed package" in remark
+    with pytest.raises(StationError, match="installed package"):
+        choose("docker", inventory)
+    assert choose("auto", inventory, "mine:1")[0].image == "sha256:mine:1"
+    assert preflight.remark("auto", "mine:1") is None
+
+
+def test_a_container(inventory: Inventory, answering: docker.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(docker, "sweep", lambda *_: ["run-7"])
+    said: list[str] = []
+    for name in ("auto", "docker"):
+        where, remark = choose(name, inventory, said=said)
+        assert remark is None
+    assert isinstance(where, docker.Docker)
+    assert (where.name, where.image, where.notes) == ("docker", "sha256:1", ())
+    assert where.client is answering.client
+    assert where.room == container_args.room(inventory.memory.total_bytes)
+    assert where.holder == container_owner.name(clock.boot_id())
+    assert where.traits == {"seccomp"}
+    assert dict(where.provenance) == {
+        "engine": "Docker 20.10",
+        "gpu_grant": "none",
+        "image": "rigproof:1",
+        "image_id": "sha256:1",
+    }
+    assert said == ["a container of the run run-7, which is dead, was removed"] * 2
+
+
+@pytest.mark.usefixtures("answering")
+def test_the_client_builds_with_the_engine_that_was_found(
+    inventory: Inventory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str | None] = []
+
+    def build(**_: Any) -> Any:
+        seen.append(os.environ.get("DOCKER_HOST"))
+        raise ImageError("no")
+
+    monkeypatch.setattr(image_build, "build", build)
+    with pytest.raises(ImageError):
+        choose("docker", inventory)
+    assert (seen, os.environ.get("DOCKER_HOST")) == (["unix:///x.sock"], None)
+    monkeypatch.setattr(preflight, "engine", lambda: preflight.Found(an_engine(), "", None))
+    monkeypatch.setenv("DOCKER_HOST", "unix:///y.sock")
+    with pytest.raises(ImageError):
+        choose("docker", inventory)
+    assert (seen[1], os.environ["DOCKER_HOST"]) == ("unix:///y.sock", "unix:///y.sock")
+
+
+@pytest.mark.usefixtures("answering")
+def test_without_the_engines_client_no_image_can_be_built(
+    inventory: Inventory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def find(program: str) -> str:
+        raise command.ProgramMissing(f"{program} is not installed")
+
+    monkeypatch.setattr(command, "find", find)
+    assert "the command `docker`, which builds the image, is not installed" in choose("auto", inventory)[1]
+    with pytest.raises(StationError, match="the command `docker`"):
+        choose("docker", inventory)
+    assert choose("docker", inventory, "mine:1")[0].image == "sha256:mine:1"
+
+
+@pytest.mark.usefixtures("answering")
+def test_an_image_that_the_user_named_is_stamped(inventory: Inventory) -> None:
+    where, _ = choose("docker", inventory, "mine:1")
+    assert where.image == where.provenance["image_id"] == "sha256:mine:1"
+    assert where.provenance["image"] == "mine:1 (named by --image)"
+    assert where.notes == (Note(preflight.named("mine:1"), trouble=True),)
+
+
+@pytest.mark.usefixtures("answering")
+def test_an_image_that_is_not_here(inventory: Inventory, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(StationError, match="invalid reference format"):
+        choose("docker", inventory, "bad ref")
+    monkeypatch.setattr(docker, "image_id", lambda *_: None)
+    with pytest.raises(StationError, match="there is no image mine:1 here: build one with `make image`"):
+        choose("docker", inventory, "mine:1")
+
+
+@pytest.mark.usefixtures("answering")
+def test_an_engine_that_fails_after_its_first_answer(inventory: Inventory, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> list[str]:
+        raise APIError("500 Server Error", explanation="the disk is full")
+
+    monkeypatch.setattr(docker, "sweep", fail)
+    with pytest.raises(StationError, match=r"the container engine fails \(the disk is full\): "):
+        choose("auto", inventory)
+
+
+# --- GPUs; and a run that will stop before any load needs no container ---
+
+COUNTED = journals.check(
+    "gpu.present",
+    journals.due("gpu_count", "machine", "count", Limit("count", "a basis", low=2.0)),
+    session="host-before",
+    gate=True,
+)
+
+
+def seen(tree: Tree, *devices: NvmlDevice) -> Inventory:
+    answer = msgspec.json.encode(NvmlAnswer("570", "12.8", devices, None, None)).decode()
+    programs = Programs(nvml=completed(answer), dmidecode=completed(*NO_DMI))
+    return observe(tree.root, deadline=Deadline.after(9), run=programs, dmidecode="dmidecode")
+
+
+def device(number: int) -> NvmlDevice:
+    return NvmlDevice(number, f"GPU-{number}", "H200", f"0000:0{number + 1}:00.0", None, None, 1, None, None)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    made = Tree(tmp_path)
+    made.cpus([(0,)])
+    made.memory(64)
+    made.gpu(0x01)
+    made.gpu(0x02)
+    return made
+
+
+def of_gpus(plan: Plan, *gpus: str) -> Plan:
+    """The plan of a run that tests these GPUs."""
+    return msgspec.structs.replace(plan, gpus=gpus)
+
+
+BOTH = ("gpu0", "gpu1")
+
+
+def test_the_gpus_of_the_plan_that_are_there(tree: Tree) -> None:
+    inventory = seen(tree, device(0))
+    for names in ((), ("gpu1",), BOTH):
+        found = preflight.due_gpus(of_gpus(journals.plan(), *names, "gpu2"), inventory)
+        assert tuple(gpu.name for gpu in found) == names
+
+
+@pytest.mark.usefixtures("answering")
+def test_gpus_are_granted_or_it_is_said_why_not(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    inventory = seen(tree, device(0), device(1))
+    monkeypatch.setattr(driver_files, "find", lambda _: DriverFiles())
+    with pytest.raises(GrantError, match="no device node for gpu0, gpu1"):
+        choose("auto", inventory, plan=of_gpus(journals.plan(), *BOTH))
+    with pytest.raises(GrantError, match="no device node for gpu1"):
+        choose("auto", inventory, plan=of_gpus(journals.plan(), "gpu1"))
+    assert choose("auto", inventory, plan=journals.plan())[0].grant.mode == "none", "no GPU is asked for"
+    libraries = dict.fromkeys(gpu_grant.NEEDED, "/x")
+    node_of = {f"0000:0{number + 1}:00.0": f"/dev/nvidia{number}" for number in (0, 1)}
+    nodes = frozenset({*node_of.values(), *gpu_grant.CONTROL_NODES})
+    monkeypatch.setattr(driver_files, "find", lambda _: DriverFiles(nodes, node_of, libraries))
+    where, _ = choose("auto", inventory, plan=of_gpus(journals.plan(), *BOTH))
+    assert (where.grant.mode, where.provenance["gpu_grant"]) == ("devices", "devices")
+    where, _ = choose("auto", inventory, plan=of_gpus(journals.plan(), "gpu1"))
+    assert "/dev/nvidia1" in str(where.grant)
+    assert "/dev/nvidia0" not in str(where.grant)
+
+
+@pytest.mark.usefixtures("answering")
+def test_a_gpu_that_is_not_as_it_should_be(tree: Tree) -> None:
+    plan = of_gpus(journals.plan(COUNTED, journals.check()), *BOTH)
+    assert not preflight.stops_at_the_gate(plan, seen(tree, device(0), device(1)))
+    unknown = seen(tree, device(0))
+    assert preflight.stops_at_the_gate(plan, unknown)
+    assert not preflight.stops_at_the_gate(of_gpus(plan, "gpu0"), unknown), "it is not tested"
+    assert not preflight.stops_at_the_gate(of_gpus(journals.plan(), *BOTH), unknown), "it is not asked for"
+    lost = seen(tree, device(0), dataclasses.replace(device(1), error="GPU is lost"))
+    assert preflight.stops_at_the_gate(plan, lost), "NVML lists it, and it answers no more"
+    where, line = choose("docker", unknown, plan=plan)
+    assert where == Host()
+    assert "the run stops there" in line
+
+
+@pytest.mark.usefixtures("answering")
+def test_a_gpu_that_is_missing(tree: Tree, inventory: Inventory) -> None:
+    assert preflight.stops_at_the_gate(journals.plan(COUNTED), dataclasses.replace(inventory, pci=()))

@@ -1,0 +1,405 @@
+"""The fixtures that load everything at once: what runs beside what, what each process is told, and what is kept when a part fails."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gpu_machine import TRAITS, device, machine, uuid
+from journals import check, due
+
+from acceptance.core.dtype import DTYPES
+from acceptance.core.plan import PlannedCheck
+from acceptance.core.record import Body, Event
+from acceptance.machine.gpu import gpus
+from acceptance.machine.inventory import Inventory
+from acceptance.process import command
+from acceptance.process.command import Completed, ProgramMissing
+from acceptance.session import load_events
+from acceptance.suites.fixtures import burn
+from acceptance.suites.fixtures.burn import Together, memory_share
+from acceptance.tools.load_output import LAPS, PATTERNS
+
+AMPERE = ("f64", "f32", "tf32", "f16", "bf16", "i8")
+FORMATS: Mapping[str, tuple[str, ...]] = {"gpu0": DTYPES, "gpu1": AMPERE}
+DIGEST = "0123456789abcdef"
+STRESS_NG = """\
+stress-ng: info:  [1] setting to a {seconds} second run per stressor
+stress-ng: info:  [1] dispatching hogs: {workers} cpu
+stress-ng: metrc: [1] stressor       bogo ops real time  usr time  sys time   bogo ops/s     bogo ops/s
+stress-ng: metrc: [1] cpu               10611     {seconds}.00     19.98      0.00      3535.83        1773.96
+stress-ng: info:  [1] successful run completed in {seconds}.00s
+"""
+STRESSAPPTEST = """\
+Log: Commandline - {command}
+Stats: Starting SAT, {megabytes}M, {seconds} seconds
+Stats: Found 0 hardware incidents
+Stats: Completed: 123456.00M in {seconds}.01s 12345.00MB/s, with 0 hardware incidents, 0 errors
+Stats: Memory Copy: 123456.00M at 12345.00MB/s
+Status: PASS - please verify no corrected errors
+"""
+FAULTY = "stress-ng: fail:  [2] cpu: float80 error detected, failed calculation checksum\n"
+
+
+def planned(*pairs: str) -> PlannedCheck:
+    """The check's part of the plan, with these ways between GPUs."""
+    return check("together.burn", due(), *(due("burn_peer_copied", pair, "GiB") for pair in pairs))
+
+
+def burn_printed(argv: Sequence[str], visible: Sequence[str]) -> str:
+    words = dict(zip(argv[3::2], argv[4::2], strict=True))
+    dtypes, peers = words["--dtypes"].split(","), int(words.get("--peers", "0"))
+    told = {"dtypes": dtypes, "seconds": float(words["--seconds"]), "peers": peers, "laps": 2, "uuid": visible[0]}
+    readings = [(f"burn_{dtype}{end}", unit, "gpu0", value) for dtype in dtypes for end, unit, value in
+                (("", "TFLOP/s", 50.0), ("_kept", "ratio", 1.0), ("_miscompares", "count", 0.0))]  # fmt: skip
+    readings += [("burn_filled", "ratio", "gpu0", 0.9), ("burn_copied", "GiB", "gpu0", 30.0)]
+    readings += [("burn_copy_miscompares", "count", "gpu0", 0.0)]
+    for peer in range(1, peers + 1):
+        where = f"gpu0->gpu{peer}"
+        readings += [("burn_peer_copied", "GiB", where, float(peer)), ("burn_peer_miscompares", "count", where, 0.0)]
+    turns = [(lap, dtype) for lap in range(2) for dtype in dtypes]
+    each = float(words["--seconds"]) / len(turns)
+    laps = [
+        [*turn, 50.0, 10, each, 100.0 + place * each, 100.0 + (place + 0.9) * each] for place, turn in enumerate(turns)
+    ]
+    lines = [
+        {"rigproof_load": 1, "load": "burn", "parameters": {**told, "library": "cuBLAS 12.8"}},
+        *({"reading": name, "unit": unit, "component": where, "value": value} for name, unit, where, value in readings),
+        {"table": "burn_laps", "columns": LAPS, "rows": laps},
+        {
+            "table": "burn_digests",
+            "columns": ["format", "shape", "inputs", "result"],
+            "rows": [[dtype, "8192x8192x8192", DIGEST, DIGEST] for dtype in dtypes],
+        },
+        {"end": True, "readings": len(readings) + 2},
+    ]
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+def vram_printed(argv: Sequence[str], visible: Sequence[str]) -> str:
+    readings = [("vram_tested", "ratio", 0.97), ("vram_rate", "ratio", 0.9)]
+    readings += [("vram_copy", "GB/s", 4000.0), ("vram_miscompares", "count", 0.0)]
+    lines = [
+        {"rigproof_load": 1, "load": "vram", "parameters": {"seconds": float(argv[4]), "uuid": visible[0]}},
+        *({"reading": name, "unit": unit, "component": "gpu0", "value": value} for name, unit, value in readings),
+        {
+            "table": "vram_passes",
+            "columns": ["pattern", "passes", "GB/s", "wrong"],
+            "rows": [[one, 6, 3900.0, 0] for one in PATTERNS],
+        },
+        {"end": True, "readings": 5},
+    ]
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+def host_printed(argv: Sequence[str]) -> str:
+    """What stress-ng or stressapptest says to its command line."""
+    words = list(argv[3:])
+    if Path(words[0]).name == "stress-ng":
+        seconds = words[words.index("--timeout") + 1].removesuffix("s")
+        return STRESS_NG.format(seconds=seconds, workers=words[words.index("--cpu") + 1])
+    told = {name: words[words.index(option) + 1] for name, option in (("seconds", "-s"), ("megabytes", "-M"))}
+    return STRESSAPPTEST.format(command=" ".join(words), **told)
+
+
+@dataclass
+class Loads:
+    """Stands for the check's programs: all goes well, but for what `spoil` changes by the name of the GPU's load or the program."""
+
+    folder: Path = Path("/logs")
+    spoil: dict[str, Callable[[Completed], Completed]] = field(default_factory=dict)
+    calls: list[list[tuple[tuple[str, ...], Mapping[str, str]]]] = field(default_factory=list)
+    heard: list[Callable[[int, str], None] | None] = field(default_factory=list)
+
+    def run_together(
+        self,
+        argvs: Sequence[Sequence[str]],
+        *,
+        envs: Sequence[Mapping[str, str]],
+        heard: Callable[[int, str], None] | None = None,
+    ) -> tuple[Completed, ...]:
+        self.calls.append([(tuple(argv), env) for argv, env in zip(argvs, envs, strict=True)])
+        self.heard.append(heard)
+        return tuple(self._done(argv, env) for argv, env in self.calls[-1])
+
+    def _done(self, argv: tuple[str, ...], env: Mapping[str, str]) -> Completed:
+        if argv[0].endswith("nice"):
+            name, text = Path(argv[3]).name, host_printed(argv)
+        else:
+            visible = env["CUDA_VISIBLE_DEVICES"].split(",")
+            name, text = visible[0], (vram_printed if "vram" in argv[2] else burn_printed)(argv, visible)
+        done = Completed(argv, 0, text, "", 1e5)
+        return self.spoil.get(name, lambda one: one)(done)
+
+    def loads(self) -> list[tuple[tuple[str, ...], Mapping[str, str]]]:
+        """The GPUs' loads of the only call."""
+        return [(argv, env) for argv, env in self.calls[0] if not argv[0].endswith("nice")]
+
+    def beside(self) -> list[tuple[str, ...]]:
+        """The programs beside them, without the paths that they lie in."""
+        every = [argv for argv, _ in self.calls[0] if argv[0].endswith("nice")]
+        return [(Path(argv[0]).name, *argv[1:3], Path(argv[3]).name, *argv[4:]) for argv in every]
+
+
+def died(done: Completed) -> Completed:
+    """The program died in the middle, with a wrong result told."""
+    wrong = {"miscompare": {"component": "gpu0", "dtype": "bf16", "check": "ring"}}
+    return replace(done, returncode=-9, stdout=json.dumps(wrong) + "\n", seconds=3.0)
+
+
+@dataclass
+class Heard:
+    """Stands for the fixture `listener`."""
+
+    shown: list[dict[str, list[str]]] = field(default_factory=list)
+
+    def __call__(self, shown: Mapping[str, Sequence[str]]) -> Callable[[int, str], None]:
+        self.shown.append({name: list(names) for name, names in shown.items()})
+        return lambda index, line: None
+
+
+@pytest.fixture
+def seen() -> Inventory:
+    return machine(device(0), device(1, traits=replace(TRAITS, compute_capability="8.6")))
+
+
+@pytest.fixture(autouse=True)
+def installed(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The programs of this machine; a test takes some away."""
+    there = {"nice", "stress-ng", "stressapptest"}
+
+    def find(program: str, package: str | None = None) -> str:
+        if program not in there:
+            raise ProgramMissing(f"{program} is not installed: install it with `sudo apt install {package}`")
+        return f"/usr/bin/{program}"
+
+    monkeypatch.setattr(command, "find", find)
+    return there
+
+
+def together(
+    loads: Loads, seen: Inventory, *pairs: str, seconds: float = 20.0, gib: float = 4.0, heard: Heard | None = None
+) -> Together:
+    """What the fixture finds on this machine."""
+    fixture: Any = burn.together
+    formats = {gpu.name: FORMATS.get(gpu.name, DTYPES) for gpu in gpus(seen)}
+    run: Callable[[], Together] = fixture.__wrapped__(
+        loads, planned(*pairs), gpus(seen), {"burn": seconds}, gib, seen, formats, heard or Heard()
+    )
+    return run()
+
+
+# --- all at once ---
+
+
+def test_all_gpus_processors_and_ram_run_in_one_call_for_the_same_seconds(seen: Inventory) -> None:
+    loads, heard = Loads(), Heard()
+    found = together(loads, seen, "gpu0->gpu1", "gpu1->gpu0", heard=heard)
+    assert len(loads.calls) == 1
+    first, second = loads.loads()
+    assert first[0][2:] == (
+        "acceptance.loads.burn.load", "--dtypes", ",".join(DTYPES), "--seconds", "20.0", "--peers", "1"
+    )  # fmt: skip
+    assert second[0][3:5] == ("--dtypes", ",".join(AMPERE))
+    assert first[1]["CUDA_VISIBLE_DEVICES"] == f"{uuid(0)},{uuid(1)}"
+    assert second[1]["CUDA_VISIBLE_DEVICES"] == f"{uuid(1)},{uuid(0)}"
+    threads = str(seen.cpu.threads)
+    stress_ng, stressapptest = loads.beside()
+    assert stress_ng[:6] == ("nice", "-n", "10", "stress-ng", "--cpu", threads)
+    assert "--verify" in stress_ng
+    assert "40s" in stress_ng, "as long as the GPUs prove their first products and burn"
+    assert stressapptest == ("nice", "-n", "10", "stressapptest", "-s", "40", "-M", "4096", "-m", threads, "-W")
+    assert heard.shown == [{"gpu0": ["gpu0", "gpu1"], "gpu1": ["gpu1", "gpu0"]}]
+    assert loads.heard[0] is not None
+    assert found.troubles() == []
+    assert found.gpus.values("burn_bf16") == {"gpu0": 50.0, "gpu1": 50.0}
+    assert found.gpus.values("burn_f8") == {"gpu0": 50.0}
+    assert found.gpus.values("burn_peer_copied") == {"gpu0->gpu1": 1.0, "gpu1->gpu0": 1.0}
+    assert found.processors.output is not None
+    assert found.memory.output is not None
+    assert found.memory.output.reading("stressapptest_tested") == {"memory": 4.0}
+
+
+def test_each_gpu_copies_to_the_peers_that_the_plan_names_and_sees_no_others() -> None:
+    """Two bridged pairs: the load of gpu0 calls gpu2 its first peer."""
+    four = machine(device(0), device(1), device(2), device(3))
+    loads = Loads()
+    found = together(loads, four, "gpu0->gpu2", "gpu2->gpu0")
+    assert [env["CUDA_VISIBLE_DEVICES"] for _, env in loads.loads()] == [
+        f"{uuid(0)},{uuid(2)}", uuid(1), f"{uuid(2)},{uuid(0)}", uuid(3)
+    ]  # fmt: skip
+    assert ["--peers" in argv for argv, _ in loads.loads()] == [True, False, True, False]
+    assert found.gpus.values("burn_peer_copied") == {"gpu0->gpu2": 1.0, "gpu2->gpu0": 1.0}
+
+
+def test_a_machine_without_gpus_burns_processors_and_ram() -> None:
+    loads = Loads()
+    found = together(loads, machine(found=()))
+    assert loads.loads() == []
+    assert [argv[3] for argv in loads.beside()] == ["stress-ng", "stressapptest"]
+    assert found.troubles() == []
+    assert found.gpus.outputs == {}
+
+
+# --- what one proves is kept when another fails ---
+
+
+def test_a_load_that_died_keeps_its_wrong_results_and_takes_nothing_from_the_others(seen: Inventory) -> None:
+    found = together(Loads(spoil={uuid(1): died}), seen)
+    assert set(found.gpus.outputs) == {"gpu0"}
+    assert found.gpus.miscompares("burn_bf16_miscompares")[0] == {"gpu0": 0.0, "gpu1": 1.0}
+    assert found.gpus.miscompares("burn_f64_miscompares")[0] == {"gpu0": 0.0}
+    assert found.processors.output is not None
+    assert found.memory.output is not None
+    (trouble,) = found.troubles()
+    assert trouble.startswith("gpu1: the load burn was ended by signal 9")
+
+
+def test_stress_ng_that_died_proves_nothing_of_the_processors_only(seen: Inventory) -> None:
+    found = together(Loads(spoil={"stress-ng": lambda done: replace(done, returncode=1)}), seen)
+    assert set(found.gpus.outputs) == {"gpu0", "gpu1"}
+    assert found.processors.output is None
+    assert found.memory.output is not None
+    (trouble,) = found.troubles()
+    assert trouble.startswith("stress-ng ended with exit code 1")
+
+
+def test_a_fault_that_stress_ng_told_before_it_died_is_a_fault(seen: Inventory) -> None:
+    faulty = Loads(spoil={"stress-ng": lambda done: replace(done, returncode=2, stdout=FAULTY + done.stdout)})
+    found = together(faulty, seen)
+    assert found.processors.output is not None
+    assert found.processors.output.outcome == "fail"
+    assert found.troubles() == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("4096M", "2048M", "stressapptest filled 2.00 GiB and was to fill 4.00 GiB"),
+        ("Status: PASS", "", "stressapptest: the text is cut: the line 'Status:' is missing"),
+    ],
+)
+def test_ram_that_was_not_filled_or_not_compared_proves_nothing(seen: Inventory, old: str, new: str, told: str) -> None:
+    spoil = {"stressapptest": lambda done: replace(done, stdout=done.stdout.replace(old, new))}
+    found = together(Loads(spoil=spoil), seen)
+    assert found.memory.output is None
+    assert told in found.troubles()[0]
+
+
+def test_too_few_workers_prove_nothing(seen: Inventory) -> None:
+    threads = seen.cpu.threads
+    spoil = {"stress-ng": lambda done: replace(done, stdout=done.stdout.replace(f"hogs: {threads}", "hogs: 1"))}
+    found = together(Loads(spoil=spoil), seen)
+    assert found.troubles() == [f"stress-ng tells of 1.0 workers, and there are {threads} logical CPUs to load"]
+
+
+@pytest.mark.parametrize("missing", ["stress-ng", "stressapptest"])
+def test_a_program_that_is_not_installed_is_left_out_with_its_cure(
+    seen: Inventory, installed: set[str], missing: str
+) -> None:
+    installed.remove(missing)
+    loads = Loads()
+    found = together(loads, seen)
+    assert len(loads.loads()) == 2
+    assert [argv[3] for argv in loads.beside()] == [one for one in ("stress-ng", "stressapptest") if one != missing]
+    without, other = (found.processors, found.memory) if missing == "stress-ng" else (found.memory, found.processors)
+    assert (without.output, without.missing) == (
+        None, f"{missing} is not installed: install it with `sudo apt install {missing}`"
+    )  # fmt: skip
+    assert other.output is not None
+    assert found.troubles() == []
+
+
+def test_ram_that_is_too_little_for_its_threads_keeps_no_gpu_from_burning(seen: Inventory) -> None:
+    loads = Loads()
+    found = together(loads, seen, gib=0.001)
+    assert [argv[3] for argv in loads.beside()] == ["stress-ng"]
+    assert set(found.gpus.outputs) == {"gpu0", "gpu1"}
+    assert found.troubles()[0].startswith("stressapptest needs 3 MB for each of its")
+
+
+def test_nothing_to_run_is_no_pass(installed: set[str]) -> None:
+    installed.clear()
+    found = together(Loads(), machine(found=()))
+    assert found.processors.missing is not None
+    assert found.memory.missing is not None
+
+
+def test_a_burn_of_another_length_than_asked_proves_nothing(seen: Inventory) -> None:
+    short = {uuid(0): lambda done: replace(done, stdout=done.stdout.replace('"seconds": 20.0', '"seconds": 2.0'))}
+    found = together(Loads(spoil=short), seen)
+    assert set(found.gpus.failed) == {"gpu0"}
+    assert "ran with seconds = 2.0, and 20.0 was asked for" in found.troubles()[0]
+
+
+def test_a_load_is_held_to_its_own_gpu(seen: Inventory) -> None:
+    stray = {uuid(1): lambda done: replace(done, stdout=done.stdout.replace(uuid(1), uuid(0)))}
+    found = together(Loads(spoil=stray), seen)
+    assert f"ran with uuid = '{uuid(0)}', and '{uuid(1)}' was asked for" in str(found.gpus.failed["gpu1"])
+
+
+# --- how much RAM is filled beside the loads ---
+
+
+@pytest.mark.parametrize(
+    ("planned_gib", "seconds", "free_gib", "count", "filled"),
+    [
+        (51.0, 240.0, 64.0, 0, 51.0),
+        (51.0, 240.0, 64.0, 2, 51.0),
+        (25.6, 240.0, 32.0, 2, 24.0),  # two loads want 8 GiB of the 32 that are free
+        (4.0, 21.0, 64.0, 2, 4.0),
+        (
+            1600.0,
+            240.0,
+            2000.0,
+            8,
+            400.0,
+        ),  # filling more would take longer than the burn; a quarter is filled all the same
+        (1600.0, 14400.0, 2000.0, 8, 1600.0),
+        (4.8, 240.0, 6.0, 2, 1.2),
+        (10.0, 240.0, None, 2, 10.0),
+    ],
+)
+def test_ram_is_filled_as_far_as_the_burn_lasts_and_the_loads_have_room(
+    planned_gib: float, seconds: float, free_gib: float | None, count: int, filled: float
+) -> None:
+    assert memory_share(planned_gib, seconds=seconds, free_gib=free_gib, gpus=count) == pytest.approx(filled)
+
+
+# --- the memory of the GPUs ---
+
+
+def vram(loads: Loads, seen: Inventory, heard: Heard) -> Any:
+    fixture: Any = burn.vram_run
+    return fixture.__wrapped__(loads, gpus(seen), {"vram": 5.0}, heard)()
+
+
+def test_the_memory_of_all_gpus_is_tested_at_once_a_process_each(seen: Inventory) -> None:
+    loads, heard = Loads(), Heard()
+    found = vram(loads, seen, heard)
+    assert [argv[2:] for argv, _ in loads.loads()] == [("acceptance.loads.vram.load", "--seconds", "5.0")] * 2
+    assert [env["CUDA_VISIBLE_DEVICES"] for _, env in loads.loads()] == [uuid(0), uuid(1)]
+    assert heard.shown == [{"gpu0": ["gpu0"], "gpu1": ["gpu1"]}]
+    assert found.values("vram_tested") == {"gpu0": 0.97, "gpu1": 0.97}
+    found.raise_failed()
+
+
+def test_a_memory_test_that_died_is_its_own_gpus(seen: Inventory) -> None:
+    wrong = json.dumps({"miscompare": {"component": "gpu0", "check": "vram", "words": 3}}) + "\n"
+    found = vram(Loads(spoil={uuid(0): lambda done: replace(done, returncode=1, stdout=wrong)}), seen, Heard())
+    assert set(found.outputs) == {"gpu1"}
+    assert found.miscompares("vram_miscompares")[0] == {"gpu0": 1.0, "gpu1": 0.0}
+
+
+def test_what_is_heard_while_it_runs_has_the_names_of_the_gpus_that_the_load_sees() -> None:
+    """Two bridged pairs: what the load of gpu0 calls gpu1 is gpu2, in the event as in the count."""
+    written: list[Body] = []
+    heard = load_events.listener(["gpu0", "gpu1", "gpu2"], written.append, shown={"gpu0": ["gpu0", "gpu2"]})
+    heard(0, json.dumps({"miscompare": {"component": "gpu0->gpu1", "check": "copy_p2p", "words": 2}}))
+    (event,) = written
+    assert isinstance(event, Event)
+    assert event.component == "gpu0->gpu2"

@@ -1,0 +1,199 @@
+"""The fixtures that run our own GPU loads: what each process is told, which GPU it sees first, and what runs beside what."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from gpu_machine import TRAITS, device, machine, uuid
+
+from acceptance.core.dtype import DTYPES
+from acceptance.expect import gpu_limits
+from acceptance.expect.sheet import find
+from acceptance.machine.gpu import gpus
+from acceptance.machine.inventory import Inventory
+from acceptance.process.command import Completed
+from acceptance.suites.fixtures import gpu_loads
+from acceptance.tools.proof import ToolTrouble
+
+AMPERE = ("f64", "f32", "tf32", "f16", "bf16", "i8")
+FORMATS = {"gpu0": DTYPES, "gpu1": AMPERE}
+NAMES = {"acceptance.loads.gemm.load": "gpu_gemm", "acceptance.loads.copy.load": "gpu_copy"}
+
+
+def asked(name: str, *arguments: object) -> Any:
+    """What a fixture gives."""
+    fixture: Any = getattr(gpu_loads, name)
+    return fixture.__wrapped__(*arguments)
+
+
+def printed(argv: Sequence[str], own: str) -> str:
+    """The output of a load that was started so on this GPU and went well; its rates are 1."""
+    words = dict(zip(argv[3::2], argv[4::2], strict=True))
+    told: dict[str, Any] = {"seconds": float(words["--seconds"]), "uuid": own}
+    readings = [("copy_own_d2d", "GB/s", 1.0)]
+    if "--dtypes" in words:
+        told |= {
+            "dtypes": words["--dtypes"].split(","),
+            "table": [int(n) for n in words.get("--table", "").split(",") if n],
+        }
+        rates = [name for dtype in told["dtypes"] for name in (f"gemm_{dtype}_short", f"gemm_{dtype}")]
+        counts = [f"gemm_{dtype}_miscompares" for dtype in told["dtypes"]]
+        readings = [*((name, "TFLOP/s", 1.0) for name in rates), *((name, "count", 0.0) for name in counts)]
+    lines: list[dict[str, Any]] = [
+        {
+            "rigproof_load": 1,
+            "load": {"gemm": "gpu_gemm", "copy": "gpu_copy"}[argv[2].split(".")[2]],
+            "parameters": told,
+        }
+    ]
+    lines += [{"reading": name, "unit": unit, "component": "gpu0", "value": value} for name, unit, value in readings]
+    return "".join(json.dumps(line) + "\n" for line in [*lines, {"end": True, "readings": len(readings)}])
+
+
+@dataclass
+class Loads:
+    """Stands for the check's programs: every load goes well, but for those whose number is in `dead`."""
+
+    dead: tuple[int, ...] = ()
+    stray: str | None = None
+    calls: list[list[tuple[tuple[str, ...], Mapping[str, str]]]] = field(default_factory=list)
+
+    def run(self, argv: Sequence[str], *, env: Mapping[str, str]) -> Completed:
+        return self.run_together([argv], envs=[env])[0]
+
+    def run_together(
+        self, argvs: Sequence[Sequence[str]], *, envs: Sequence[Mapping[str, str]]
+    ) -> tuple[Completed, ...]:
+        before = sum(map(len, self.calls))
+        self.calls.append([(tuple(argv), env) for argv, env in zip(argvs, envs, strict=True)])
+        return tuple(
+            Completed(tuple(argv), int(before + n in self.dead), printed(argv, self.own(env)), "", 1e9)
+            for n, (argv, env) in enumerate(zip(argvs, envs, strict=True))
+        )
+
+    def own(self, env: Mapping[str, str]) -> str:
+        """The GPU that the process says it ran on: the first that it was shown, unless it strays."""
+        return self.stray or env["CUDA_VISIBLE_DEVICES"].partition(",")[0]
+
+    def visible(self) -> list[list[str]]:
+        """The GPUs that the processes of each call were shown."""
+        assert all(env["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID" for call in self.calls for _, env in call)
+        return [[env["CUDA_VISIBLE_DEVICES"] for _, env in call] for call in self.calls]
+
+    def word(self, name: str) -> list[list[str]]:
+        """What the processes of each call were told by this option."""
+        return [[argv[argv.index(name) + 1] for argv, _ in call] for call in self.calls]
+
+
+@pytest.fixture
+def seen() -> Inventory:
+    return machine(device(0), device(1, traits=replace(TRAITS, compute_capability="8.6")))
+
+
+# --- what each GPU has ---
+
+
+def test_formats_that_a_gpu_has_itself(seen: Inventory) -> None:
+    assert asked("formats", seen, gpus(seen)) == FORMATS
+    assert asked("formats", seen, gpus(seen)[1:]) == {"gpu1": AMPERE}
+
+
+@pytest.mark.parametrize("traits", [None, replace(TRAITS, compute_capability=None)])
+def test_a_gpu_that_does_not_tell_what_it_can_is_an_error(traits: Any) -> None:
+    silent = machine(device(0), device(1, traits=traits))
+    with pytest.raises(ToolTrouble, match="does not tell the compute capability of gpu1: update it"):
+        asked("formats", silent, gpus(silent))
+
+
+def test_peaks_are_those_of_each_gpus_own_sheet(seen: Inventory) -> None:
+    known, unknown = gpus(seen)[0], replace(gpus(seen)[1], device_id="10de:ffff", model="NVIDIA Unheard Of")
+    own = find(gpu_limits.sheets(), nvml_name="NVIDIA GeForce RTX 4090")
+    assert own is not None
+    assert asked("peaks", (known, unknown)) == {"gpu0": gpu_loads._peaks(own), "gpu1": {}}
+    assert set(gpu_loads._peaks(own)) == set(DTYPES)
+
+
+# --- products of matrices ---
+
+
+def test_alone_each_gpu_is_the_only_one_that_its_process_sees(seen: Inventory) -> None:
+    loads = Loads()
+    found = asked("gemm_alone", loads, gpus(seen), FORMATS)()
+    assert loads.visible() == [[uuid(0)], [uuid(1)]]
+    assert loads.word("--dtypes") == [[",".join(DTYPES)], [",".join(AMPERE)]]
+    assert loads.word("--seconds") == [["0.2"], ["0.2"]]
+    assert loads.word("--table") == [["128,256,512,1024,2048,4096,8192,16384,32768"]] * 2
+    assert found.values("gemm_bf16_short") == {"gpu0": 1.0, "gpu1": 1.0}
+    assert found.values("gemm_f8_short") == {"gpu0": 1.0}
+    found.raise_failed()
+
+
+def test_together_all_run_side_by_side_and_their_time_is_split_over_the_formats(seen: Inventory) -> None:
+    """By the GPU that has the most of them, so that none works alone for long and none takes more than the profile's time."""
+    loads = Loads()
+    found = asked("gemm_together", loads, gpus(seen), FORMATS, {"gpu_gemm": 42.0})()
+    assert loads.visible() == [[uuid(0), uuid(1)]]
+    assert loads.word("--dtypes") == [[",".join(DTYPES), ",".join(AMPERE)]]
+    assert loads.word("--seconds") == [["6.0", "6.0"]]
+    assert all("--table" not in argv for call in loads.calls for argv, _ in call)
+    assert found.values("gemm_bf16") == {"gpu0": 1.0, "gpu1": 1.0}
+    alone = Loads()
+    asked("gemm_together", alone, gpus(seen)[1:], {"gpu1": AMPERE}, {"gpu_gemm": 42.0})()
+    assert alone.word("--seconds") == [["7.0"]]
+
+
+@pytest.mark.parametrize(("name", "given"), [("gemm_alone", ()), ("gemm_together", ({"gpu_gemm": 42.0},))])
+def test_a_load_that_did_not_run_whole_is_its_own_gpus(seen: Inventory, name: str, given: tuple[Any, ...]) -> None:
+    found = asked(name, Loads(dead=(1,)), gpus(seen), FORMATS, *given)()
+    assert set(found.outputs) == {"gpu0"}
+    assert "ended with exit code 1" in str(found.failed["gpu1"])
+
+
+# --- copies ---
+
+
+def test_each_gpu_is_the_first_that_its_process_sees_and_the_others_are_its_peers() -> None:
+    three = gpus(machine(device(0), device(1), device(2)))
+    loads = Loads()
+    found = asked("gpu_copies", loads, three, {"gpu_copy": 1.0})()
+    first, second, third = (uuid(index) for index in range(3))
+    assert loads.visible() == [
+        [f"{first},{second},{third}"],
+        [f"{second},{first},{third}"],
+        [f"{third},{first},{second}"],
+    ]
+    assert loads.word("--seconds") == [["1.0"]] * 3
+    assert found.values("copy_own_d2d") == dict.fromkeys(("gpu0", "gpu1", "gpu2"), 1.0)
+
+
+def test_copies_of_another_length_than_asked_prove_nothing(seen: Inventory, monkeypatch: pytest.MonkeyPatch) -> None:
+    loads = Loads(dead=(0,))
+    found = asked("gpu_copies", loads, gpus(seen), {"gpu_copy": 1.0})()
+    assert set(found.outputs) == {"gpu1"}
+    told = printed
+    monkeypatch.setitem(
+        globals(), "printed", lambda argv, own: told(argv, own).replace('"seconds": 1.0', '"seconds": 0.1')
+    )
+    short = asked("gpu_copies", Loads(), gpus(seen), {"gpu_copy": 1.0})()
+    assert set(short.failed) == {"gpu0", "gpu1"}
+    assert "ran with seconds = 0.1, and 1.0 was asked for" in str(short.failed["gpu0"])
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("gemm_alone", (FORMATS,)),
+        ("gemm_together", (FORMATS, {"gpu_gemm": 42.0})),
+        ("gpu_copies", ({"gpu_copy": 1.0},)),
+    ],
+)
+def test_a_load_is_held_to_its_own_gpu(seen: Inventory, name: str, given: tuple[Any, ...]) -> None:
+    found = asked(name, Loads(stray=uuid(0)), gpus(seen), *given)()
+    assert set(found.outputs) == {"gpu0"}
+    assert f"ran with uuid = '{uuid(0)}', and '{uuid(1)}' was asked for" in str(found.failed["gpu1"])
+    torchs = asked(name, Loads(stray=uuid(0).removeprefix("GPU-").upper()), gpus(seen)[:1], *given)()
+    assert set(torchs.outputs) == {"gpu0"}

@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+from gpu_machine import device
+
+from acceptance.expect import gpu_limits
+from acceptance.expect.sheet import find
+from acceptance.loads.protocol import LoadOutput, LoadReading
+from acceptance.machine.gpu import Gpu
+from acceptance.process.command import Completed
+from acceptance.suites.fixtures import gpu_loads
+from acceptance.suites.fixtures.gpu_loads import GpuLoads, collected
+from acceptance.tools.load_output import LoadFailed
+from acceptance.tools.proof import ToolTrouble
+
+
+def gpu(number: int) -> Gpu:
+    known = device(number)
+    address = known.pci_address or ""
+    return Gpu(f"gpu{number}", address, "10de:2684", True, known.uuid, known.name, None, number)
+
+
+DUE = (gpu(0), gpu(2))
+
+
+def output(*readings: LoadReading, miscompares: tuple[dict[str, object], ...] = ()) -> LoadOutput:
+    return LoadOutput("gpu_copy", {}, readings, miscompares, ())
+
+
+def test_a_load_counts_its_own_gpu_first() -> None:
+    """The second process saw gpu2 first, so its gpu0 is the machine's gpu2, and its way to gpu1 the way from gpu2 to gpu0."""
+    loads = GpuLoads(
+        DUE,
+        {
+            "gpu0": output(LoadReading("copy", "GB/s", "gpu0", 1.0), LoadReading("p2p", "GB/s", "gpu0->gpu1", 2.0)),
+            "gpu2": output(LoadReading("copy", "GB/s", "gpu0", 3.0), LoadReading("p2p", "GB/s", "gpu0->gpu1", 4.0)),
+        },
+    )
+    assert loads.values("copy") == {"gpu0": 1.0, "gpu2": 3.0}
+    assert loads.values("p2p") == {"gpu0->gpu2": 2.0, "gpu2->gpu0": 4.0}
+    loads.raise_failed()
+
+
+def test_a_load_that_tells_of_a_gpu_it_was_not_given() -> None:
+    loads = GpuLoads(DUE, {"gpu0": output(LoadReading("copy", "GB/s", "gpu2", 1.0))})
+    with pytest.raises(ToolTrouble, match="gpu2, and was given 2 GPUs"):
+        loads.values("copy")
+
+
+def test_wrong_results_of_a_load_that_died_stay_evidence() -> None:
+    def read(name: str, done: Completed) -> LoadOutput:
+        if name == "gpu2":
+            raise LoadFailed("the load died", ({"product": 7}, {"product": 8}))
+        return output(LoadReading("wrong", "count", "gpu0", 0.0))
+
+    done = Completed(("x",), 0, "", "", 1.0)
+    loads = collected(DUE, {"gpu0": done, "gpu2": done}, read)
+    assert loads.miscompares("wrong") == ({"gpu0": 0.0, "gpu2": 2.0}, {"gpu0": None, "gpu2": "{'product': 7}"})
+    with pytest.raises(LoadFailed, match="gpu2: the load died"):
+        loads.raise_failed()
+
+
+OF_F16 = {"component": "gpu0", "dtype": "f16", "check": "repeat"}
+OF_COPY = {"component": "gpu0", "check": "copy_own_d2h"}
+OF_PAIR = {"component": "gpu0->gpu1", "check": "copy_own_p2p"}
+OF_PRODUCT = {"component": "gpu0", "check": "elementwise"}
+
+
+@pytest.mark.parametrize(
+    ("reading", "counts"),
+    [
+        ("gemm_f16_miscompares", {"gpu2": 2.0}),
+        ("gemm_f32_miscompares", {}),
+        ("copy_own_miscompares", {"gpu2": 1.0}),
+        ("copy_own_p2p_miscompares", {"gpu2->gpu0": 1.0}),
+        ("elementwise_miscompares", {"gpu2": 1.0}),
+    ],
+)
+def test_a_wrong_result_of_a_load_that_died_speaks_against_its_own_count_only(
+    reading: str, counts: dict[str, float]
+) -> None:
+    died = LoadFailed("it died", (OF_F16, OF_COPY, OF_PAIR, OF_PRODUCT, OF_F16))
+    found, notes = GpuLoads(DUE, {}, {"gpu2": died}).miscompares(reading)
+    assert found == counts
+    assert set(notes) == set(counts)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        {"row": 7},
+        {"component": "gpu0", "dtype": "f128"},
+        {"component": "gpu0", "check": "else"},
+        {"dtype": "f16"},
+        {"component": "gpu0", "dtype": ["f16"], "check": 3},
+    ],
+)
+def test_what_does_not_say_what_it_is_of_speaks_against_the_whole_gpu(found: dict[str, object]) -> None:
+    loads = GpuLoads(DUE, {}, {"gpu2": LoadFailed("it died", (found,))})
+    for reading in ("gemm_f16_miscompares", "gemm_f8_miscompares", "copy_own_miscompares", "elementwise_miscompares"):
+        assert loads.miscompares(reading) == ({"gpu2": 1.0}, {"gpu2": str(found)})
+    assert loads.miscompares("copy_own_p2p_miscompares") == ({}, {})
+
+
+def test_the_note_of_a_count_is_of_the_first_wrong_result_that_belongs_to_it() -> None:
+    given = output(
+        LoadReading("copy_own_miscompares", "count", "gpu0", 1.0),
+        LoadReading("copy_own_p2p_miscompares", "count", "gpu0->gpu1", 1.0),
+        LoadReading("elementwise_miscompares", "count", "gpu0", 0.0),
+        miscompares=(OF_PAIR, OF_COPY, {**OF_COPY, "copy": 8}),
+    )
+    loads = GpuLoads(DUE, {"gpu0": given})
+    assert loads.miscompares("copy_own_miscompares") == ({"gpu0": 1.0}, {"gpu0": str(OF_COPY)})
+    assert loads.miscompares("copy_own_p2p_miscompares") == ({"gpu0->gpu2": 1.0}, {"gpu0->gpu2": str(OF_PAIR)})
+    assert loads.miscompares("elementwise_miscompares") == ({"gpu0": 0.0}, {"gpu0": None})
+
+
+# --- the burn and the memory test ---
+
+
+@pytest.mark.parametrize(
+    ("found", "reading", "counts"),
+    [
+        ({"component": "gpu0", "dtype": "f16", "check": "ring"}, "burn_f16_miscompares", {"gpu2": 1.0}),
+        ({"component": "gpu0", "dtype": "f16", "check": "ring"}, "burn_f32_miscompares", {}),
+        ({"component": "gpu0", "dtype": "f16", "check": "inputs"}, "burn_f16_miscompares", {"gpu2": 1.0}),
+        ({"component": "gpu0", "dtype": "f16", "check": "ring"}, "burn_copy_miscompares", {}),
+        ({"component": "gpu0", "check": "copy_h2d"}, "burn_copy_miscompares", {"gpu2": 1.0}),
+        ({"component": "gpu0", "check": "copy_d2h"}, "burn_copy_miscompares", {"gpu2": 1.0}),
+        ({"component": "gpu0", "check": "copy_h2d"}, "burn_peer_miscompares", {}),
+        ({"component": "gpu0->gpu1", "check": "copy_p2p"}, "burn_peer_miscompares", {"gpu2->gpu0": 1.0}),
+        ({"component": "gpu0->gpu1", "check": "copy_p2p"}, "burn_copy_miscompares", {}),
+        ({"component": "gpu0", "check": "vram"}, "vram_miscompares", {"gpu2": 1.0}),
+        ({"component": "gpu0"}, "burn_f16_miscompares", {"gpu2": 1.0}),
+        ({"component": "gpu0"}, "vram_miscompares", {"gpu2": 1.0}),
+        ({"component": "gpu0"}, "burn_peer_miscompares", {}),
+    ],
+)
+def test_a_wrong_result_of_a_burn_speaks_against_its_own_count(
+    found: dict[str, object], reading: str, counts: dict[str, float]
+) -> None:
+    loads = GpuLoads(DUE, {}, {"gpu2": LoadFailed("it died", (found,))})
+    assert loads.miscompares(reading)[0] == counts
+    assert loads.wrong(reading) == {name: [found] for name in counts}
+
+
+def test_a_load_that_saw_some_of_the_gpus_counts_those() -> None:
+    three = (gpu(0), gpu(1), gpu(2))
+    given = output(
+        LoadReading("p2p", "GiB", "gpu0->gpu1", 2.0), miscompares=({"component": "gpu0->gpu1", "check": "copy_p2p"},)
+    )
+    loads = GpuLoads(three, {"gpu0": given}, shown={"gpu0": ["gpu0", "gpu2"]})
+    assert loads.values("p2p") == {"gpu0->gpu2": 2.0}
+    assert set(loads.wrong("burn_peer_miscompares")) == {"gpu0->gpu2"}
+    stray = GpuLoads(three, {"gpu0": output(LoadReading("p2p", "GiB", "gpu0->gpu2", 2.0))}, shown=loads.shown)
+    with pytest.raises(ToolTrouble, match="gpu0->gpu2, and was given 2 GPUs"):
+        stray.values("p2p")
+
+
+def test_peaks_of_a_sheet_are_those_of_the_formats() -> None:
+    own = find(gpu_limits.sheets(), nvml_name="NVIDIA H200")
+    assert own is not None
+    assert gpu_loads._peaks(own)["bf16"] == own.peak.bf16
+    assert gpu_loads._peaks(own)["f64"] == own.peak.fp64_tensor
+    without = msgspec.structs.replace(own, peak=msgspec.structs.replace(own.peak, fp8=None))
+    assert "f8" not in gpu_loads._peaks(without)

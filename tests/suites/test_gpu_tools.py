@@ -1,0 +1,514 @@
+"""What stands between the checks and the GPU tools: names, sizes, and what is tried twice. Whole runs: `suites/test_gpu_suites.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import gpu_texts
+import msgspec
+import pytest
+from gpu_machine import TRAITS, device, look, machine, tree_of, uuid
+
+from acceptance.expect import gpu_limits
+from acceptance.expect.sheet import find
+from acceptance.machine.gpu import Gpu, gpus
+from acceptance.machine.inventory import Inventory
+from acceptance.process import command
+from acceptance.process.command import Completed
+from acceptance.process.deadline import Deadline
+from acceptance.suites.fixtures import gpu_tools
+from acceptance.tools import gpu_burn
+from acceptance.tools.gpu_burn import Mode
+from acceptance.tools.proof import ToolTrouble
+from acceptance.tools.reading import Reading, ToolOutput
+
+DUE = tuple(
+    Gpu(name, "0000:01:00.0", "10de:2684", True, None, model, None, 0)
+    for name, model in (("gpu1", "L4"), ("gpu3", "L40"), ("gpu4", "L4"), ("gpu5", None))
+)
+
+
+def asked(name: str, *arguments: object) -> Any:
+    """What a fixture gives."""
+    fixture: Any = getattr(gpu_tools, name)
+    return fixture.__wrapped__(*arguments)
+
+
+class Tools:
+    """Stands for the check's programs: every one is installed, and says what it is told to say, one text after the other."""
+
+    def __init__(
+        self, *texts: str | Callable[[Sequence[str]], str], left_s: float = 1000.0, seconds: float = 1e9, **more: Any
+    ) -> None:
+        self.deadline = Deadline.after(left_s)
+        self.ran: list[tuple[str, ...]] = []
+        self.environments: list[dict[str, str]] = []
+        self._texts = list(texts)
+        self._seconds, self._more = seconds, more
+
+    def find(self, program: str, _package: str | None = None) -> str:
+        return program
+
+    def run(self, argv: Sequence[str], *, env: dict[str, str] | None = None) -> Completed:
+        self.ran.append(tuple(argv))
+        self.environments.append(env or {})
+        given = {"returncode": 0, "stderr": "", **self._more}
+        text = self._texts.pop(0)
+        stdout = text if isinstance(text, str) else text(argv)
+        return Completed(tuple(argv), stdout=stdout, seconds=self._seconds, **given)
+
+
+# --- names ---
+
+
+def test_the_tools_own_count_becomes_the_names_of_the_gpus_that_are_due() -> None:
+    output = ToolOutput(
+        "tool",
+        "fail",
+        "so it is",
+        (
+            Reading("count", "count", {"machine": 2.0}),
+            Reading("rate", "W", {"gpu0": 1.0, "gpu1": 2.0}),
+            Reading("copy", "GB/s", {"gpu1->gpu0": 3.0}),
+        ),
+    )
+    assert gpu_tools.renamed(output, DUE) == ToolOutput(
+        "tool",
+        "fail",
+        "so it is",
+        (Reading("rate", "W", {"gpu1": 1.0, "gpu3": 2.0}), Reading("copy", "GB/s", {"gpu3->gpu1": 3.0})),
+    )
+
+
+@pytest.mark.parametrize("component", ["gpu4", "gpu0->gpu4", "gpu4->gpu0", "cpu"])
+def test_a_device_that_is_not_due_is_trouble(component: str) -> None:
+    output = ToolOutput("tool", "pass", "", (Reading("rate", "W", {"gpu0": 1.0, component: 2.0}),))
+    with pytest.raises(ToolTrouble, match=f"^tool tells of {component}, and was given 4 GPUs$"):
+        gpu_tools.renamed(output, DUE)
+
+
+def test_siblings_are_of_one_model() -> None:
+    assert asked("siblings", DUE) == {"L4": ("gpu1", "gpu4"), "L40": ("gpu3",)}
+
+
+def test_programs_see_the_gpus_that_are_due() -> None:
+    tools = Tools("")
+    due = gpus(machine(*(device(index) for index in range(3))))[1:]
+    asked("run_on_gpus", tools, due)(("deviceQuery",))
+    assert tools.environments == [
+        {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": f"{uuid(1)},{uuid(2)}"},
+    ]
+
+
+def test_bandwidth_test_runs_once_for_each_gpu_and_sees_no_other() -> None:
+    due = gpus(machine(*(device(index) for index in range(3))))[1:]
+    tools = Tools(gpu_texts.bandwidth_test(0), gpu_texts.bandwidth_test(0, h2d=12.5))
+    found = asked("bandwidth_test", tools, due)
+    assert [environment["CUDA_VISIBLE_DEVICES"] for environment in tools.environments] == [uuid(1), uuid(2)]
+    assert tools.ran == [("bandwidthTest", *tools.ran[0][1:])] * 2
+    assert "--device=0" in tools.ran[0]
+    rates = {name: output.reading("bandwidth_test_h2d") for name, output in found.items()}
+    assert rates == {"gpu1": {"gpu1": 26.2}, "gpu2": {"gpu2": 12.5}}
+    with pytest.raises(ToolTrouble, match="tells of gpu1, and was given 1 GPUs"):
+        asked("bandwidth_test", Tools(gpu_texts.bandwidth_test(1)), due)
+
+
+def test_device_query_goes_by_the_slot_and_not_by_the_tools_count() -> None:
+    seen = machine(*(device(index) for index in range(3)))
+    tools = Tools(gpu_texts.device_query([3, 1]))
+    shown = asked("device_query", tools, tools.run, gpus(seen), seen)
+    assert {name: found.index for name, found in shown.devices.items()} == {"gpu0": 1, "gpu2": 0}
+    assert (shown.fault, shown.mismatch) == (None, None)
+
+
+# --- the GPUs that a text names ---
+
+ONE_DUE = machine(device(0), device(1))
+
+
+def query(change: Callable[[str], str]) -> gpu_tools.Shown:
+    tools = Tools(change(gpu_texts.device_query([1, 2])))
+    shown: gpu_tools.Shown = asked("device_query", tools, tools.run, gpus(ONE_DUE), ONE_DUE)
+    return shown
+
+
+def test_a_device_that_is_not_due_is_no_matter_of_the_card() -> None:
+    with pytest.raises(ToolTrouble, match=r"shows NVIDIA GeForce RTX 4090 at 0000:09:00\.0, which is not due"):
+        query(lambda text: text.replace("0 / 2 / 0", "0 / 9 / 0"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ('1: "NVIDIA GeForce RTX 4090"', '1: "Tesla T4"', "lists GPU 1 named Tesla T4, and gpu1 is NVIDIA GeForce RTX"),
+        ("384-bit", "192-bit", "says a memory bus of 192 bits of gpu0, and NVML 384 bits"),
+        (
+            "ECC support:                        Disabled",
+            "ECC support: Enabled",
+            "says ECC enabled of gpu0, and NVML dis",
+        ),
+        ("number:    8.9", "number:    8.6", "says compute capability 8.6 of gpu0, and NVML 8.9"),
+        ("2520 MHz (2.52", "3600 MHz (3.60", "says that the SM clock of gpu0 goes to 3600 MHz, and NVML to 3105"),
+        ("10501 Mhz", "14001 Mhz", "says that the memory clock of gpu0 goes to 14001 MHz"),
+        ("24216 MBytes (25392316416", "12288 MBytes (12884901888", "has 12288 MB of memory, and gpu0 has 24564 MB"),
+        ("24216 MBytes (25392316416", "32768 MBytes (34359738368", "has 32768 MB of memory, and gpu0 has 24564 MB"),
+    ],
+)
+def test_device_query_that_gainsays_nvml(old: str, new: str, why: str) -> None:
+    assert query(lambda text: text).mismatch is None
+    shown = query(lambda text: text.replace(old, new))
+    assert shown.mismatch is not None
+    assert why in shown.mismatch
+    with pytest.raises(ToolTrouble, match=r"^deviceQuery .*: the text is of other GPUs or of another run"):
+        shown.require_match()
+
+
+def test_versions_of_cuda() -> None:
+    older = query(
+        lambda text: text.replace("12.8 / 12.8", "12.2 / 12.4").replace(
+            "12.8, CUDA Runtime Version = 12.8", "12.2, CUDA Runtime Version = 12.4"
+        )
+    )
+    assert older.mismatch == "says that the driver is for CUDA 12.2, and NVML that it is for CUDA 12.8"
+    newer = query(
+        lambda text: text.replace("/ 12.8", "/ 12.9").replace("Runtime Version = 12.8", "Runtime Version = 12.9")
+    )
+    assert newer.mismatch is None, "a runtime works on every driver of its own major version"
+    with pytest.raises(ToolTrouble, match=r"a program of CUDA 13.0 does not start on a driver for CUDA 12.8"):
+        query(lambda text: text.replace("12.8 / 12.8", "12.8 / 13.0"))
+    with pytest.raises(ToolTrouble, match=r"says runtime 12.9 of device 0 and 12.8 in its last line"):
+        query(lambda text: text.replace("12.8 / 12.8", "12.8 / 12.9"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("1: NVIDIA GeForce RTX 4090 (", "1: Tesla T4 (", "lists GPU 1 named Tesla T4"),
+        ("(00000000:02:00)", "(00000000:03:00)", "lists GPU 1 at 0000:03:00.0, and gpu1 is 0000:02:00.0"),
+        (
+            '"git_version"',
+            '"Driver Version": "535.1", "git_version"',
+            "ran with driver 535.1, and this machine's is 570.86.15",
+        ),
+        ("(00000000:02:00)", "(00000000:01:00)", "its list of devices names 0000:01:00.0 twice"),
+    ],
+)
+def test_nvbandwidth_of_other_gpus(old: str, new: str, why: str) -> None:
+    healthy = gpu_texts.nvbandwidth(2, {"host_to_device_memcpy_ce": [25.0, 25.0]})
+    assert old in healthy
+    for text, reason in ((healthy, None), (healthy.replace(old, new), why)):
+        tools = Tools(text)
+        run = asked("nvbandwidth", tools, tools.run, gpus(ONE_DUE), ONE_DUE)
+        if reason is None:
+            assert run("host_to_device_memcpy_ce").outcome == "pass"
+        else:
+            with pytest.raises(ToolTrouble, match=reason):
+                run("host_to_device_memcpy_ce")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("1, NVIDIA GeForce RTX 4090,", "1, Tesla T4,", "lists GPU 1 named Tesla T4"),
+        ("pciBusID: 2", "pciBusID: 9", "lists GPU 1 at 0000:09:00.0"),
+        ("pciBusID: 2", "pciBusID: 1", "its list of devices names 0000:01:00.0 twice"),
+        ("Device: 0,", "Devices: 0,", "lists 1 devices and a matrix of 2"),
+    ],
+)
+def test_p2p_of_other_gpus(old: str, new: str, why: str) -> None:
+    tools = Tools(gpu_texts.p2p(2), gpu_texts.p2p(2).replace(old, new))
+    assert asked("p2p_run", tools, tools.run, gpus(ONE_DUE)).outcome == "pass"
+    with pytest.raises(ToolTrouble, match=why):
+        asked("p2p_run", tools, tools.run, gpus(ONE_DUE))
+
+
+def test_bandwidth_test_of_another_card() -> None:
+    tools = Tools(gpu_texts.bandwidth_test(0).replace("RTX 4090", "RTX 3090"))
+    with pytest.raises(
+        ToolTrouble, match="lists GPU 0 named NVIDIA GeForce RTX 3090, and gpu0 is NVIDIA GeForce RTX 4090"
+    ):
+        asked("bandwidth_test", tools, gpus(ONE_DUE))
+
+
+# --- gpu-burn ---
+
+SHEETS = {one.name: one for one in gpu_limits.sheets()}
+
+
+@pytest.mark.parametrize(
+    ("mode", "sheet", "rate"),
+    [
+        ("float", "GeForce RTX 4090", 82.6),
+        ("tensor", "GeForce RTX 4090", 82.6),
+        ("double", "GeForce RTX 4090", 1.29),
+        ("double", "H100 SXM5 80GB", 66.9),
+        ("float", None, 2e-6 * 16384 * 3105),
+        ("tensor", None, 2e-6 * 16384 * 3105),
+        ("double", None, 2e-6 * 16384 * 3105 / 64),
+    ],
+)
+def test_the_rate_that_is_expected(mode: Mode, sheet: str | None, rate: float) -> None:
+    known = next((one for name, one in SHEETS.items() if name == sheet), None)
+    assert (known is None) == (sheet is None)
+    assert gpu_tools.expected_rate(mode, known, TRAITS) == pytest.approx(rate, rel=0.01)
+
+
+@pytest.mark.parametrize("mode", ["float", "tensor", "double"])
+@pytest.mark.parametrize("sheet", SHEETS.values(), ids=lambda sheet: sheet.name)
+def test_every_sheet_gives_a_rate(mode: Mode, sheet: Any) -> None:
+    assert gpu_tools.expected_rate(mode, sheet, TRAITS) > 0
+
+
+def test_sheets_without_some_figures() -> None:
+    peak = find(tuple(SHEETS.values()), pci_id="10de:2684", nvml_name=None)
+    assert peak is not None
+    bare = msgspec.structs.replace(peak, peak=msgspec.structs.replace(peak.peak, tf32=None, fp64=None))
+    assert gpu_tools.expected_rate("tensor", bare, TRAITS) == 165.2
+    assert gpu_tools.expected_rate("double", bare, TRAITS) == pytest.approx(82.6 / 64)
+
+
+@pytest.mark.parametrize("untold", ["cuda_cores", "max_sm_clock_mhz"])
+def test_a_gpu_of_which_nothing_is_known_gives_no_rate(untold: str) -> None:
+    with pytest.raises(
+        ToolTrouble, match="the driver tells neither cores nor clock of a GPU without a sheet: update it"
+    ):
+        gpu_tools.expected_rate("float", None, replace(TRAITS, **{untold: None}))
+
+
+def burn(seen: Inventory, tools: Tools, seconds: float = 15.0, mode: Mode = "float") -> ToolOutput:
+    due = gpus(seen)
+    run = asked("run_on_gpus", tools, due)
+    found: ToolOutput = asked("gpu_burn", tools, run, due, seen, {f"gpu_burn_{mode}": seconds})(mode)
+    return found
+
+
+@pytest.fixture(autouse=True)
+def there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """nvidia-smi is there, which gpu-burn needs beside it."""
+    monkeypatch.setattr(command, "find", lambda program: program)
+
+
+def test_a_burn_without_nvidia_smi_is_not_begun(two: Inventory, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(program: str) -> str:
+        raise command.ProgramMissing(f"{program} is not installed")
+
+    monkeypatch.setattr(command, "find", missing)
+    tools = Tools()
+    with pytest.raises(ToolTrouble, match="crashes where there is none: install the driver's nvidia-smi"):
+        burn(two, tools)
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Inventory:
+    return machine(device(0), device(1))
+
+
+def memory_of(argv: tuple[str, ...]) -> int:
+    return int(argv[argv.index("-m") + 1])
+
+
+def fine(argv: Sequence[str]) -> str:
+    """A healthy text of two GPUs, as it was asked for."""
+    return gpu_texts.burn_as_asked(argv, [52.0, 51.0])
+
+
+def test_the_memory_is_what_fits_the_slowest_and_the_smallest(two: Inventory) -> None:
+    tools = Tools(fine)
+    burn(two, tools, seconds=30.0)
+    ring = 82.6e12 * 3.0 / (2 * 8192**3)
+    assert memory_of(tools.ran[0]) == min((int(ring) + 2) * 256, int(0.9 * 24564))
+    slow = device(1, name="a card of which there is no sheet", traits=replace(TRAITS, cuda_cores=1024))
+    tools = Tools(lambda argv: gpu_texts.burn_as_asked(argv, [3.0, 3.0], names=["NVIDIA GeForce RTX 4090", slow.name]))
+    burn(machine(device(0), slow), tools, seconds=30.0)
+    assert memory_of(tools.ran[0]) == (int(2e-6 * 1024 * 3105 * 1e12 * 3.0 / (2 * 8192**3)) + 2) * 256
+    tools = Tools(lambda argv: gpu_texts.burn_as_asked(argv, [52.0, 51.0], totals=[24217, 7900]))
+    burn(machine(device(0), device(1, memory_bytes=8192 << 20)), tools, seconds=30.0)
+    assert memory_of(tools.ran[0]) == int(0.9 * 8192)
+    tools = Tools(fine)
+    burn(two, tools, seconds=10.0)
+    assert memory_of(tools.ran[0]) == (int(82.6e12 * 1.0 / (2 * 8192**3)) + 2) * 256, "a short run compares more often"
+
+
+def test_a_healthy_burn_runs_once(two: Inventory) -> None:
+    tools = Tools(fine)
+    assert burn(two, tools).outcome == "pass"
+    assert [argv[-1] for argv in tools.ran] == ["15"]
+
+
+FEW = gpu_texts.gpu_burn([52.0, 51.0], compares=2)
+
+
+@pytest.mark.parametrize(("left_s", "second"), [(1000.0, "45"), (120.0, "29")])
+def test_a_burn_that_was_too_short_is_made_longer_as_far_as_the_time_goes(
+    two: Inventory, left_s: float, second: str
+) -> None:
+    tools = Tools(FEW, fine, left_s=left_s)
+    assert burn(two, tools).outcome == "pass"
+    assert [argv[-1] for argv in tools.ran] == ["15", second]
+    assert memory_of(tools.ran[0]) == memory_of(tools.ran[1])
+
+
+SECOND = "GPU 1: NVIDIA GeForce RTX 4090 (UUID: GPU-00000001-0000-4000-8000-000000000000)"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("UUID: GPU-00000001", "UUID: GPU-00000000", "its list of GPUs names GPU-00000000-0000-.* twice"),
+        (
+            "UUID: GPU-00000001",
+            "UUID: GPU-00000009",
+            "lists GPU 1 with the UUID GPU-00000009.*, which the driver does not",
+        ),
+        (f"{SECOND}\n", "", r"lists gpu1 \(GPU-00000001-.*\) 0 times, and it is due once"),
+        (SECOND, SECOND.replace("NVIDIA GeForce RTX 4090", "Tesla T4"), "lists GPU 1 named Tesla T4, and the driver"),
+        (
+            "device 1 with 24217 MB of memory (23801",
+            "device 1 with 32288 MB of memory (23801",
+            "32288 MB of memory, and gpu1",
+        ),
+        (
+            "device 1 with 24217 MB of memory (23801",
+            "device 1 with 22288 MB of memory (22287",
+            "22288 MB of memory, and gpu1",
+        ),
+        ("Burning for 15", "Burning for 14", "says that it burned for 14 s, and was to burn for 15 s"),
+        ("using FLOATS", "using FLOATS, using Tensor Cores", "works in mode tensor, and was to work in mode float"),
+        ("using FLOATS", "using DOUBLES", "it uses DOUBLES and a result has the 268435456 bytes of FLOATS"),
+        ("device 1 with", "device 2 with", "does not say of each of its devices, once, how it was initialised"),
+        ("52000 Gflop", "91000 Gflop", "the rates of GPU 0 do not agree with its products and time"),
+        ("51000 Gflop", "12000 Gflop", "the rates of GPU 1 do not agree with its products and time"),
+        (
+            "done\n",
+            "done\nCUDA error: an illegal memory access was encountered\n",
+            "CUDA reported an error: 'CUDA error: an il",
+        ),
+    ],
+)
+def test_a_burn_of_other_gpus_or_of_another_run(two: Inventory, old: str, new: str, why: str) -> None:
+    def changed(argv: Sequence[str]) -> str:
+        assert old in fine(argv)
+        return fine(argv).replace(old, new)
+
+    with pytest.raises(ToolTrouble, match=why):
+        burn(two, Tools(changed))
+
+
+def test_a_burn_with_other_memory_than_was_asked_for(two: Inventory) -> None:
+    with pytest.raises(ToolTrouble, match="gpu-burn says that device 0 uses 2816 MB, and was to use 22107 MB"):
+        burn(two, Tools(gpu_texts.gpu_burn([52.0, 51.0], seconds=15, compares=80)))
+
+
+def test_nvidia_smi_lists_gpus_that_are_not_tested() -> None:
+    three = machine(*(device(index) for index in range(3)))
+    due = gpus(three)[:2]
+
+    def text(argv: Sequence[str]) -> str:
+        listed = SECOND + "\n"
+        return fine(argv).replace(
+            listed, listed + SECOND.replace("GPU 1", "GPU 2").replace("00000001", "00000002") + "\n"
+        )
+
+    tools = Tools(text)
+    run = asked("run_on_gpus", tools, due)
+    found: ToolOutput = asked("gpu_burn", tools, run, due, three, {"gpu_burn_float": 15.0})("float")
+    assert found.outcome == "pass"
+
+
+def test_without_time_left_it_is_not_tried_again(two: Inventory) -> None:
+    tools = Tools(FEW, left_s=100.0)
+    with pytest.raises(ToolTrouble, match="too few compares"):
+        burn(two, tools)
+    assert len(tools.ran) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "more"),
+    [
+        (FEW, {"returncode": 1}),
+        (FEW, {"timed_out": True}),
+        (FEW, {"truncated": True}),
+        ("what is this\n", {}),
+        (FEW.partition("Tested")[0], {}),
+        (FEW.replace("\tGPU 1: OK\n", "").replace("Tested 2", "Tested 1"), {}),
+        ("Couldn't init CUDA: no CUDA-capable device is detected\n", {}),
+        (gpu_texts.gpu_burn([52.0, 0.0]), {}),
+    ],
+)
+def test_what_is_no_matter_of_time_is_not_tried_again(two: Inventory, text: str, more: dict[str, Any]) -> None:
+    tools = Tools(text, **more)
+    with pytest.raises(ToolTrouble):
+        burn(two, tools)
+    assert len(tools.ran) == 1
+
+
+def test_a_fault_is_not_tried_again(two: Inventory) -> None:
+    tools = Tools(gpu_texts.gpu_burn([52.0, 51.0], compares=2, faulty=[0]))
+    assert burn(two, tools).outcome == "fail"
+    assert len(tools.ran) == 1
+
+
+DIED = (
+    gpu_texts.gpu_burn([52.0, 51.0]).partition("Killing")[0].replace("\r", "\n")
+    + "100.0%  proc'd: -1 (0 Gflop/s) - 72 (51000 Gflop/s)   errors: -1  (DIED!)- 0   temps: 60 C - 60 C \n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (DIED, "gpu-burn died on GPU 0: see the kernel log for an Xid of that time"),
+        ("No clients are alive!  Aborting\n", "gpu-burn died on every GPU .*: see the kernel log"),
+    ],
+)
+def test_a_burn_that_died_and_says_nothing_of_hardware_is_trouble(two: Inventory, text: str, reason: str) -> None:
+    assert gpu_burn.parse(text).outcome == "fail", "a text alone cannot tell"
+    said = "sh: 1: timeout: killed\nfork: Cannot allocate memory\n"
+    with pytest.raises(ToolTrouble, match=f"(?s)^{reason}.*; it last said: .*fork: Cannot allocate memory$"):
+        burn(two, Tools(text, returncode=123, stderr=said))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{DIED}Failure during compute: Error: uncorrectable ECC error encountered\n",
+        DIED.replace("(DIED!)- 0", "(DIED!)- 5  (WARNING!)"),
+        f"{DIED}\nTested 2 GPUs:\n\tGPU 0: OK\n\tGPU 1: FAULTY\n",
+        f"No clients are alive!  Aborting\n{gpu_texts.gpu_burn([52.0, 51.0], faulty=[1])}",
+    ],
+)
+def test_a_burn_that_died_beside_a_fault_is_a_fault(two: Inventory, text: str) -> None:
+    assert burn(two, Tools(text, returncode=123)).outcome == "fail"
+
+
+def test_a_library_that_is_missing_is_a_matter_of_setting_up(two: Inventory) -> None:
+    said = "terminate called: libcublas.so.13: cannot open shared object file: No such file or directory\n"
+    with pytest.raises(
+        ToolTrouble, match="a library is missing: install the CUDA version that gpu-burn was built with"
+    ):
+        burn(two, Tools(DIED, returncode=123, stderr=said))
+
+
+def test_a_gpu_that_showed_no_compare_at_all_is_tried_again(two: Inventory) -> None:
+    none = gpu_texts.gpu_burn([52.0, 51.0], compares=1).splitlines(keepends=True)
+    silent = "".join(line for line in none if "proc'd" not in line)
+    tools = Tools(silent, fine)
+    assert burn(two, tools).outcome == "pass"
+    assert len(tools.ran) == 2
+
+
+@pytest.mark.parametrize(
+    ("second", "told"),
+    [
+        (device(1, traits=None, error="NVML says: GPU is lost"), "what gpu1 is: NVML says: GPU is lost"),
+        (device(1, memory_bytes=None), "the driver did not tell what gpu1 is: "),
+        (None, "the driver did not tell what gpu1 is: NVML does not know it"),
+    ],
+)
+def test_a_gpu_that_the_driver_does_not_tell_of(tmp_path: Path, second: Any, told: str) -> None:
+    seen = look(tree_of(tmp_path, 2), [device(0), *([second] if second else [])])
+    with pytest.raises(ToolTrouble, match=told):
+        burn(seen, Tools())

@@ -1,0 +1,64 @@
+"""What the host tools' texts must agree with: what was asked of them, and how long their process lived."""
+
+from __future__ import annotations
+
+import pytest
+
+from acceptance.process.command import Completed
+from acceptance.suites.fixtures import host_tools
+from acceptance.tools.proof import ToolTrouble
+
+STRESS_NG = """\
+stress-ng: info:  [1] setting to a 10 second run per stressor
+stress-ng: info:  [1] dispatching hogs: 2 cpu
+stress-ng: metrc: [1] stressor       bogo ops real time  usr time  sys time   bogo ops/s     bogo ops/s
+stress-ng: metrc: [1]                           (secs)    (secs)    (secs)   (real time) (usr+sys time)
+stress-ng: metrc: [1] cpu               10611     10.00      1.98      0.00      3535.83        1773.96
+stress-ng: info:  [1] successful run completed in 10.00s
+"""
+STRESSAPPTEST = """\
+Log: Commandline - stressapptest -s 10 -M 4096 -m 2 -W
+Stats: Starting SAT, 4096M, 10 seconds
+Stats: Found 0 hardware incidents
+Stats: Completed: 51126.00M in 10.00s 5112.63MB/s, with 0 hardware incidents, 0 errors
+Stats: Memory Copy: 51126.00M at 5113.01MB/s
+
+Status: PASS - please verify no corrected errors
+"""
+
+
+def done(text: str, seconds: float) -> Completed:
+    return Completed(("tool",), 0, text, "", seconds)
+
+
+@pytest.mark.parametrize(
+    ("asked", "lived", "why"),
+    [
+        (10.0, 10.1, None),
+        (60.0, 60.1, "says that it worked for 10 s, and was to work for 60 s"),
+        (1.0, 1.2, r"says that it worked for 10 s, and ended after 1\.2 s"),
+    ],
+)
+def test_the_time_of_another_run(asked: float, lived: float, why: str | None) -> None:
+    def stress_ng() -> str:
+        return host_tools.of_stress_ng(done(STRESS_NG, lived), seconds=asked, threads=2).outcome
+
+    def stressapptest() -> str:
+        return host_tools.of_stressapptest(done(STRESSAPPTEST, lived), seconds=asked, gib=4.0).outcome
+
+    for run in (stress_ng, stressapptest):
+        if why is None:
+            assert run() == "pass"
+        else:
+            with pytest.raises(ToolTrouble, match=why):
+                run()
+
+
+def test_another_stressor_beside_cpu() -> None:
+    two = STRESS_NG.replace("2 cpu", "2 cpu, 1 vm").replace(
+        "stress-ng: info:  [1] successful",
+        "stress-ng: metrc: [1] vm                 5      10.00      1.98      0.00      3535.83        1773.96\n"
+        "stress-ng: info:  [1] successful",
+    )
+    with pytest.raises(ToolTrouble, match="tells of the stressors cpu, vm, and cpu alone was started"):
+        host_tools.of_stress_ng(done(two, 10.1), seconds=10.0, threads=2)

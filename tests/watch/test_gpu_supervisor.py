@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from machine_tree import NO_DMI, Programs, Tree, completed
+from runs import machine_root, until, write_segment
+
+from acceptance.core.record import Event, Note
+from acceptance.journal import reader
+from acceptance.machine.inventory import NvmlAnswer, NvmlDevice
+from acceptance.observe.inventory import observe
+from acceptance.process import command
+from acceptance.watch import gpu_sampler, gpu_supervisor
+from acceptance.watch.gpu_supervisor import GpuChild
+from acceptance.watch.targets import Watched
+
+GPU = (Watched("gpu0", "GPU-0", "0000:01:00.0"),)
+LOST = Event("gpu-lost", "fatal", "text", "meaning", "action", "nvml", "0000:01:00.0", source="nvml")
+Child = Callable[..., GpuChild]
+SAMPLES = "open('telemetry-gpu.jsonl', 'w').close()"
+
+
+@pytest.fixture
+def run_dir(tmp_path: Path) -> Path:
+    (tmp_path / "run/logs").mkdir(parents=True)
+    return tmp_path / "run"
+
+
+@pytest.fixture
+def child(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Child:
+    """Starts a child that runs this text instead of the watch, in the run's folder."""
+
+    def start(text: str) -> GpuChild:
+        told = f"import os, sys, time\nos.chdir({str(run_dir)!r})\n{text}"
+        monkeypatch.setattr(gpu_supervisor, "argv", lambda _: (sys.executable, "-c", told))
+        return GpuChild(run_dir, machine_root(run_dir / "root"), GPU, kernel_log=False)
+
+    return start
+
+
+def at(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    monkeypatch.setattr(gpu_supervisor, "_now", lambda: seconds)
+
+
+def test_no_gpu_is_no_child(run_dir: Path) -> None:
+    child = GpuChild(run_dir, Path("/"), (), kernel_log=True)
+    child.look()
+    child.stop()
+    assert (child.failure, list(run_dir.iterdir())) == (None, [run_dir / "logs"])
+
+
+def test_what_the_child_is_told(run_dir: Path, child: Child) -> None:
+    child("time.sleep(60)").stop()
+    told = (run_dir / gpu_supervisor.CONTEXT).read_text()
+    assert told.startswith(f'{{"run_dir":"{run_dir}","root":')
+    assert '"kernel_log":false' in told
+
+
+def test_the_command_line() -> None:
+    assert gpu_supervisor.argv(Path("/run/gpu-watch.json"))[1:] == (
+        "-m",
+        "acceptance.watch.gpu_sampler",
+        "/run/gpu-watch.json",
+    )
+
+
+def test_a_child_that_lives_until_it_is_ended(run_dir: Path, child: Child) -> None:
+    one = child(f"{SAMPLES}\ntime.sleep(60)")
+    until((run_dir / reader.GPU_TELEMETRY).exists, "the child begins")
+    one.look()
+    one.stop()
+    assert one.failure is None
+    one.stop()
+
+
+def test_a_child_that_dies_says_why(child: Child) -> None:
+    one = child("sys.exit('gpu0 cannot be watched')")
+    assert one._running is not None
+    until(one._running.poll, "the child ends")
+    one.look()
+    one.stop()
+    assert one.failure is not None
+    assert one.failure.startswith("the watch over the GPUs ended with exit code 1 after ")
+    assert one.failure.endswith(" s, before the run did: gpu0 cannot be watched")
+
+
+def test_a_child_that_dies_without_a_word(child: Child) -> None:
+    one = child("os.kill(os.getpid(), 9)")
+    assert one._running is not None
+    until(one._running.poll, "the child ends")
+    one.stop()
+    assert one.failure is not None
+    assert "was ended by signal 9" in one.failure
+    assert one.failure.endswith(", before the run did")
+
+
+def test_a_child_that_cannot_be_started(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise command.CommandError("no more processes")
+
+    monkeypatch.setattr(command, "start", refuse)
+    one = GpuChild(run_dir, Path("/"), GPU, kernel_log=True)
+    one.stop()
+    assert one.failure == "the watch over the GPUs could not be started: no more processes"
+
+
+def test_a_folder_that_takes_no_context(tmp_path: Path) -> None:
+    one = GpuChild(tmp_path / "missing", Path("/"), GPU, kernel_log=True)
+    assert one.failure is not None
+    assert "could not be started: " in one.failure
+
+
+def test_silence_is_a_hang(run_dir: Path, child: Child, monkeypatch: pytest.MonkeyPatch) -> None:
+    at(monkeypatch, 100.0)
+    one = child("time.sleep(60)")
+    (run_dir / reader.GPU_TELEMETRY).write_text("")
+    one.look()
+    at(monkeypatch, 104.9)
+    one.look()
+    (run_dir / reader.GPU_TELEMETRY).write_text("more")
+    one.look()
+    at(monkeypatch, 109.9)
+    one.look()
+    (run_dir / reader.GPU_TELEMETRY).write_text("too late")
+    one.look()
+    one.stop()
+    assert one.failure == "the watch over the GPUs hung: no sample of any GPU for 5 s"
+
+
+def test_a_child_that_never_begins(child: Child, monkeypatch: pytest.MonkeyPatch) -> None:
+    at(monkeypatch, 100.0)
+    one = child("time.sleep(60)")
+    at(monkeypatch, 159.9)
+    one.look()
+    at(monkeypatch, 160.0)
+    one.stop()
+    assert one.failure == "the watch over the GPUs hung: no sample of any GPU for 60 s"
+
+
+@pytest.mark.parametrize(
+    ("told", "failure"),
+    [([LOST], None), ([Note("x")], "the watch over the GPUs hung: no sample of any GPU for 60 s")],
+)
+def test_a_lost_gpu_explains_silence(
+    told: list[Any], failure: str | None, run_dir: Path, child: Child, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at(monkeypatch, 0.0)
+    one = child("time.sleep(60)")
+    write_segment(run_dir / gpu_sampler.EVENTS, told, machine_root(run_dir / "root"))
+    at(monkeypatch, 70.0)
+    one.look()
+    one.stop()
+    assert one.failure == failure
+
+
+def test_the_watch_itself_on_a_machine_without_a_driver(run_dir: Path) -> None:
+    """The real child: it starts from a checkout, and says in one sentence why it cannot watch this GPU."""
+    one = GpuChild(
+        run_dir, machine_root(run_dir / "root"), (Watched("gpu0", "GPU-none", "0fff:ff:1f.0"),), kernel_log=True
+    )
+    assert one._running is not None
+    until(one._running.poll, "the child ends")
+    one.stop()
+    assert one.failure is not None
+    assert "before the run did: " in one.failure
+    assert "Traceback" not in one.failure
+
+
+def test_due_are_the_named_gpus_that_answer_nvml(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    tree.cpus([[0]])
+    tree.memory()
+    for bus in (1, 2, 3, 4):
+        tree.gpu(bus)
+
+    def known(index: int, bus: int, error: str | None = None) -> NvmlDevice:
+        return NvmlDevice(index, f"GPU-{index}", "RTX", f"0000:0{bus}:00.0", None, None, 1, error, None)
+
+    devices = (known(0, 1), known(1, 2, "NVML says: GPU is lost"), known(2, 4))
+    answer = gpu_supervisor.msgspec.json.encode(NvmlAnswer("570", "12.8", devices, None, None)).decode()
+    inventory = observe(tree.root, run=Programs(nvml=completed(answer), dmidecode=completed(*NO_DMI)))
+    every = ("gpu0", "gpu1", "gpu2", "gpu3")
+    assert gpu_supervisor.due(inventory, every) == (
+        Watched("gpu0", "GPU-0", "0000:01:00.0"),
+        Watched("gpu3", "GPU-2", "0000:04:00.0"),
+    )
+    assert gpu_supervisor.due(inventory, ("gpu1", "gpu2")) == ()

@@ -1,0 +1,342 @@
+"""Who uses the GPUs beside the run: told from its own programs in one namespace and in two, with and without numbers."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from fake_nvml import LOST, FakeNvml, Refusal
+
+from acceptance.core.record import Body, ForeignProcess, Note
+from acceptance.journal import clock
+from acceptance.watch.gpu_users import CUDA_NODE, GROWN_BYTES, MOST, GpuUsers
+
+RUN = "2026-01-01T00-00-00Z-abcd"
+MARK = f"RIGPROOF_RUN={RUN}"
+LISTS = ("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetGraphicsRunningProcesses_v3")
+MIB = 1 << 20
+
+
+class Scene:
+    """A machine with two GPUs, a /proc of its own, and a clock that is set by hand."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.root, self.now = root, 1000.0
+        (root / "proc").mkdir()
+        monkeypatch.setattr(clock, "boot_s", lambda: self.now)
+        self.nvml = FakeNvml(2, {one: [] for one in LISTS})
+        self.use(0, 0)
+        self.use(1, 0)
+        self.told: list[Body] = []
+        self.users = GpuUsers(self.nvml, RUN, root, self.told.append)
+        self.pool = ThreadPoolExecutor(2)
+
+    def process(self, pid: int, *environment: str, parent: int = 1, name: str = "python3", size: int = 4096) -> None:
+        """A process of this namespace; one without `size` is about to end, and has no environment any more."""
+        folder = self.root / "proc" / str(pid)
+        (folder / "fd").mkdir(parents=True, exist_ok=True)
+        fields = ["S", str(parent), *["0"] * 18, str(size), *["0"] * 20]
+        (folder / "stat").write_text(f"{pid} ({name}) (x) {' '.join(fields)}\n")
+        (folder / "environ").write_bytes(b"" if not size else "\0".join(["HOME=/", *environment]).encode())
+        (folder / "cmdline").write_bytes(name.encode())
+        (folder / "comm").write_text(f"{name}\n")
+
+    def end(self, pid: int) -> None:
+        folder = self.root / "proc" / str(pid)
+        for path in sorted(folder.rglob("*"), reverse=True):
+            path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
+        folder.rmdir()
+
+    def holds_cuda(self, pid: int) -> None:
+        (self.root / "proc" / str(pid) / "fd" / "7").symlink_to(CUDA_NODE)
+
+    def list(self, gpu: int, *pids: int, memory: int | None = 512 * MIB, graphics: bool = False) -> None:
+        said = [SimpleNamespace(pid=pid, usedGpuMemory=memory) for pid in pids]
+        self.nvml.answers[LISTS[graphics], gpu] = said
+
+    def use(self, gpu: int, used: int) -> None:
+        self.nvml.answers["nvmlDeviceGetMemoryInfo", gpu] = SimpleNamespace(total=1 << 40, used=used)
+
+    def look(self, *moments: float) -> list[Body]:
+        """What is told at these moments."""
+        before = len(self.told)
+        for moment in moments or (self.now + 1.0,):
+            self.now = moment
+            self.users.look({"gpu0": 0, "gpu1": 1}, self.pool)
+        return self.told[before:]
+
+    def seconds(self, count: int) -> list[Body]:
+        """What is told within so many looks, a second apart."""
+        return self.look(*(self.now + 1.0 + step for step in range(count)))
+
+
+@pytest.fixture
+def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
+    made = Scene(tmp_path, monkeypatch)
+    yield made
+    made.pool.shutdown()
+
+
+def test_a_foreign_process_is_told_at_once_and_when_it_has_gone(scene: Scene) -> None:
+    scene.process(42, "RIGPROOF_RUN=another-run", f"X={MARK}")
+    assert scene.look(1000.0) == []
+    scene.list(1, 42)
+    assert scene.look(1025.0) == [ForeignProcess("gpu1", 1025.0, 42, "python3", 512 * MIB)]
+    assert scene.seconds(5) == []
+    scene.list(1)
+    assert scene.look(1040.0) == [ForeignProcess("gpu1", 1025.0, 42, "python3", 512 * MIB, 1040.0)]
+
+
+def test_programs_of_the_run_are_its_own_and_so_are_their_children(scene: Scene) -> None:
+    scene.process(50, MARK, name="gpu-burn")
+    scene.process(51, parent=50, name="sh")
+    scene.process(52, parent=51, name="worker")
+    scene.list(0, 50, 52)
+    assert scene.seconds(30) == []
+
+
+def test_a_program_that_is_about_to_end_is_nobody_elses(scene: Scene) -> None:
+    """The driver lists it until its memory is free; the kernel has thrown its environment away by then."""
+    scene.process(60, size=0)
+    scene.list(0, 60)
+    assert scene.seconds(15) == []
+    scene.list(0)
+    assert scene.seconds(3) == []
+
+
+def test_a_foreign_process_that_is_about_to_end_stays_foreign(scene: Scene) -> None:
+    scene.process(61)
+    scene.list(0, 61)
+    assert len(scene.look()) == 1
+    scene.process(61, size=0)
+    assert scene.seconds(5) == []
+    scene.list(0)
+    (gone,) = scene.look()
+    assert isinstance(gone, ForeignProcess)
+    assert gone.until_s == scene.now
+
+
+def test_one_that_never_ends_counts(scene: Scene) -> None:
+    scene.process(60, size=0)
+    scene.list(0, 60)
+    assert [type(one) for one in scene.seconds(25)] == [ForeignProcess]
+
+
+def test_an_environment_that_may_not_be_read_is_another_users(scene: Scene) -> None:
+    scene.process(70)
+    environ = scene.root / "proc/70/environ"
+    environ.unlink()
+    environ.mkdir()  # root may read whatever has no rights
+    scene.list(0, 70)
+    assert [type(one) for one in scene.seconds(5)] == [ForeignProcess]
+
+
+def test_the_desktop_is_no_user_and_a_program_beside_it_is(scene: Scene) -> None:
+    scene.nvml.answers["nvmlDeviceGetDisplayActive"] = 1
+    scene.process(80, name="gnome-shell")
+    scene.process(81, name="train")
+    scene.list(0, 80)
+    scene.list(0, 80, graphics=True)
+    assert scene.seconds(3) == []
+    scene.list(0, 80, 81)
+    assert [getattr(one, "pid", None) for one in scene.look()] == [81]
+    scene.nvml.answers["nvmlDeviceGetDisplayActive"] = 0
+    assert [getattr(one, "pid", None) for one in scene.look()] == [80]
+
+
+def test_in_the_real_proc() -> None:
+    own = subprocess.Popen(["sleep", "60"], env={"RIGPROOF_RUN": RUN})
+    bare = subprocess.Popen(["sleep", "60"], env={})
+    try:
+        nvml = FakeNvml(1, {one: [] for one in LISTS})
+        listed = [SimpleNamespace(pid=one.pid, usedGpuMemory=1) for one in (own, bare)]
+        nvml.answers[LISTS[0]] = listed
+        told: list[Body] = []
+        users = GpuUsers(nvml, RUN, Path("/"), told.append)
+        with ThreadPoolExecutor(1) as pool:
+            users.look({"gpu0": 0}, pool)
+        assert [(one.pid, one.command) for one in told if isinstance(one, ForeignProcess)] == [(bare.pid, "sleep")]
+    finally:
+        for one in (own, bare):
+            one.kill()
+            one.wait()
+
+
+# --- another process namespace ---
+
+
+def test_a_process_of_another_namespace_while_no_program_of_the_run_computes(scene: Scene) -> None:
+    scene.process(50, MARK, name="pytest")
+    scene.list(0, 9999)
+    scene.nvml.answers["nvmlSystemGetProcessName"] = b"train.py"
+    began = scene.now + 1.0
+    assert scene.seconds(5) == [ForeignProcess("gpu0", began, 9999, "train.py", 512 * MIB)]
+
+
+def test_as_many_of_them_as_programs_of_the_run_are_its_own(scene: Scene) -> None:
+    """A pod in which NVML gives the host's numbers; the driver lists a program for some seconds after its end."""
+    scene.process(50, MARK)
+    scene.process(51, MARK)
+    for pid in (50, 51):
+        scene.holds_cuda(pid)
+    scene.list(0, 9001, 9002)
+    scene.list(1, 9001, 9002)
+    assert scene.seconds(60) == []
+    scene.end(51)
+    assert scene.seconds(10) == []
+    scene.list(0, 9001)
+    scene.list(1, 9001)
+    assert scene.seconds(60) == []
+
+
+def test_one_more_than_programs_of_the_run_is_somebody_elses(scene: Scene) -> None:
+    scene.process(50, MARK)
+    scene.holds_cuda(50)
+    scene.list(0, 9001)
+    assert scene.seconds(10) == []
+    scene.list(0, 9001, 9500)
+    began = scene.now + 1.0
+    (told,) = scene.seconds(40)
+    assert isinstance(told, ForeignProcess)
+    assert (told.since_s, told.who) == (began, "one of the processes 9001, 9500 of another namespace")
+
+
+def test_it_outlives_the_programs_of_the_run(scene: Scene) -> None:
+    scene.process(49, MARK, name="pytest")
+    scene.process(50, MARK)
+    scene.holds_cuda(50)
+    began = scene.now + 1.0
+    scene.list(0, 9001)
+    scene.seconds(10)
+    scene.end(50)
+    (told,) = scene.seconds(40)
+    assert told == ForeignProcess("gpu0", began, 9001, None, 512 * MIB)
+
+
+def test_where_nothing_of_the_run_can_be_seen_nobody_can_tell(scene: Scene) -> None:
+    """The loads are in a container beside the harness's own."""
+    scene.list(0, 9001)
+    scene.use(0, 100 << 30)
+    assert scene.seconds(60) == []
+
+
+def test_programs_that_are_listed_here_leave_no_room_for_one_that_is_hidden(scene: Scene) -> None:
+    """/proc that shows only one's own processes (hidepid)."""
+    scene.process(50, MARK)
+    scene.holds_cuda(50)
+    scene.list(0, 50, 9001)
+    assert [getattr(one, "pid", None) for one in scene.seconds(5)] == [9001]
+
+
+# --- memory that nobody is listed for ---
+
+
+def test_memory_counts_by_its_growth_and_only_when_it_stays(scene: Scene) -> None:
+    scene.process(50, MARK)
+    scene.use(0, 3 << 30)
+    assert scene.seconds(30) == []
+    scene.use(0, (3 << 30) + GROWN_BYTES)
+    assert scene.seconds(5) == []
+    scene.use(0, 3 << 30)
+    assert scene.seconds(5) == []
+    free = scene.now
+    scene.use(0, 5 << 30)
+    assert scene.seconds(20) == [ForeignProcess("gpu0", free, None, None, 2 << 30)]
+    scene.use(0, 3 << 30)
+    (gone,) = scene.seconds(3)
+    assert isinstance(gone, ForeignProcess)
+    assert gone.until_s is not None
+
+
+def test_what_a_listed_program_holds_is_its_own(scene: Scene) -> None:
+    scene.process(50, MARK)
+    scene.holds_cuda(50)
+    scene.look()
+    scene.list(0, 50, memory=100 << 30)
+    scene.use(0, (100 << 30) + 600 * MIB)
+    assert scene.seconds(60) == []
+    scene.use(0, 104 << 30)
+    (told,) = scene.seconds(15)
+    assert isinstance(told, ForeignProcess)
+    assert told.who == "4.0 GiB of its memory that no listed process holds"
+
+
+def test_memory_that_is_listed_twice_is_no_growth_when_it_is_free_again(scene: Scene) -> None:
+    """Two programs that share memory are listed with it both."""
+    scene.process(50, MARK)
+    scene.use(0, 2 << 30)
+    scene.look()
+    scene.list(0, 50, memory=100 << 30)
+    scene.use(0, 60 << 30)
+    scene.seconds(10)
+    scene.list(0)
+    scene.use(0, 2 << 30)
+    assert scene.seconds(30) == []
+
+
+@pytest.mark.parametrize("memory", [None, 0])
+def test_memory_that_programs_of_the_run_may_hold_is_no_growth(scene: Scene, memory: int | None) -> None:
+    scene.process(50, MARK)
+    scene.holds_cuda(50)
+    scene.look()
+    if memory is None:
+        scene.list(0, 50, memory=None)
+    scene.use(0, 100 << 30)
+    assert scene.seconds(60) == []
+
+
+# --- what is not told ---
+
+
+@pytest.mark.parametrize("refusal", [3, 4, 999])
+def test_processes_that_are_not_told_any_more(scene: Scene, refusal: int) -> None:
+    scene.look()
+    scene.nvml.answers[LISTS[0], 0] = Refusal(refusal)
+    scene.nvml.answers["nvmlDeviceGetComputeRunningProcesses_v2", 0] = Refusal(refusal)
+    (told,) = scene.seconds(10)
+    assert isinstance(told, Note)
+    assert told.trouble
+    assert told.text.startswith("gpu0: the driver no longer tells which processes compute on it")
+
+
+def test_a_driver_that_never_told_them_was_remarked_before_the_run(scene: Scene) -> None:
+    for function in LISTS:
+        scene.nvml.answers[function] = Refusal(3)
+    assert scene.seconds(10) == []
+
+
+def test_a_lost_gpu_is_told_by_others_and_the_next_is_looked_at(scene: Scene) -> None:
+    scene.nvml.answers[LISTS[0], 0] = Refusal(LOST)
+    scene.process(42)
+    scene.list(1, 42)
+    assert [getattr(one, "component", None) for one in scene.look()] == ["gpu1"]
+
+
+def test_who_starts_a_process_each_second_fills_no_disk(scene: Scene) -> None:
+    scene.process(42)
+    for _ in range(MOST):
+        scene.list(0, 42)
+        scene.look()
+        scene.list(0)
+        scene.look()
+    assert len(scene.told) == MOST + 1
+    assert isinstance(scene.told[-1], Note)
+    assert scene.told[-1].trouble
+
+
+def test_proc_is_searched_only_where_it_must_be(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[str] = []
+    find: Callable[..., Any] = lambda run_id, root: searched.append(run_id) or {}  # noqa: E731
+    monkeypatch.setattr("acceptance.process.orphans.find", find)
+    scene.process(50, MARK)
+    scene.list(0, 50)
+    scene.seconds(5)
+    assert searched == []
+    scene.list(0, 50, 9001)
+    scene.look()
+    assert searched == [RUN]
