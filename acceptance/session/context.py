@@ -100,7 +100,7 @@ def in_container(
     context: str, seconds: float, boot_id: str, python: str = "/opt/rigproof/venv/bin/python"
 ) -> list[str]:
     """The command line of a session in a container: this module as a program, with the image's own Python. Pure."""
-    return [python, "-P", "-m", "acceptance.session", context, f"{seconds:.0f}", boot_id]
+    return [python, "-P", "-m", "acceptance.session.context", context, f"{seconds:.0f}", boot_id]
 
 
 def main(arguments: list[str]) -> None:

@@ -50,7 +50,7 @@ def test_the_command_line() -> None:
 
 def test_the_command_line_in_a_container() -> None:
     argv = session_context.in_container("/rigproof/session-load.json", 99.6, "boot-1")
-    tail = ["-P", "-m", "acceptance.session", "/rigproof/session-load.json", "100", "boot-1"]
+    tail = ["-P", "-m", "acceptance.session.context", "/rigproof/session-load.json", "100", "boot-1"]
     assert argv == ["/opt/rigproof/venv/bin/python", *tail]
     assert session_context.in_container("x", 1.0, "b", python="python3")[0] == "python3"
 

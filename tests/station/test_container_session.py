@@ -94,7 +94,7 @@ def running(container: Container, line: Line, log: Path, seconds: float = 600.0,
         container,
         # As the SDK gives it: closing the file leaves the socket open.
         line.ours.makefile("rb", buffering=0),
-        ("python", "-m", "acceptance.session"),
+        ("python", "-m", "acceptance.session.context"),
         Deadline.after(seconds),
         log,
         3 << 29,
@@ -112,7 +112,7 @@ def test_a_session_that_ends_well(line: Line, tmp_path: Path) -> None:
     done = session.wait()
     assert (done.returncode, done.stdout, done.stderr) == (0, "one\ntwö\n\ufffd", "")
     assert (done.timed_out, done.truncated, done.log_error) == (False, False, None)
-    assert done.argv == ("python", "-m", "acceptance.session")
+    assert done.argv == ("python", "-m", "acceptance.session.context")
     assert (tmp_path / "x.log").read_bytes() == b"one\ntw\xc3\xb6\n\xff"
     assert container.done == ["remove"]
     assert line.hung_up()
