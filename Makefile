@@ -22,13 +22,15 @@ REPLACE ?=
 RIGPROOF := .venv/bin/rigproof
 # Each worker compiles all of the tests otherwise, where Python is told to keep nothing.
 BYTECODE := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX="$(CURDIR)/.venv/.bytecode"
+# What `make test` runs, and its sweeps.
+SWEPT = not docker and not slurm and not tools and not e2e and not gpu and not attack and not browser
 SPOKEN = $(if $(REPORT_LANG),--lang "$(REPORT_LANG)")
 ARGS = --profile "$(PROFILE)" --station "$(STATION)" --out "$(OUT)" \
        $(if $(MACHINE),--machine "$(MACHINE)") $(if $(ONLY),--only "$(ONLY)") $(if $(GPUS),--gpus "$(GPUS)") $(if $(BURN),--burn "$(BURN)") \
        $(if $(IMAGE),--image "$(IMAGE)") $(SPOKEN)
 
 .DEFAULT_GOAL := help
-.PHONY: help accept smoke nightly soak baseline nightly-install nightly-uninstall plan inventory judge report compare history image engine tools selftest selftest-long selftest-gpu nights-gpu mutants test test-attack test-e2e test-gpu lint bench clean
+.PHONY: help accept smoke nightly soak baseline nightly-install nightly-uninstall plan inventory judge report compare history image engine tools selftest selftest-long selftest-gpu nights-gpu mutants test test-all test-attack test-e2e test-gpu lint bench clean
 
 help: ## list these targets
 	@echo 'rigproof: the acceptance test for a newly built NVIDIA GPU machine'
@@ -103,8 +105,11 @@ selftest-long: .venv/.test ## the same with 200 kills, 50 full disks, 10,000 cle
 mutants: .venv/.test ## rigproof's own judgement mutated, a sample: the tests must notice each
 	@.venv/bin/python -m selftest.mutation --held --sample 300 --out "$(OUT)/selftest"
 
-test: .venv/.test ## the harness's own tests: no GPU, no engine, minutes
+test: .venv/.test ## the harness's own tests: no GPU, no engine, a minute
 	@$(BYTECODE) .venv/bin/python -m pytest -q -n auto --dist loadfile
+
+test-all: .venv/.test ## the same with every sweep and hypothesis's own number of examples; minutes
+	@RIGPROOF_TESTS=all $(BYTECODE) .venv/bin/python -m pytest -q -n auto --dist loadfile -m "$(SWEPT)"
 
 test-attack: .venv/.test ## parsers under attack: every recording cut, doubled, moved and altered; minutes (RIGPROOF_ATTACKS=N tries more)
 	@$(BYTECODE) .venv/bin/python -m pytest -q -n auto -m attack tests/tools
