@@ -7,17 +7,18 @@ number, or as many as the test names, and sweeps.
 from __future__ import annotations
 
 import os
-
-import hypothesis
-from hypothesis import HealthCheck
+from importlib.util import find_spec
 
 ALL = os.environ.get("RIGPROOF_TESTS") == "all"
 FEW = 10
-# A busy machine draws slowly, and is no fault of the property's.
-SLOW = (HealthCheck.too_slow,)
 
-hypothesis.settings.register_profile("all", deadline=None, suppress_health_check=SLOW)
-hypothesis.settings.register_profile(
-    "few", deadline=None, suppress_health_check=SLOW, max_examples=FEW, derandomize=True, database=None
-)
-hypothesis.settings.load_profile("all" if ALL else "few")
+if find_spec("hypothesis"):  # `make test-gpu` runs where torch and pytest are, and nothing else need be
+    from hypothesis import HealthCheck, settings
+
+    # A busy machine draws slowly, and is no fault of the property's.
+    slow = (HealthCheck.too_slow,)
+    settings.register_profile("all", deadline=None, suppress_health_check=slow)
+    settings.register_profile(
+        "few", deadline=None, suppress_health_check=slow, max_examples=FEW, derandomize=True, database=None
+    )
+    settings.load_profile("all" if ALL else "few")

@@ -16,6 +16,7 @@ RECORDED = VERDICTS / "recorded.json"
 KINDS = {"fail": "violations", "error": "unjudged", "warn": "warnings", "waived": "waivers"}
 _PATH = re.compile(r"(?<![\w.])/[\w./%:+-]+")
 _HEX = re.compile(r"\b(?=[0-9a-f-]*[0-9])[0-9a-f-]{12,}\b")
+_LAST = re.compile(r"its last lines: .*", re.DOTALL)
 _NUMBER = re.compile(r"(?<![A-Za-z_\d])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 Statement = dict[str, Any]
@@ -47,5 +48,5 @@ def of(folder: Path, screen: str) -> Statement:
 
 
 def masked(text: str) -> str:
-    """A text without what is of one run only: paths, ids and numbers (those that end a component's name stay)."""
-    return _NUMBER.sub("#", _HEX.sub("#", _PATH.sub("/#", text)))
+    """A text without what is of one run only: paths, ids, quoted output and numbers (those of a component's name stay)."""
+    return _NUMBER.sub("#", _HEX.sub("#", _PATH.sub("/#", _LAST.sub("its last lines: #", text))))
