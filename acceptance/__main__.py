@@ -11,7 +11,8 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from acceptance.cli.parser import USAGE, parser, verb
+from acceptance.cli.options import USAGE
+from acceptance.cli.parser import parser, verb
 from acceptance.reports.text import one_line
 
 UNJUDGED = 3

@@ -13,7 +13,7 @@ from acceptance import resources
 from acceptance.cli import closing, machine_test, run_options
 from acceptance.cli import options as cli_options
 from acceptance.cli.errors import TROUBLE, USER_ERRORS
-from acceptance.cli.parser import EPILOG as VERDICTS
+from acceptance.cli.options import EPILOG as VERDICTS
 from acceptance.core.language import Language
 from acceptance.notify import notices, targets
 from acceptance.notify.schedule import failure_note

@@ -1,4 +1,4 @@
-"""Options that several verbs share, and the values that an option takes."""
+"""The form of the command line: how a mistake is reported, what exit codes mean, options that several verbs share, and their values."""
 
 from __future__ import annotations
 
@@ -6,6 +6,26 @@ import argparse
 import re
 from datetime import time
 from pathlib import Path
+from typing import Any, NoReturn
+
+from acceptance.reports.text import one_line
+
+USAGE = 2  # the exit code of a mistake in the call
+EPILOG = (
+    "Exit codes: 0 PASS, 1 FAIL, 3 UNJUDGED (an error, a skip that nobody waived, or stopped), "
+    "2 for a mistake in the call."
+)
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that says a mistake in one sentence; `--help` has the page. An option is written out in full."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong with the call, and where its page is; exit code 2."""
+        self.exit(USAGE, f"rigproof: {one_line(message)}: see `{self.prog} --help`\n")
 
 
 def path(text: str) -> Path:

@@ -1,4 +1,4 @@
-"""The parser of the command line: its verbs, how a mistake is reported, and what exit codes mean.
+"""The parser of the command line: its verbs, each with its options.
 
 A verb is a module of this package with two functions, `arguments` and `run`. It is imported when it is asked for, because none needs
 all of rigproof and `rigproof --help` needs none.
@@ -8,16 +8,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import Any, NoReturn, Protocol
+from typing import Protocol
 
 from acceptance import __version__
-from acceptance.reports.text import one_line
+from acceptance.cli.options import EPILOG, Parser
 
-USAGE = 2  # the exit code of a mistake in the call
-EPILOG = (
-    "Exit codes: 0 PASS, 1 FAIL, 3 UNJUDGED (an error, a skip that nobody waived, or stopped), "
-    "2 for a mistake in the call."
-)
 # What each verb does, in the order of `--help`.
 VERBS = {
     "accept": "test the machine and say whether it is fit",
@@ -44,17 +39,6 @@ class Verb(Protocol):
     def run(self, given: argparse.Namespace) -> int:
         """Do what was asked for; returns the exit code."""
         ...
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser that says a mistake in one sentence; `--help` has the page. An option is written out in full."""
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings, allow_abbrev=False)
-
-    def error(self, message: str) -> NoReturn:
-        """Say what is wrong with the call, and where its page is; exit code 2."""
-        self.exit(USAGE, f"rigproof: {one_line(message)}: see `{self.prog} --help`\n")
 
 
 def verb(name: str) -> Verb:

@@ -10,7 +10,7 @@ from datetime import date
 from pathlib import Path
 
 from acceptance.cli import closing, options
-from acceptance.cli.parser import Parser
+from acceptance.cli.options import Parser
 from acceptance.notify import notices, targets
 from acceptance.notify.schedule import failure_note, hour, installation, units, user_rights
 from acceptance.notify.schedule import screen as schedule_screen
