@@ -18,7 +18,7 @@ Test = Callable[..., None]
 Table = Iterable[Any] | Callable[[], Iterable[Any]]
 
 
-def each(names: str, table: Table, *, told: Callable[[Any], str] = repr) -> Callable[[Test], Test]:
+def each(names: str, table: Table, *, told: Callable[[Any], str] | Sequence[str] = repr) -> Callable[[Test], Test]:
     """Like `pytest.mark.parametrize`. A table that must be computed is a function; `told` is what a
     failure calls a case. A case has its own `tmp_path`; all else that the test asks for they share.
     """
@@ -33,6 +33,7 @@ def each(names: str, table: Table, *, told: Callable[[Any], str] = repr) -> Call
         def loop(**fixtures: Any) -> None:
             cases = list(table() if callable(table) else table)
             assert cases, "the table is empty: nothing was tried"
+            assert callable(told) or len(told) == len(cases), "not every case has a name"
             wrong = []
             for number, case in enumerate(cases):
                 values: Sequence[Any] = case if len(wanted) > 1 else (case,)
@@ -45,7 +46,8 @@ def each(names: str, table: Table, *, told: Callable[[Any], str] = repr) -> Call
                 except (Exception, pytest.fail.Exception) as fault:  # noqa: BLE001 - told below
                     frames = fault.__traceback__.tb_next if fault.__traceback__ else None
                     lines = traceback.format_exception(fault.with_traceback(frames))
-                    wrong.append(f"--- {told(case)}\n{''.join(lines)}")
+                    name = told(case) if callable(told) else told[number]
+                    wrong.append(f"--- {number}: {name}\n{''.join(lines)}")
             if wrong:
                 heading = f"{len(wrong)} of {len(cases)} cases are wrong"
                 pytest.fail("\n".join([heading, *wrong]), pytrace=False)

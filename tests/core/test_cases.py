@@ -26,7 +26,7 @@ def test_every_case_that_is_wrong_is_told_and_no_other() -> None:
     text = told(same)
     assert tried == [1, 1, 2, 3]
     assert text.startswith("2 of 4 cases are wrong")
-    assert ("--- (1, 2)" in text, "--- (3, 4)" in text, "--- (1, 1)" in text) == (True, True, False)
+    assert ("--- 1: (1, 2)" in text, "--- 3: (3, 4)" in text, "(1, 1)" in text) == (True, True, False)
     assert "AssertionError: they differ" in text
     assert __file__ in text
 
@@ -42,9 +42,34 @@ def test_what_was_not_raised_and_any_exception_are_told() -> None:
             raise {"one": ValueError, "two": KeyError}[text](text)
 
     found = told(raises)
-    assert ("--- one" in found, "--- two" in found, "--- None" in found) == (False, True, True)
+    assert ("--- 0: one" in found, "--- 1: two" in found, "--- 2: None" in found) == (False, True, True)
     assert "KeyError: 'two'" in found
     assert "DID NOT RAISE" in found
+
+
+def test_cases_have_the_names_that_they_are_given() -> None:
+    @each("one", [1, 2], told=["first", "second"])
+    def is_one(one: int) -> None:
+        assert one == 1
+
+    @each("one", [1, 2], told=["first"])
+    def nameless(one: int) -> None: ...
+
+    assert "--- 1: second" in told(is_one)
+    with pytest.raises(AssertionError, match="not every case has a name"):
+        nameless()
+
+
+def test_of_two_tables_every_case_of_one_meets_every_case_of_the_other() -> None:
+    tried = []
+
+    @each("a", [1, 2])
+    @each("b", [3, 4])
+    def pair(a: int, b: int) -> None:
+        tried.append((a, b))
+
+    pair()
+    assert tried == [(1, 3), (1, 4), (2, 3), (2, 4)]
 
 
 def test_an_empty_table_is_no_test() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from cases import each
 from hypothesis import given, settings
 from journals import due, entries, plans, records
 
@@ -47,7 +48,7 @@ def there_and_back(entry: Entry) -> Entry:
     return msgspec.json.decode(msgspec.json.encode(entry), type=Entry)
 
 
-@pytest.mark.parametrize("body", OTHERS, ids=repr)
+@each("body", OTHERS)
 def test_records_come_back_as_they_were(body: Body) -> None:
     for entry in entries([body]):
         assert there_and_back(entry) == entry

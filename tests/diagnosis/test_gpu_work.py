@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from cases import each
 
 from acceptance.core.clock_reasons import IDLE
 from acceptance.core.record import CheckEnded, CheckStarted, RunStarted
@@ -51,7 +52,7 @@ def without(*names: str) -> dict[str, float | None]:
     return dict.fromkeys(names)
 
 
-@pytest.mark.parametrize("evidence", ["utilisation", "power_w", "energy_j"])
+@each("evidence", ["utilisation", "power_w", "energy_j"])
 def test_one_kind_of_evidence_is_enough(evidence: str) -> None:
     others = {"utilisation", "power_w", "energy_j"} - {evidence}
     found = history(lambda _moment: without(*others))
@@ -108,7 +109,7 @@ def test_samples_that_stand_for_seconds() -> None:
     assert (found.use_s, found.power_s, found.energy_s) == (pytest.approx(20.0), 20.0, None)
 
 
-@pytest.mark.parametrize("folder", RECORDED, ids=lambda folder: str(folder.name))
+@each("folder", RECORDED, told=lambda folder: str(folder.name))
 def test_healthy_gpus_were_seen_at_work_and_their_power_was_measured(folder: Path, tmp_path: Path) -> None:
     segment = tmp_path / reader.GPU_TELEMETRY
     segment.write_bytes(gzip.decompress((folder / f"{reader.GPU_TELEMETRY}.gz").read_bytes()))

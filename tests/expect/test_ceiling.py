@@ -7,6 +7,7 @@ import math
 
 import pytest
 from boxes import BOXES
+from cases import each
 from gpu_machine import device, link, machine, pairs
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -63,7 +64,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("file", "name"), CASES)
+@each("file, name", CASES)
 def test_above_its_ceiling_a_reading_leaves_the_run_unjudged(file: str, name: str) -> None:
     due = limited(plan(file))[name]
     assert due.ceiling is not None
@@ -152,7 +153,7 @@ FIGURES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "what", "value"), FIGURES)
+@each("name, what, value", FIGURES)
 def test_what_sound_cards_reach_is_plausible(name: str, what: str, value: float) -> None:
     one = SHEETS[name]
     measurement = "copy_own_d2d" if what == "copy" else f"gemm_{what}_short"
@@ -162,8 +163,8 @@ def test_what_sound_cards_reach_is_plausible(name: str, what: str, value: float)
         assert value <= 0.97 * found[measurement]
 
 
-@pytest.mark.parametrize(
-    ("name", "clock", "what", "low", "high"),
+@each(
+    "name, clock, what, low, high",
     [
         ("GeForce RTX 3090 Ti", 2100, "gpu_burn_float", 31.3, 91.0),
         ("GeForce RTX 3090 Ti", 2100, "gpu_burn_tensor", 55.35, 160.0),

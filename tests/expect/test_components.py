@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cases import each
 from gpu_machine import COUNTERS, NO_COUNTERS, TRAITS, answer, device, empty, link, pairs, tree_of
 from gpu_machine import look as look_at
 from machine_tree import NO_DMI, Programs, Tree, completed
@@ -181,9 +182,7 @@ def test_copies_are_held_against_gpus_on_equal_links(tmp_path: Path) -> None:
     assert components.link_siblings(None, blind, names) == {}
 
 
-@pytest.mark.parametrize(
-    ("capability", "lacking"), [("7.0", {"tf32", "bf16", "f8", "i8"}), ("8.6", {"f8"}), ("9.0", set()), (None, set())]
-)
+@each("capability, lacking", [("7.0", {"tf32", "bf16", "f8", "i8"}), ("8.6", {"f8"}), ("9.0", set()), (None, set())])
 def test_formats_that_a_gpu_has_itself(tmp_path: Path, capability: str | None, lacking: set[str]) -> None:
     traits = replace(device(0).traits, compute_capability=capability)
     found = of(tmp_path, *(replace(device(number), traits=traits) for number in range(3)))
@@ -222,8 +221,8 @@ def test_a_gpu_that_is_missing_owes_its_presence_and_its_pairs(tmp_path: Path) -
     assert found["gpu-ecc"] == ("gpu0",)
 
 
-@pytest.mark.parametrize(
-    ("name", "fields"),
+@each(
+    "name, fields",
     [
         ("gpu-ecc", ("ecc_uncorrected",)),
         ("gpu-remap", ("remap_failed",)),
@@ -272,14 +271,14 @@ def test_nvlinks(tmp_path: Path) -> None:
     assert declared_too["gpu-nvlink-up"] == ("gpu0",)
 
 
-@pytest.mark.parametrize(("told", "due"), [(True, ("gpu0",)), (False, ()), (None, ())])
+@each("told, due", [(True, ("gpu0",)), (False, ()), (None, ())])
 def test_memory_thermometers(tmp_path: Path, told: bool | None, due: tuple[str, ...]) -> None:
     found = of(tmp_path, device(0, traits=replace(TRAITS, memory_thermometer=told)), device(1, traits=None))
     assert found["gpu-memory-thermometer"] == due
 
 
-@pytest.mark.parametrize(
-    ("pair", "due"),
+@each(
+    "pair, due",
     [
         (NvmlPair(0, 2, "PHB", "ok", "ok", None), ("gpu0->gpu2",)),
         (NvmlPair(0, 2, "PHB", "ok", "not-supported", None), ()),

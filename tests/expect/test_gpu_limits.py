@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from cases import each
 from gpu_machine import COUNTERS, TRAITS, address, device, link, look, machine, pairs, tree_of
 
 from acceptance.expect import gpu_limits
@@ -96,8 +97,8 @@ def test_a_port_that_a_vm_shows_is_not_the_slot() -> None:
 NO_PAGES = {"remap_failed": None, "retired_single": None}
 
 
-@pytest.mark.parametrize(
-    ("ecc", "counters", "told"),
+@each(
+    "ecc, counters, told",
     [
         (True, COUNTERS, None),
         (None, COUNTERS, None),
@@ -141,8 +142,8 @@ def test_limits_of_the_gpus_that_are_tested_and_of_no_others() -> None:
     assert low(found, "copy_h2d", "gpu0") == pytest.approx(0.75 * 31.5, rel=0.01)
 
 
-@pytest.mark.parametrize(
-    ("thermometer", "highest_c", "limit"),
+@each(
+    "thermometer, highest_c, limit",
     [(True, 95.0, 95.0), (True, None, None), (False, 95.0, None), (None, 95.0, None)],
 )
 def test_the_memorys_highest_temperature_is_the_drivers_where_it_can_be_read(

@@ -13,6 +13,7 @@ from pathlib import Path
 import births
 import journals
 import pytest
+from cases import each
 from runs import machine_root, write_segment
 
 from acceptance.core.record import Body, Observed, RunStarted
@@ -283,7 +284,7 @@ def test_two_at_once(tmp_path: Path) -> None:
     assert len(kept) == len(list(baseline_file.path(tmp_path, MACHINE).parent.glob("baselines/*.json")))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@each("seed", range(6))
 def test_killed_at_any_moment(tmp_path: Path, seed: int) -> None:
     for name in ("one", "two"):
         run(tmp_path, name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-import pytest
+from cases import each
 
 from acceptance import resources
 from acceptance.history import noise
@@ -30,13 +30,13 @@ def pair(name: str, slow: float = 1.0) -> Comparison:
     return compare([drawn(machine, 1), drawn(machine, 2, slow)], BOOK)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_two_clean_runs_are_within_the_noise(name: str) -> None:
     found = pair(name)
     assert len(found.rows) > 50
     assert [(row.measurement, row.component, row.values) for row in found.of_kind("worse", "lost", "changed")] == []
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "cpu-only"])
+@each("name", [name for name in NAMES if name != "cpu-only"])
 def test_a_gpu_a_sixth_slower_is_outside_it(name: str) -> None:
     assert ("gemm_bf16", "gpu0") in {(row.measurement, row.component) for row in pair(name, 0.83).of_kind("worse")}

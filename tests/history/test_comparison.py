@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import journals
 import pytest
+from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -212,10 +213,10 @@ def test_a_row_stands_where_the_furthest_out_of_its_later_runs_puts_it() -> None
     assert [row.component for row in compare(runs, BOOK).rows] == ["gpu1", "gpu0"]
 
 
-@pytest.mark.parametrize(
-    ("values", "kind"),
+@each(
+    "values, kind",
     [((200.0, 50.0, 200.0), "worse"), ((50.0, 200.0, 50.0), "better"), ((50.0, 200.0, 200.0), "better")],
-    ids=["once worse", "once better", "better"],
+    told=["once worse", "once better", "better"],
 )
 def test_of_several_later_runs_the_worst_outcome_is_told(values: tuple[float, ...], kind: Kind) -> None:
     plan = journals.plan(journals.check("link.copy", rate()))
@@ -223,7 +224,7 @@ def test_of_several_later_runs_the_worst_outcome_is_told(values: tuple[float, ..
     assert [(one.check, one.kind) for one in found.outcomes] == [(None, kind), ("link.copy", kind)]
 
 
-@pytest.mark.parametrize(("first", "later"), [(True, False), (False, True), (True, True), (False, False)])
+@each("first, later", [(True, False), (False, True), (True, True), (False, False)])
 def test_one_run_in_a_vm_is_enough_for_the_spread_of_vms(first: bool, later: bool) -> None:
     due = journals.due("copy_own_h2d", limit=Limit("GB/s", "basis", low=1.0))
     plan = journals.plan(journals.check("link.copy", due))

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -32,8 +33,7 @@ def refused(folder: Path, content: bytes) -> str:
     return sentence.removeprefix(f"{file}")
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "told"),
+@each("text, line, told",
     [
         # wrong types
         ('gpus = "3"', 3, "gpus must be a whole number, not text in quotes"),
@@ -144,8 +144,7 @@ def test_each_fault_is_told_with_its_line(tmp_path: Path, text: str, line: int, 
     assert sentence.startswith(f", line {line}: ")
 
 
-@pytest.mark.parametrize(
-    ("content", "told"),
+@each("content, told",
     [
         (b'name = "box"\n', ": schema is missing: add it"),
         (b"", ": schema is missing: add it"),

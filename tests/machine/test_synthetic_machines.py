@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from boxes import BOXES, Box
+from cases import each
 from faults import false_claim, few_lanes, missing, slow, without_bridge, wrong_result
 from gpu_machine import NO_COUNTERS
 from synthetic_machines import SHEETS, Run, failed, inventory, planned
@@ -31,7 +32,7 @@ def test_a_healthy_machine_passes(healthy: Run) -> None:
     assert found.provenance["synthetic"] == "yes"
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if SHEETS[BOXES[name].sheet].ecc])
+@each("name", [name for name in NAMES if SHEETS[BOXES[name].sheet].ecc])
 def test_a_machine_whose_memory_errors_nobody_counts_never_passes(name: str) -> None:
     box = BOXES[name]
     seen = inventory(box)
@@ -66,7 +67,7 @@ def test_the_published_figures_are_judged(healthy: Run) -> None:
             assert one.limit is None or one.limit.grade(value) != "fail", measurement
 
 
-@pytest.mark.parametrize("name", SEVERAL)
+@each("name", SEVERAL)
 def test_a_gpu_a_fifth_slower_than_its_twin_fails(name: str) -> None:
     made = run(BOXES[name])
     made.change = slow("gpu1", 4 / 5)
@@ -81,7 +82,7 @@ def test_a_gpu_a_fifth_slower_than_its_twin_fails(name: str) -> None:
     assert {component for _, component in named} == {"gpu1"}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_a_link_of_four_lanes_fails(name: str) -> None:
     box = BOXES[name]
     made = run(box)
@@ -93,7 +94,7 @@ def test_a_link_of_four_lanes_fails(name: str) -> None:
     assert {component for _, component in failed(found)} == {"gpu0"}
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "1xh200-vm.toml"])
+@each("name", [name for name in NAMES if name != "1xh200-vm.toml"])
 def test_a_slot_of_four_lanes_fails_by_what_is_declared(name: str) -> None:
     """The link is then all that the slot offers, so only the machine file can tell."""
     box = BOXES[name]
@@ -104,7 +105,7 @@ def test_a_slot_of_four_lanes_fails_by_what_is_declared(name: str) -> None:
     assert failed(made.verdict()) == {("gpu_link_width_max", f"gpu{index}") for index in range(box.count)}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_a_gpu_that_is_not_there_fails(name: str) -> None:
     box = BOXES[name]
     seen = inventory(box)
@@ -142,8 +143,8 @@ def test_a_bridge_that_is_not_there_fails() -> None:
     assert all("2x3090ti-bridge.toml declares" in one.text for one in found.of_kind("fail"))
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("measurement", ["gemm_f16_miscompares", "copy_own_miscompares", "elementwise_miscompares"])
+@each("name", NAMES)
+@each("measurement", ["gemm_f16_miscompares", "copy_own_miscompares", "elementwise_miscompares"])
 def test_a_result_that_is_wrong_fails(name: str, measurement: str) -> None:
     last = f"gpu{BOXES[name].count - 1}"
     made = run(BOXES[name])
