@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import wrong_results as given_wrong
 from cases import each
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from wrong_results import AGAIN, COPIED, INPUTS, SIDE, WHOLE, Fact, one_bit, ring, scrambled, units, vram
 
@@ -260,7 +260,6 @@ json_values = st.recursive(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])  # a busy machine draws slowly
 @given(
     st.sampled_from(COMPLETE),
     st.dictionaries(st.sampled_from(sorted({key for fact in COMPLETE for key in fact})), json_values, max_size=4),

@@ -12,6 +12,7 @@ from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as some
 from test_steady import BEGIN, Reading, sampled
+from thoroughness import examples
 
 from acceptance.core.record import Table
 from acceptance.diagnosis.gpu_history import GpuHistory, Point
@@ -119,7 +120,7 @@ def test_one_format_without_a_clock_is_enough_to_doubt_them_all() -> None:
 # --- a GPU whose heat and clock follow from the format alone ---
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 @given(
     formats=some.lists(some.sampled_from(SEVEN), min_size=1, max_size=7, unique=True).map(tuple),
     laps=some.integers(2, 4),
@@ -161,7 +162,7 @@ def test_what_is_said_of_it(whole_s: float) -> None:
 # --- one that warms ---
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 @given(tau=some.floats(10.0, 90.0), rise=some.floats(10.0, 40.0), turn_s=some.floats(8.0, 30.0))
 def test_one_that_warms_settles_when_the_curve_is_within_two_degrees(tau: float, rise: float, turn_s: float) -> None:
     due = course(SEVEN, 2 + math.ceil(6 * tau / (7 * turn_s)), turn_s)
@@ -205,7 +206,7 @@ def test_a_jump_in_the_middle_counts_until_its_turn_is_over() -> None:
 # --- a clock that falls ---
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20))
 @given(lost=some.floats(0.0, 0.9), laps=some.integers(2, 4), turn_s=some.floats(1.5, 20.0))
 def test_a_clock_that_falls_in_every_format(lost: float, laps: int, turn_s: float) -> None:
     def clock(turn: Turn, _after: float) -> float:

@@ -9,7 +9,7 @@ import pytest
 from boxes import BOXES
 from cases import each
 from gpu_machine import device, link, machine, pairs
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from journals import bodies, entries
 from msgspec.structs import replace
@@ -88,7 +88,6 @@ def test_what_has_a_ceiling() -> None:
     assert set(limited(made)) == rates - unknown | {"vram_rate"}
 
 
-@settings(deadline=None)
 @given(st.sampled_from(CASES), st.floats(min_value=1e-9, max_value=1e12), st.booleans())
 def test_no_value_above_its_ceiling_passes(case: tuple[str, str], beyond: float, waived: bool) -> None:
     made = alone(*case)

@@ -10,6 +10,7 @@ import pytest
 from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thoroughness import examples
 
 from acceptance import resources
 from acceptance.core.fold import fold
@@ -336,7 +337,7 @@ def test_a_card_that_only_the_facts_know_takes_no_name_of_another() -> None:
 # --- properties ---
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80))
 @given(journals.plans(), st.lists(journals.records, max_size=10), st.lists(journals.records, max_size=10))
 def test_seen_from_the_other_side_worse_is_better(
     made: Plan, one: list[journals.Body], other: list[journals.Body]
@@ -351,7 +352,7 @@ def test_seen_from_the_other_side_worse_is_better(
     assert {row.check: OTHER[row.kind] for row in there.outcomes} == {row.check: row.kind for row in back.outcomes}
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80))
 @given(journals.plans(), st.lists(journals.records, max_size=10))
 def test_a_run_beside_its_copy_shows_no_difference(made: Plan, more: list[journals.Body]) -> None:
     try:

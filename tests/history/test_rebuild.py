@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nights import COPY, MACHINE, night, seen, write_run
+from thoroughness import examples
 
 from acceptance.history import location, queries, rebuild
 from acceptance.history.era import Era
@@ -302,7 +303,7 @@ def test_nothing_where_a_text_must_be_is_damage_like_any_other(out: Path) -> Non
     assert told[1].startswith("not all of the old file could be read")
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8))
 @given(st.lists(st.tuples(st.floats(100.0, 120.0), st.booleans()), min_size=1, max_size=5))
 def test_added_night_by_night_or_made_anew_is_the_same(
     tmp_path_factory: pytest.TempPathFactory, told: list[tuple[float, bool]]

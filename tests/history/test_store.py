@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nights import COPY, ERA, night, seen
+from thoroughness import examples
 
 from acceptance.history import queries
 from acceptance.history import store as history_store
@@ -257,7 +258,7 @@ figures = st.builds(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(st.lists(st.lists(figures, max_size=6, unique_by=lambda one: one.line), max_size=6))
 def test_every_figure_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactory, told: list[list[Figure]]) -> None:
     path = tmp_path_factory.mktemp("store") / "history.sqlite3"

@@ -10,6 +10,7 @@ import pytest
 from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thoroughness import examples
 
 from acceptance.machine import machine_file
 from acceptance.machine.machine_file import MachineFileError, misfit
@@ -205,13 +206,13 @@ def holds(text: str) -> None:
         assert told is None or re.fullmatch(rf"{re.escape(str(file))}(, line \d+)?: \S.*", told)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(st.text())
 def test_no_text_raises_anything_else(text: str) -> None:
     holds(text)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250))
 @given(st.lists(lines, max_size=6), st.booleans())
 def test_no_toml_raises_anything_else(text: list[str], headed: bool) -> None:
     holds((HEAD if headed else "") + "\n".join(text))

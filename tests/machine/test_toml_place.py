@@ -7,6 +7,7 @@ from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_machine_errors import lines
+from thoroughness import examples
 
 from acceptance.machine.toml_place import Path, explain, line_of, places, spell
 
@@ -101,7 +102,7 @@ def test_texts_that_end_anywhere(text: str) -> None:
     assert set(places(text)) == all_paths(table)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(st.lists(lines, max_size=8), st.sampled_from(["\n", "\r\n", " # [x] = 1\n", "\n\n  "]))
 def test_the_walk_finds_what_the_parser_finds(found: list[str], end: str) -> None:
     text = end.join(found)
