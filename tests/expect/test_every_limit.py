@@ -10,15 +10,14 @@ import pytest
 from cases import each
 from journals import bodies, entries
 from msgspec.structs import replace
+from real_checks import collected
 
 from acceptance import resources
-from acceptance.core.collection import Collected
 from acceptance.core.fold import fold
 from acceptance.core.plan import Due, Plan, PlannedCheck
 from acceptance.expect import declaration, limit_book, plan_builder
 from acceptance.expect.limit_book import LimitBook, Override
 from acceptance.machine import machine_file
-from acceptance.run import planning
 
 EVERYTHING = Path(__file__).resolve().parents[1] / "machine/everything.toml"
 FILES = {file.name: file for file in [*sorted(resources.locate("machines").glob("*.toml")), EVERYTHING]}
@@ -48,12 +47,6 @@ def defaults() -> LimitBook:
 def brought(source: str) -> tuple[Override, ...]:
     """The limits that a source brings beside the defaults."""
     return tuple(overrides(FILES[source])) if source in FILES else ()
-
-
-@functools.cache
-def collected() -> tuple[Collected, ...]:
-    """The real checks, as pytest collects them."""
-    return planning.collect(Path("/")).checks
 
 
 @functools.cache

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from cases import each
 from nights_made import BOOK, rule
-from test_every_limit import collected
+from real_checks import collected
 
 from acceptance import resources
 from acceptance.expect.limit_book import at_least, exactly, none_of

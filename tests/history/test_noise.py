@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from cases import each
-from test_every_limit import collected
+from real_checks import collected
 
 from acceptance import resources
 from acceptance.core.limit import UNITS

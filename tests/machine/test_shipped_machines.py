@@ -6,7 +6,8 @@ from pathlib import Path
 
 from boxes import BOXES
 from cases import each
-from synthetic_machines import SHEETS, collected, sheet_of
+from real_checks import collected
+from synthetic_machines import SHEETS, sheet_of
 
 from acceptance import resources
 from acceptance.expect.plan_builder import lint_waivers
