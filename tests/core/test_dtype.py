@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from cases import each
 
 from acceptance.core.dtype import DTYPES, FIRST, PEAKS, gemm_names, native_dtypes
 from acceptance.loads.gemm import dtypes
 
 
-@pytest.mark.parametrize(
-    ("capability", "formats"),
+@each(
+    "capability, formats",
     [
         ("6.1", "f64 f32"),
         ("7.0", "f64 f32 f16"),
@@ -27,7 +28,7 @@ def test_a_card_has_what_its_tensor_cores_have(capability: str, formats: str) ->
     assert native_dtypes(capability) == tuple(formats.split())
 
 
-@pytest.mark.parametrize("wrong", ["", "9", "9.", ".0", "sm_90", "9.0a", "-9.0", "9.0.1"])
+@each("wrong", ["", "9", "9.", ".0", "sm_90", "9.0a", "-9.0", "9.0.1"])
 def test_what_is_no_compute_capability_is_refused(wrong: str) -> None:
     with pytest.raises(ValueError, match="is no compute capability"):
         native_dtypes(wrong)

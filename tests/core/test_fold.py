@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable
 
 import pytest
+from cases import each
 from journals import NONE_ALLOWED, bodies, check, due, entries, plan
 from msgspec.structs import replace
 
@@ -90,8 +91,7 @@ def test_the_plans_own_troubles_keep_a_run_from_passing() -> None:
     assert fold(entries(bodies(plan(owes_nothing)))).verdict == "UNJUDGED"
 
 
-@pytest.mark.parametrize(
-    ("kind", "expected"),
+@each("kind, expected",
     [
         (CheckEnded, ["a.one: did not finish", "b.two: did not finish"]),
         (CheckStarted, ["a.one: began 0 and ended 1 times, not once: a check that has run is never run again"] ),
@@ -137,10 +137,8 @@ def ended(outcome: Outcome, message: str) -> Callable[[Body], list[Body]]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("outcome", "verdict"), [("pass", "PASS"), ("fail", "FAIL"), ("error", "UNJUDGED"), ("skip", "UNJUDGED")]
-)
-@pytest.mark.parametrize("message", ["it says why", ""])
+@each("outcome, verdict", [("pass", "PASS"), ("fail", "FAIL"), ("error", "UNJUDGED"), ("skip", "UNJUDGED")])
+@each("message", ["it says why", ""])
 def test_the_sessions_own_word_counts_though_all_values_are_good(outcome: Outcome, verdict: str, message: str) -> None:
     found = changed(ended(outcome, message))
     assert found.verdict == verdict

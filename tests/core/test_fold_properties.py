@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from journals import UNIT, bodies, entries, plans, records
 from msgspec.structs import replace
+from thoroughness import examples
 
 from acceptance.core.collection import SESSIONS
 from acceptance.core.fold import fold
@@ -140,7 +141,7 @@ runs = plans().flatmap(lambda made: st.tuples(st.just(made), journals(made)))
 garbage = st.tuples(plans(), st.lists(records, max_size=12))
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250))
 @given(runs)
 def test_a_run_passes_exactly_when_nothing_is_missing_or_wrong(run: tuple[Plan, list[Body]]) -> None:
     made, found = run
@@ -152,13 +153,13 @@ def test_a_run_passes_exactly_when_nothing_is_missing_or_wrong(run: tuple[Plan, 
     assert [check.id for check in verdict.checks] == [check.id for check in made.checks]
 
 
-@settings(max_examples=75, deadline=None)
+@settings(max_examples=examples(75))
 @given(plans())
 def test_the_untouched_journal_passes_unless_the_plan_has_gaps(made: Plan) -> None:
     assert fold(entries(bodies(made))).verdict == ("UNJUDGED" if made.gaps else "PASS")
 
 
-@settings(max_examples=75, deadline=None)
+@settings(max_examples=examples(75))
 @given(garbage)
 def test_garbage_never_passes_and_never_raises(run: tuple[Plan, list[Body]]) -> None:
     made, found = run
@@ -166,7 +167,7 @@ def test_garbage_never_passes_and_never_raises(run: tuple[Plan, list[Body]]) -> 
     assert fold(entries([begun(made), *found])).verdict != "PASS"
 
 
-@settings(max_examples=75, deadline=None)
+@settings(max_examples=examples(75))
 @given(st.one_of(runs, garbage), st.data())
 def test_nothing_that_is_added_turns_a_failure_into_anything_else(
     run: tuple[Plan, list[Body]], data: st.DataObject
@@ -178,7 +179,7 @@ def test_nothing_that_is_added_turns_a_failure_into_anything_else(
         assert fold(entries([begun(made), *found])).verdict == "FAIL"
 
 
-@settings(max_examples=75, deadline=None)
+@settings(max_examples=examples(75))
 @given(plans(), st.data())
 def test_one_value_outside_its_limit_fails_a_run_that_passes(made: Plan, data: st.DataObject) -> None:
     made = replace(made, gaps=(), waivers=())
@@ -198,7 +199,7 @@ def test_one_value_outside_its_limit_fails_a_run_that_passes(made: Plan, data: s
         assert fold(entries(found)).verdict == "FAIL"
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50))
 @given(st.one_of(runs, garbage))
 def test_the_same_journal_has_the_same_verdict(run: tuple[Plan, list[Body]]) -> None:
     made, found = run
@@ -206,7 +207,7 @@ def test_the_same_journal_has_the_same_verdict(run: tuple[Plan, list[Body]]) -> 
     assert repr(fold(lines)) == repr(fold(list(lines)))
 
 
-@settings(max_examples=75, deadline=None)
+@settings(max_examples=examples(75))
 @given(st.lists(records, max_size=5), st.integers(0, 3), plans())
 def test_a_journal_has_one_beginning_or_no_verdict(found: list[Body], starts: int, made: Plan) -> None:
     lines = entries([*[begun(made)] * starts, *found])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from cases import each
 from journals import DIGEST, NONE_ALLOWED, check, due, entries, plan
 
 from acceptance.core.fold import fold
@@ -58,8 +59,8 @@ def only(verdict: Verdict) -> CheckResult:
     return found
 
 
-@pytest.mark.parametrize(
-    ("others", "when"),
+@each(
+    "others, when",
     [
         ((TRAIN,), "from second 15 to the end of this check"),
         ((TRAIN, gone(132.0)), "from second 15 to second 22 of this check"),
@@ -91,8 +92,8 @@ def test_before_and_after_a_check_it_is_for_the_reader(since_s: float, until_s: 
     assert note.startswith("gpu1 was also used by python3 (process 4242) from second ")
 
 
-@pytest.mark.parametrize(
-    ("owed", "outcome"),
+@each(
+    "owed, outcome",
     [
         (due(component="gpu1"), "error"),
         (due(component="gpu0->gpu1"), "error"),
@@ -149,8 +150,8 @@ def test_a_fault_found_by_then_is_not_lost() -> None:
     assert [finding.text for finding in verdict.findings] == ["the run did not come to its end: the machine is in use"]
 
 
-@pytest.mark.parametrize(
-    ("others", "last"),
+@each(
+    "others, last",
     [
         ((), GIVEN_UP),
         ((TRAIN,), (GIVEN_UP[0], RunEnded(True, "every session of the plan was run"))),

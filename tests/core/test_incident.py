@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import journals
 import msgspec
-import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,8 +30,8 @@ BOTH = ["kernel-log said", "nvml said"]
 ONE = ["kernel-log said"]
 
 
-@pytest.mark.parametrize(
-    ("kernel", "nvml", "expected"),
+@each(
+    "kernel, nvml, expected",
     [
         (xid(48, "kernel-log"), xid(48, "nvml"), ONE),
         (xid(48, "kernel-log", 95.0), xid(48, "nvml"), ONE),
@@ -97,8 +97,8 @@ def test_the_fold_counts_an_incident_once() -> None:
     assert (alone.verdict, [finding.quote for finding in alone.of_kind("fail")]) == ("FAIL", ["nvml said"])
 
 
-@pytest.mark.parametrize(
-    ("severity", "hardware", "kinds"),
+@each(
+    "severity, hardware, kinds",
     [
         ("fatal", True, ["fail"]),
         ("error", True, ["fail"]),
@@ -119,8 +119,8 @@ def test_what_an_event_does_to_the_outcome(severity: Severity, hardware: bool, k
         assert [finding.text for finding in found] == [told] * len(kinds)
 
 
-@pytest.mark.parametrize(
-    ("event", "key"),
+@each(
+    "event, key",
     [
         (xid(79, "kernel-log"), "xid.79"),
         (lost("nvml"), "gpu-lost.nvml"),

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 import msgspec
-import pytest
+from cases import each
 from journals import FLOOR, NONE_ALLOWED, due
 
 from acceptance.core.judgement import Judged, covers, judge_due
@@ -49,15 +49,15 @@ def test_a_failure_says_measured_unit_component_limit_and_basis() -> None:
     assert finding.text == "copy on gpu0: measured 99.5 GB/s (slot 3), limit >= 100 GB/s; basis: a basis"
 
 
-@pytest.mark.parametrize("note", ["PCI bus: none\nNVML: none", "x" * 101])
-@pytest.mark.parametrize("value", [99.5, 105.0, 90.0])
+@each("note", ["PCI bus: none\nNVML: none", "x" * 101])
+@each("value", [99.5, 105.0, 90.0])
 def test_a_long_note_stands_beside_the_text(note: str, value: float) -> None:
     finding = judge(due(), value, note=note, waivers=(waiver(90.0),) if value == 90.0 else ()).findings[0]
     assert finding.note == note
     assert finding.text.startswith(f"copy on gpu0: measured {value:g} GB/s, limit >= 100 GB/s; basis: a basis")
 
 
-@pytest.mark.parametrize("note", ["x" * 100, "", None])
+@each("note", ["x" * 100, "", None])
 def test_a_short_note_stands_in_the_text(note: str | None) -> None:
     finding = judge(due(), 99.5, note=note).findings[0]
     assert finding.note is None
@@ -70,8 +70,8 @@ def test_a_warning_is_told_and_does_not_fail() -> None:
     assert "within the limit, outside what is usual" in judged.findings[0].text
 
 
-@pytest.mark.parametrize(
-    ("limit", "value", "shown"),
+@each(
+    "limit, value, shown",
     [
         (FLOOR, math.nextafter(100.0, 0), "measured 99.99999999999999 GB/s"),
         (Limit("ratio", "b", low=0.9), 0.899999, "measured 0.899999, limit >= 0.9"),
@@ -83,8 +83,8 @@ def test_a_value_just_outside_does_not_read_as_if_it_were_inside(limit: Limit, v
     assert shown in judge(due(unit=limit.unit, limit=limit), value).findings[0].text
 
 
-@pytest.mark.parametrize(
-    ("limit", "values", "worst", "found"),
+@each(
+    "limit, values, worst, found",
     [
         (FLOOR, (120.0, 90.0, 130.0), 90.0, ["fail"]),
         (FLOOR, (120.0, 105.0), 105.0, ["warn"]),
@@ -104,8 +104,8 @@ def test_of_several_values_the_worst_is_shown_and_each_failure_told(
     assert kinds(judged) == found
 
 
-@pytest.mark.parametrize(
-    ("limit", "side", "worst"),
+@each(
+    "limit, side, worst",
     [(None, "higher", 3.0), (None, "lower", 1.0), (None, None, 1.0), (Limit("us", "b", low=0.0), "higher", 1.0)],
 )
 def test_of_several_values_without_a_limit_the_worse_one_counts(
@@ -115,8 +115,8 @@ def test_of_several_values_without_a_limit_the_worse_one_counts(
     assert judge(one, 2.0, 3.0, 1.0).value == worst
 
 
-@pytest.mark.parametrize("value", [None, math.nan, math.inf, -math.inf])
-@pytest.mark.parametrize("limit", [FLOOR, Limit("GB/s", "b", high=1e9), None])
+@each("value", [None, math.nan, math.inf, -math.inf])
+@each("limit", [FLOOR, Limit("GB/s", "b", high=1e9), None])
 def test_no_finite_number_proves_nothing(value: float | None, limit: Limit | None) -> None:
     judged = judge(due(limit=limit), value, note="the value was odd", waivers=(waiver(-1e9),))
     assert kinds(judged) == ["error"]
@@ -147,8 +147,8 @@ def test_values_of_others_are_not_ours() -> None:
     assert judged.findings[0].text == "copy on gpu0 was not measured"
 
 
-@pytest.mark.parametrize(
-    ("limit", "worst", "value", "kind"),
+@each(
+    "limit, worst, value, kind",
     [
         (FLOOR, 90.0, 90.0, "waived"),
         (FLOOR, 90.0, math.nextafter(90.0, 0), "fail"),
@@ -176,8 +176,8 @@ def test_a_warning_needs_no_waiver() -> None:
     assert kinds(judge(due(), 105.0, waivers=(waiver(90.0),))) == ["warn"]
 
 
-@pytest.mark.parametrize(
-    ("component", "applies"),
+@each(
+    "component, applies",
     [("gpu0", True), ("gpu*", True), ("gpu[0-3]", True), ("gpu", False), ("gpu1", False), ("GPU0", False)],
 )
 def test_a_waiver_speaks_of_its_components_alone(component: str, applies: bool) -> None:
@@ -215,8 +215,7 @@ def test_a_waiver_for_a_skip_waives_no_value_and_one_for_a_value_no_skip() -> No
     assert kinds(skipped) == ["skip"]
 
 
-@pytest.mark.parametrize(
-    ("measurement", "component", "applies"),
+@each("measurement, component, applies",
     [(None, None, True), ("copy", None, True), (None, "gpu0", True), ("copy", "gpu0", True), ("triad", None, False), (None, "gpu1", False)],
 )  # fmt: skip
 def test_a_skip_is_told_with_its_reason(measurement: str | None, component: str | None, applies: bool) -> None:
@@ -227,8 +226,7 @@ def test_a_skip_is_told_with_its_reason(measurement: str | None, component: str 
     assert not judged.skipped
 
 
-@pytest.mark.parametrize(
-    ("name", "component", "applies"),
+@each("name, component, applies",
     [("link.copy", None, True), ("link", "gpu*", True), ("l*.copy", "gpu0", True), ("link.cop", None, False), ("link", "gpu1", False)],
 )  # fmt: skip
 def test_a_waived_skip_is_no_skip_but_stays_visible(name: str, component: str | None, applies: bool) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+from cases import each
 
 from acceptance.core.language import ENGLISH, Language
 
 CHINESE = Language("zh-CN", {"{n} checks": "{n} 项检查"})
 
 
-@pytest.mark.parametrize(
-    ("language", "text", "values", "told"),
+@each(
+    "language, text, values, told",
     [
         (ENGLISH, "What failed", {}, "What failed"),
         (ENGLISH, "{n} checks", {"n": 3}, "3 checks"),

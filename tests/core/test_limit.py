@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,8 +14,8 @@ NAN, INF = math.nan, math.inf
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
 
-@pytest.mark.parametrize(
-    ("limit", "value", "grade"),
+@each(
+    "limit, value, grade",
     [
         (Limit("W", "b", low=1.0), 1.0, "pass"),
         (Limit("W", "b", low=1.0), math.nextafter(1.0, 0), "fail"),
@@ -36,7 +37,7 @@ def test_a_limit_compares_exactly_and_its_bounds_are_allowed_values(limit: Limit
     assert limit.grade(value) == grade
 
 
-@pytest.mark.parametrize(
+@each(
     "limit",
     [
         Limit("W", "b", low=-1e308),
@@ -53,8 +54,7 @@ def test_infinity_fails_the_side_it_is_on() -> None:
     assert Limit("W", "b", high=1.0).grade(INF) == "fail"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
+@each("arguments, told",
     [
         ({"unit": "GBps", "low": 1.0}, "'GBps' is not one of"),
         ({"unit": "", "low": 1.0}, "is not one of"),
@@ -106,8 +106,8 @@ def test_a_value_that_does_not_fail_is_between_the_bounds(a: float, b: float, c:
     assert (grade == "pass") == (warn_low <= value <= warn_high)
 
 
-@pytest.mark.parametrize(
-    ("limit", "text"),
+@each(
+    "limit, text",
     [
         (Limit("GB/s", "b", low=100.0), ">= 100 GB/s"),
         (Limit("GB/s", "b", high=0.0), "<= 0 GB/s"),
@@ -121,8 +121,7 @@ def test_a_limit_as_text(limit: Limit, text: str) -> None:
     assert str(limit) == text
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
+@each("value, text",
     [
         (8.0, "8"), (-0.0, "0"), (0.12345, "0.1235"), (12.5, "12.5"), (999.96, "1000"), (1000.04, "1000"), (1234.56, "1234.6"),
         (1000.5, "1000.5"),
@@ -155,9 +154,9 @@ def test_reductions_of_a_series() -> None:
     assert (series(4, 4, 9).growth(), series(4, 4).growth()) == (5, 0)
 
 
-@pytest.mark.parametrize("reduction", ["maximum", "minimum", "median", "growth"])
-@pytest.mark.parametrize(
-    ("values", "told"),
+@each("reduction", ["maximum", "minimum", "median", "growth"])
+@each(
+    "values, told",
     [((), "no samples"), ((NAN, 1.0), "no finite number"), ((1.0, NAN), "no finite number"), ((1.0, INF), "no finite")],
 )
 def test_no_reduction_of_nothing_or_of_what_is_no_number(reduction: str, values: tuple[float, ...], told: str) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from cases import each
 from hypothesis import given, settings
 from journals import due, entries, plans, records
+from thoroughness import examples
 
 from acceptance.core.limit import Limit
 from acceptance.core.plan import Plan
@@ -47,13 +49,13 @@ def there_and_back(entry: Entry) -> Entry:
     return msgspec.json.decode(msgspec.json.encode(entry), type=Entry)
 
 
-@pytest.mark.parametrize("body", OTHERS, ids=repr)
+@each("body", OTHERS)
 def test_records_come_back_as_they_were(body: Body) -> None:
     for entry in entries([body]):
         assert there_and_back(entry) == entry
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(records)
 def test_any_record_comes_back_and_no_number_is_invented(body: Body) -> None:
     (entry,) = entries([body])
@@ -65,7 +67,7 @@ def test_any_record_comes_back_and_no_number_is_invented(body: Body) -> None:
         assert back == entry
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50))
 @given(plans())
 def test_any_plan_comes_back_with_its_limits_and_waivers(made: Plan) -> None:
     (entry,) = entries([RunStarted("run-1", made, {"host": "box"}, "machine-1")])

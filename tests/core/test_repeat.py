@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 
 import pytest
+from cases import each
 from journals import NONE_ALLOWED, bodies, check, check_bodies, due, entries, plan
 from msgspec.structs import replace
 
@@ -186,8 +187,8 @@ def test_a_second_look_that_shows_nothing_changes_nothing(outcome: Outcome) -> N
     assert (verdict.verdict, told(verdict)) == ("PASS", [("warn", "drift.step")])
 
 
-@pytest.mark.parametrize(
-    ("records", "text"),
+@each(
+    "records, text",
     [
         ([CheckStarted("a.one")], "the second look did not finish"),
         ([CheckStarted("a.one"), CheckStarted("a.one")], "the second look began 2 and ended 0 times, not once"),

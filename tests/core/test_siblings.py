@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 
 import pytest
+from cases import each
 
 from acceptance.core.siblings import ratios
 
@@ -22,7 +23,7 @@ def test_a_gpu_without_a_sibling_that_has_a_value_has_no_ratio() -> None:
     assert ratios({}, {"A": ("gpu0", "gpu1")}) == {}
 
 
-@pytest.mark.parametrize("other", [0.0, -1.0, math.nan])
+@each("other", [0.0, -1.0, math.nan])
 def test_nothing_is_held_against_no_rate(other: float) -> None:
     found = ratios({"gpu0": 1.0, "gpu1": other}, {"A": ("gpu0", "gpu1")})
     assert set(found) == {"gpu1"}

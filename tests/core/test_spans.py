@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from cases import each
 from journals import entries
 from msgspec.structs import replace
 
@@ -23,8 +23,8 @@ ONE_THEN_TWO = entries(
 )
 
 
-@pytest.mark.parametrize(
-    ("moment", "check"),
+@each(
+    "moment, check",
     [
         (99.9, None),
         (100.0, "a.one"),

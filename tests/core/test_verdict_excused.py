@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import each
 from journals import bodies, check, due, entries, plan
 from msgspec.structs import replace
 from test_fold import TWO, added, changed, told, without
@@ -71,8 +72,8 @@ def waiving(component: str = "gpu0") -> Waiver:
     return Waiver("old riser", measurement="copy", component=component, worst=90.0)
 
 
-@pytest.mark.parametrize(
-    ("waiver", "values", "stale"),
+@each(
+    "waiver, values, stale",
     [
         (waiving(), {}, True),
         (waiving(), {("copy", "gpu0"): 105.0}, True),  # a warning needs no waiver
@@ -110,8 +111,7 @@ def test_events_are_told_by_severity_and_kind() -> None:
 
 
 # In the journal of TWO, one record a second from 100 s: a.one runs from 102 to 105, b.two from 108 to 110.
-@pytest.mark.parametrize(
-    ("boot_s", "home"),
+@each("boot_s, home",
     [
         (101.9, "run"), (102.0, "a.one"), (104.5, "a.one"), (105.0, "a.one"), (105.5, "run"), (109.0, "b.two"), (111.0, "run"),
         (float("nan"), "run"),

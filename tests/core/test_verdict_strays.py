@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-import pytest
+from cases import each
 from journals import bodies, entries
 from msgspec.structs import replace
 from test_fold import TWO, added, changed, told
@@ -26,7 +26,7 @@ from acceptance.core.record import (
 from acceptance.core.verdict import worst
 
 
-@pytest.mark.parametrize(
+@each(
     "record",
     [
         Measured("a.one", "triad", "gpu0", "GB/s", 200.0),
@@ -47,7 +47,6 @@ from acceptance.core.verdict import worst
         RunEnded(False, "stopped by SIGINT"),
         RunClosed("a.one", True, {}, "the machine was restarted"),
     ],
-    ids=repr,
 )
 def test_what_does_not_belong_into_the_journal_of_a_good_run(record: Body) -> None:
     verdict = added(record)
@@ -64,10 +63,10 @@ def test_a_check_outside_the_plan_is_told_once() -> None:
     assert told(added(*stray)) == ["run: c.three was run but is not in the plan"]
 
 
-@pytest.mark.parametrize(
+@each(
     "started",
     [{"digest": "another"}, {"collection": ()}, {"collection": ("b.two",)}],
-    ids=["digest", "nothing", "others"],
+    told=["digest", "nothing", "others"],
 )
 def test_a_session_of_another_rigproof_is_not_believed(started: dict[str, str]) -> None:
     verdict = changed(

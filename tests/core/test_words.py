@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+from cases import each
 
 from acceptance.core.words import with_article
 
 
-@pytest.mark.parametrize(
-    "told",
+@each("told",
     [
         *("an H200 SXM 141GB", "an A100 PCIe 40GB", "an RTX 6000 Ada Generation", "an L40S", "an NVIDIA H20"),
         *("a V100 SXM2 16GB", "a T4", "a B200", "a GB200", "a GH200", "a GeForce RTX 4090", "a Quadro RTX 8000", "an Orin", "a Spark"),

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 import wrong_results as given_wrong
-from hypothesis import HealthCheck, given, settings
+from cases import each
+from hypothesis import given
 from hypothesis import strategies as st
 from wrong_results import AGAIN, COPIED, INPUTS, SIDE, WHOLE, Fact, one_bit, ring, scrambled, units, vram
 
@@ -40,8 +41,7 @@ RANDOM_AGREES = vram([(64, 81, 902), (96, 5, 80)], pattern="random_inverse", add
 RANDOM_DIFFERS = vram([(8 * n, n * 7919, n * 7919 ^ 4) for n in range(1, 9)], words=9000, pattern="random_inverse")
 
 
-@pytest.mark.parametrize(
-    ("kind", "facts", "told"),
+@each("kind, facts, told",
     [
         ("inputs", [INPUTS], ["operand a", "digest 00ff", "00fe"]),
         ("inputs", [INPUTS, one_bit(3), units(17)], ["beside it 2 wrong products"]),
@@ -110,8 +110,7 @@ def test_wide_elements() -> None:
     assert (kind, "XOR 4000000000000000 (bit 62)" in sentence) == ("one bit once", True)
 
 
-@pytest.mark.parametrize(
-    ("facts", "told"),
+@each("facts, told",
     [
         ([INPUTS, WHOLE, AGAIN, one_bit(3), COPIED, COPIED, vram([(64, 0, 4)])],
          "; beside it 1 wrong products, 1 wrong products of later laps, 1 wrong first products, 2 wrong copies, "
@@ -157,8 +156,8 @@ def test_wrong_only_when_hot() -> None:
     assert "at 83 .. 86 degC and 1500 MHz" in sentence
 
 
-@pytest.mark.parametrize(
-    ("heat", "cooler"),
+@each(
+    "heat, cooler",
     [
         (at(84, 83, 85, 84, 86), []),  # nobody knows of right ones
         (at(84, 83, None, 84, 86), WARM_UP),  # one of them may have been cool
@@ -213,7 +212,7 @@ COMPLETE = [one_bit(3), INPUTS, AGAIN, WHOLE, COPIED, vram([(64, 0, 4)])]
 OPTIONAL = {"component", "dtype", "lap", "address_bits", "unwritten"}
 
 
-@pytest.mark.parametrize("fact", COMPLETE, ids=lambda fact: fact["check"])
+@each("fact", COMPLETE, told=lambda fact: fact["check"])
 def test_what_a_fact_does_not_tell_is_named(fact: Fact) -> None:
     for key in fact:
         without = {name: value for name, value in fact.items() if name != key}
@@ -242,7 +241,7 @@ STRANGE: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("fact", COMPLETE, ids=lambda fact: fact["check"])
+@each("fact", COMPLETE, told=lambda fact: fact["check"])
 def test_what_is_of_another_kind_is_never_an_exception(fact: Fact) -> None:
     for key in fact:
         for value in STRANGE:
@@ -261,7 +260,6 @@ json_values = st.recursive(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])  # a busy machine draws slowly
 @given(
     st.sampled_from(COMPLETE),
     st.dictionaries(st.sampled_from(sorted({key for fact in COMPLETE for key in fact})), json_values, max_size=4),
@@ -292,8 +290,8 @@ def test_a_first_product_is_wrong_in_a_row_an_element_or_a_place_that_is_not_lis
     )
 
 
-@pytest.mark.parametrize(
-    ("fact", "said"),
+@each(
+    "fact, said",
     [
         ({**WHOLE, "first": [7]}, "an entry of its first is no object"),
         ({**one_bit(3), "first": [7]}, "an entry of its first is no object"),

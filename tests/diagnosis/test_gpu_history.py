@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -63,9 +64,9 @@ REDUCTIONS: tuple[Callable[[GpuHistory, str], object], ...] = (
 # --- readings that cannot be used ---
 
 
-@pytest.mark.parametrize("reduce", REDUCTIONS)
-@pytest.mark.parametrize(
-    ("points", "told"),
+@each("reduce", REDUCTIONS)
+@each(
+    "points, told",
     [
         ([], "x of gpu0 was never sampled"),
         (raw(None, None), "x of gpu0 was never sampled"),
@@ -106,8 +107,8 @@ def test_extremes_of_samples_and_of_spans() -> None:
     assert (history(*raw(3.0, 2.0, 4.0)).minimum("x"), history(*raw(3.0, 2.0, 4.0)).maximum("x")) == (2.0, 4.0)
 
 
-@pytest.mark.parametrize(
-    ("points", "grown"),
+@each(
+    "points, grown",
     [
         (raw(5.0, 5.0, 5.0), 0.0),
         (raw(5.0, None, 6.0, 9.0), 4.0),
@@ -119,8 +120,8 @@ def test_growth(points: list[Point], grown: float) -> None:
     assert history(*points).growth("x") == grown
 
 
-@pytest.mark.parametrize(
-    ("points", "told"),
+@each(
+    "points, told",
     [
         (raw(5.0), "has one sample: growth needs two"),
         (raw(5.0, 6.0, 0.0, 7.0), "fell: the counter was reset"),
@@ -139,8 +140,8 @@ def test_growth_that_is_not_known(points: list[Point], told: str) -> None:
 # --- how long a flag was up ---
 
 
-@pytest.mark.parametrize(
-    ("points", "seconds"),
+@each(
+    "points, seconds",
     [
         (raw(0.0, 0.0, 0.0), 0.0),
         (raw(0.0, 1.0, 0.0), 1.0),
@@ -209,8 +210,8 @@ def plain(samples: Iterable[tuple[float, dict[str, float]]]) -> GpuHistory:
     return history(*(Point(moment, values) for moment, values in samples))
 
 
-@pytest.mark.parametrize(
-    ("stretches", "least"),
+@each(
+    "stretches, least",
     [
         ([(10, 1.0, 4)], 4.0),
         ([(10, 0.0, 1), (10, 1.0, 4), (10, 0.0, 1)], 4.0),  # down only when idle
@@ -227,7 +228,7 @@ def test_under_load(stretches: list[tuple[float, float, float]], least: float) -
     assert plain(loaded(*stretches)).under_load("x") == least
 
 
-@pytest.mark.parametrize(
+@each(
     "samples",
     [
         loaded((10, 0.0, 4)),
@@ -252,7 +253,7 @@ def test_full_use_while_the_reading_was_absent_says_nothing_of_it() -> None:
         plain(samples).under_load("x")
 
 
-@pytest.mark.parametrize(("low_at", "least"), [(101.0, 4.0), (102.0, 1.0), (109.0, 1.0), (110.0, 4.0)])
+@each("low_at, least", [(101.0, 4.0), (102.0, 1.0), (109.0, 1.0), (110.0, 4.0)])
 def test_the_edges_of_full_use(low_at: float, least: float) -> None:
     """From the end of its second second to a second before its last sample, both included."""
     samples = [
@@ -279,8 +280,8 @@ def test_under_load_of_spans() -> None:
 # --- gaps ---
 
 
-@pytest.mark.parametrize(
-    ("points", "longest"),
+@each(
+    "points, longest",
     [
         ([], 20.0),
         (raw(*[1.0] * 21), 1.0),
@@ -308,8 +309,8 @@ def test_samples_without_a_gap_have_none_however_thinned(begin: int, lasts: int,
     assert gap == pytest.approx(PERIOD_S if gap else 0.0)
 
 
-@pytest.mark.parametrize(
-    ("points", "period"),
+@each(
+    "points, period",
     [
         (raw(*[1.0] * 5, step=PERIOD_S), PERIOD_S),
         ([*raw(*[1.0] * 5, step=PERIOD_S), span(200.0, 1.0, 1.0, 1.0), span(210.0, 1.0, 1.0, 1.0)], PERIOD_S),
@@ -320,14 +321,14 @@ def test_the_usual_period(points: list[Point], period: float) -> None:
     assert history(*points).period() == pytest.approx(period)
 
 
-@pytest.mark.parametrize("points", [[], raw(1.0), [*raw(1.0), span(200.0, 1.0, 1.0, 1.0)]])
+@each("points", [[], raw(1.0), [*raw(1.0), span(200.0, 1.0, 1.0, 1.0)]])
 def test_a_period_needs_two_samples(points: list[Point]) -> None:
     with pytest.raises(ValueError, match="gpu0 has fewer than two samples"):
         history(*points).period()
 
 
-@pytest.mark.parametrize(
-    ("points", "step"),
+@each(
+    "points, step",
     [
         ([], None),
         (raw(1.0), None),

@@ -8,9 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import pytest
+from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as some
 from test_steady import BEGIN, Reading, sampled
+from thoroughness import examples
 
 from acceptance.core.record import Table
 from acceptance.diagnosis.gpu_history import GpuHistory, Point
@@ -63,7 +65,7 @@ def test_the_turns_of_a_table_in_order_of_time() -> None:
     assert turns(told(*rows, columns=COLUMNS)) == (Turn(0.0, "f64", 10.0, 14.0), Turn(1.0, "f64", 14.0, 18.0))
 
 
-@pytest.mark.parametrize(
+@each(
     "table",
     [
         told(),
@@ -73,7 +75,7 @@ def test_the_turns_of_a_table_in_order_of_time() -> None:
         told((0.0, "f64", 10.0, 14.0), (1.0, "f64", "then", 18.0)),
         told((0.0, "f64", 4.0), (1.0, "f64", 4.0), columns=("lap", "format", "seconds")),
     ],
-    ids=["empty", "one lap", "no time", "no number", "a text", "an old table"],
+    told=["empty", "one lap", "no time", "no number", "a text", "an old table"],
 )
 def test_a_table_that_does_not_tell_of_two_laps(table: Table) -> None:
     assert turns(table) is None
@@ -118,7 +120,7 @@ def test_one_format_without_a_clock_is_enough_to_doubt_them_all() -> None:
 # --- a GPU whose heat and clock follow from the format alone ---
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 @given(
     formats=some.lists(some.sampled_from(SEVEN), min_size=1, max_size=7, unique=True).map(tuple),
     laps=some.integers(2, 4),
@@ -139,7 +141,7 @@ def test_it_has_settled_with_its_first_turn_and_keeps_its_clock(
     assert found.clock_kept()[0] == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("whole_s", [1e9, 300.0, 0.0], ids=["all samples", "then thinned", "thinned"])
+@each("whole_s", [1e9, 300.0, 0.0], told=["all samples", "then thinned", "thinned"])
 def test_what_is_said_of_it(whole_s: float) -> None:
     margin = {name: 87.0 - value for name, value in DEG_C.items()}
     found = burned(
@@ -160,7 +162,7 @@ def test_what_is_said_of_it(whole_s: float) -> None:
 # --- one that warms ---
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 @given(tau=some.floats(10.0, 90.0), rise=some.floats(10.0, 40.0), turn_s=some.floats(8.0, 30.0))
 def test_one_that_warms_settles_when_the_curve_is_within_two_degrees(tau: float, rise: float, turn_s: float) -> None:
     due = course(SEVEN, 2 + math.ceil(6 * tau / (7 * turn_s)), turn_s)
@@ -179,8 +181,8 @@ def test_two_laps_tell_it_too_where_the_second_is_at_rest() -> None:
     assert found.settled().note == "65 degC in the last lap"
 
 
-@pytest.mark.parametrize(("by", "moving"), [(1.0, "still warming"), (-1.0, "still cooling")])
-@pytest.mark.parametrize("laps", [2, 3, 5])
+@each("by, moving", [(1.0, "still warming"), (-1.0, "still cooling")])
+@each("laps", [2, 3, 5])
 def test_one_that_goes_on_takes_the_whole_burn(laps: int, by: float, moving: str) -> None:
     due = course(SEVEN, laps, 10.0)
     found = burned(due, temperature_c=lambda turn, after: DEG_C[turn.format] + by * after / 20.0).settled()
@@ -204,7 +206,7 @@ def test_a_jump_in_the_middle_counts_until_its_turn_is_over() -> None:
 # --- a clock that falls ---
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20))
 @given(lost=some.floats(0.0, 0.9), laps=some.integers(2, 4), turn_s=some.floats(1.5, 20.0))
 def test_a_clock_that_falls_in_every_format(lost: float, laps: int, turn_s: float) -> None:
     def clock(turn: Turn, _after: float) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from cases import each
 from wrong_results import COPIED, WHOLE, Fact, described_keys, one_bit, ring, vram
 
 from acceptance.diagnosis import miscompare
@@ -35,15 +36,15 @@ def test_one_that_was_right_when_it_was_read_again_has_no_places_and_no_bits() -
     assert (found.stride, found.span, found.xor_or, found.xor_and, found.bits) == (None, (0, 0), 0, 0, {0: 0})
 
 
-@pytest.mark.parametrize("key", sorted(described_keys()))
+@each("key", sorted(described_keys()))
 def test_a_product_that_tells_a_part_of_its_places_is_not_taken_for_one_that_was_right(key: str) -> None:
     gone = described_keys() - {key}
     with pytest.raises(Unclear, match="it does not tell its "):
         miscompare.read({name: value for name, value in one_bit(3).items() if name not in gone})
 
 
-@pytest.mark.parametrize(
-    ("shape", "of", "columns"),
+@each(
+    "shape, of, columns",
     [
         ("4096x8192x16384", 4096 * 8192, 8192),
         ("4096x8192x16384", 8192 * 8192, None),
@@ -56,8 +57,8 @@ def test_the_length_of_a_row_is_what_the_shape_says_where_it_fits(shape: str, of
     assert read_ring({**one_bit(3), "shape": shape, "of": of}).columns == columns
 
 
-@pytest.mark.parametrize(
-    ("fact", "told"),
+@each(
+    "fact, told",
     [
         ({**COPIED, "check": "moved_p2p"}, "its check is 'moved_p2p', which is none that is known here"),
         ({**WHOLE, "first": [{"index": [1, 1.5]}]}, "an entry of its first has an index that is not whole numbers"),

@@ -7,14 +7,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
+from cases import each
 
 from acceptance.diagnosis import miscompare
 
 Read = Callable[[Mapping[str, Any], str], object]
 
 
-@pytest.mark.parametrize(
-    ("read", "given", "found"),
+@each(
+    "read, given, found",
     [
         (miscompare.value, None, None),
         (miscompare.text, "ring", "ring"),
@@ -34,8 +35,8 @@ def test_what_is_as_it_must_be_is_taken(read: Read, given: object, found: object
     assert read({"key": given}, "key") == found
 
 
-@pytest.mark.parametrize(
-    ("read", "given", "told"),
+@each(
+    "read, given, told",
     [
         *((miscompare.text, wrong, "its key is no text") for wrong in ("", None, 7, ["a"])),
         *(
@@ -57,7 +58,7 @@ def test_what_is_of_another_kind_is_refused_by_name(read: Read, given: object, t
     assert str(caught.value) == told
 
 
-@pytest.mark.parametrize(
+@each(
     "read",
     [miscompare.value, miscompare.text, miscompare.bits_of, miscompare.count, miscompare.seconds, miscompare.listed_in],
 )

@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import pytest
+from cases import each
 
 from acceptance.diagnosis.diagnosis import diagnose
 from acceptance.loads.protocol import parse
@@ -26,7 +26,7 @@ def test_every_recording_is_indexed() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry["path"])
+@each("entry", ENTRIES, told=lambda entry: entry["path"])
 def test_a_fault_is_told_from_the_others(entry: dict[str, Any]) -> None:
     output = parse((RECORDINGS / entry["path"]).read_text())
     asked = entry["command"].partition("--inject ")[2] or None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pytest
+from cases import each
 from wrong_results import SIDE, Fact, described_keys, one_bit, ring, scrambled, units
 
 from acceptance.diagnosis import miscompare
@@ -46,8 +46,7 @@ BESIDE = "Elements beside each other: a part of the product that one multiproces
 SAME_BIT = "Always the same bit, in many elements: one line of a bus, or one lane"
 
 
-@pytest.mark.parametrize(
-    ("fact", "kind", "words"),
+@each("fact, kind, words",
     [
         # many elements, many bits
         (xored(0xF000, 8), "address line", WIDE_APART),
@@ -86,8 +85,7 @@ def test_the_looks_of_one_product(fact: Fact, kind: str, words: str) -> None:
     assert (found.kind, found.words) == (kind, words)
 
 
-@pytest.mark.parametrize(
-    ("stride", "told"),
+@each("stride, told",
     [
         *((11, "11th"), (12, "12th"), (13, "13th"), (14, "14th"), (21, "21st"), (22, "22nd"), (23, "23rd"), (101, "101st")),
         *((111, "111th"), (112, "112th"), (113, "113th"), (3, "3rd")),
@@ -112,8 +110,7 @@ def other(number: int) -> Fact:
     return one_bit(number % 16, 1000 * number, slot=number % 4, iteration=300 + number)
 
 
-@pytest.mark.parametrize(
-    ("facts", "told"),
+@each("facts, told",
     [
         ([cell(0), cell(1)], "in 2 of 2 products (byte {at}, bit 3)"),
         ([cell(0), cell(1), other(1), other(2)], "in 2 of 4 products (byte {at}, bit 3)"),
@@ -127,7 +124,7 @@ def test_the_same_bit_at_the_same_address_is_a_cell(facts: list[Fact], told: str
     assert (found.kind, found.words) == ("memory bit", f"The same bit at the same address {told}")
 
 
-@pytest.mark.parametrize(
+@each(
     "facts",
     [
         [cell(0), cell(1), other(1), other(2), other(3)],  # two of five
@@ -138,7 +135,7 @@ def test_the_same_bit_at_the_same_address_is_a_cell(facts: list[Fact], told: str
             units(17, iteration=13, slot=5),
         ],  # of most elements nobody knows where they are
     ],
-    ids=["two of five", "three bits", "beside a wide one", "not listed"],
+    told=["two of five", "three bits", "beside a wide one", "not listed"],
 )
 def test_what_is_no_cell(facts: list[Fact]) -> None:
     assert seen(*facts).kind != "memory bit"
@@ -155,14 +152,12 @@ def test_two_products_in_two_places_with_the_same_elements_are_the_chip() -> Non
     assert seen(*apart).words.startswith("The same elements with the same bits in 2 of 5 products: ")
 
 
-@pytest.mark.parametrize(
-    "facts",
+@each("facts",
     [
         [units(17, iteration=20, slot=3), units(17, iteration=28, slot=3)],  # one place of memory
         [units(17, iteration=20, slot=3), units(19, iteration=21, slot=4)],
         [again(one_bit(3, iteration=20, slot=3)), again(one_bit(3, iteration=21, slot=4))],  # nothing is known of their elements
-    ],
-    ids=["one place", "not the same", "read back right"],
+    ], told=["one place", "not the same", "read back right"],
 )  # fmt: skip
 def test_what_is_not_known_to_be_the_same_elements(facts: list[Fact]) -> None:
     assert not seen(*facts).words.startswith("The same elements")
@@ -173,8 +168,7 @@ def test_what_is_not_known_to_be_the_same_elements(facts: list[Fact]) -> None:
 HOT = [scrambled([5000 * n, 5000 * n + 77], iteration=100 + 7 * n, slot=n) for n in range(5)]
 
 
-@pytest.mark.parametrize(
-    ("heat", "right", "told"),
+@each("heat, right, told",
     [
         ([83, 84, 85], [80, 80, 80], "Wrong only at 83 degC and above, while 3 of 3 right products looked at were cooler"),
         ([83, 84, 85], [80, 80, 80, None], "Wrong only at 83 degC and above, while 3 of 4 right products"),
@@ -203,14 +197,14 @@ def test_the_evidence_is_of_the_first_product_and_the_bits_of_all() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("facts", "stride"),
+@each(
+    "facts, stride",
     [
         ([units(17, iteration=20), again(one_bit(3, iteration=30))], "stride 17,"),
         ([units(17, iteration=20), units(16, iteration=30)], None),
         ([one_bit(3)], None),
     ],
-    ids=["one is not known", "not the same", "one element"],
+    told=["one is not known", "not the same", "one element"],
 )
 def test_a_stride_is_told_where_all_have_it(facts: list[Fact], stride: str | None) -> None:
     evidence = seen(*facts).evidence
@@ -218,8 +212,8 @@ def test_a_stride_is_told_where_all_have_it(facts: list[Fact], stride: str | Non
     assert ("stride" in evidence) == (stride is not None)
 
 
-@pytest.mark.parametrize(
-    ("numbers", "told"),
+@each(
+    "numbers, told",
     [
         ([7], "7"),
         ([4, 3, 2, 1], "1, 2, 3, 4"),
@@ -239,7 +233,7 @@ def moments(*products: tuple[int, float]) -> tuple[float, ...]:
     return right_moments_of(rings([one_bit(3, iteration=number, lap=1, made_s=made_s) for number, made_s in products]))
 
 
-@pytest.mark.parametrize("between", [0, 1, 63, 64])
+@each("between", [0, 1, 63, 64])
 def test_as_many_moments_as_there_are_products_up_to_sixty_four(between: int) -> None:
     assert moments((10, 1000.0), (11 + between, 1001.0 + between)) == tuple(1001.0 + n for n in range(between))
 

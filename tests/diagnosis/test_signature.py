@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from cases import each
 
 from acceptance.diagnosis.miscompare import Element
 from acceptance.diagnosis.signature import bits_text, extent, power_of_two, swapped
@@ -12,8 +12,8 @@ def test_powers_of_two() -> None:
     assert [number for number in range(-2, 70) if power_of_two(number)] == [1, 2, 4, 8, 16, 32, 64]
 
 
-@pytest.mark.parametrize(
-    ("word", "width", "told"),
+@each(
+    "word, width, told",
     [
         (0x1, 8, "XOR 01 (bit 0)"),
         (0x3, 16, "XOR 0003 (bits 0-1)"),
@@ -46,7 +46,7 @@ def test_the_line_that_most_words_differ_in_is_told_of() -> None:
     assert swapped(held((512, 14, 10), (0, 10, 11), (8, 11, 10))) == (0, 8)
 
 
-@pytest.mark.parametrize(
+@each(
     "words",
     [
         [],
@@ -56,7 +56,7 @@ def test_the_line_that_most_words_differ_in_is_told_of() -> None:
         held((0, 10, 10), (8, 11, 11)),  # each is where it belongs
         held((0, 10, 11), (8, 11, 10), (64, 10, 11)),  # words that were not all to be different prove nothing
     ],
-    ids=["none", "strangers", "one", "two lines", "right", "alike"],
+    told=["none", "strangers", "one", "two lines", "right", "alike"],
 )
 def test_what_proves_no_address_line(words: list[Element]) -> None:
     assert swapped(words) is None

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 
 import pytest
+from cases import each
 
 from acceptance.core.siblings import spreads
 from acceptance.diagnosis.gpu_history import GpuHistory, Outside, Point
@@ -121,14 +122,14 @@ def test_one_that_was_warm_rests_from_the_beginning() -> None:
     assert (found.seconds, found.note) == (0.0, "71 degC at the end")
 
 
-@pytest.mark.parametrize(
-    ("temperature", "told"),
+@each(
+    "temperature, told",
     [
         (lambda after: 40.0 + after / 4, "still warming: 97 degC at the end"),
         (lambda after: 100.0 - after / 4, "still cooling: 43 degC at the end"),
         (lambda after: 70.0 + 5.0 * (round(after) % 4 < 2), "swings without rest: 7"),
     ],
-    ids=["warming", "cooling", "swinging"],
+    told=["warming", "cooling", "swinging"],
 )
 def test_one_that_never_rests_takes_the_whole_burn(temperature: Reading, told: str) -> None:
     found = burn(240.0, temperature_c=temperature).settled()
@@ -144,8 +145,8 @@ def spans(*found: tuple[float, float, float]) -> Burn:
     return Burn.within(GpuHistory("gpu0", points), 0.0, found[-1][1])
 
 
-@pytest.mark.parametrize(
-    ("before", "told"),
+@each(
+    "before, told",
     [(71.0, "swings without rest"), (73.0, "swings without rest"), (70.5, "still warming"), (73.5, "still cooling")],
 )
 def test_a_degree_up_or_down_is_no_way_that_it_goes(before: float, told: str) -> None:
@@ -229,8 +230,8 @@ def test_a_clock_that_cannot_be_told() -> None:
         burn(100.0, sm_clock_mhz=lambda after: math.nan if after > 50 else 1.0).clock_kept()
 
 
-@pytest.mark.parametrize(
-    ("up", "told"),
+@each(
+    "up, told",
     [
         ({"reason_sw_thermal"}, "too little cooling"),
         ({"reason_hw_thermal", "reason_hw_slowdown"}, "too little cooling"),
@@ -271,8 +272,8 @@ def test_a_row_for_each_stretch() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("name", "told"),
+@each(
+    "name, told",
     [
         ("reason_hw_thermal", "heat (hardware)"),
         ("reason_sw_thermal", "heat (software)"),
@@ -299,9 +300,7 @@ def test_a_driver_that_tells_no_reasons() -> None:
     assert {row[4] for row in burn(30.0, temperature_c=constant(1.0)).rows()} == {"not told"}
 
 
-@pytest.mark.parametrize(
-    ("seconds", "rows"), [(1.0, 1), (10.0, 1), (240.0, 24), (600.0, 60), (605.0, 60), (4 * 3600.0, 60)]
-)
+@each("seconds, rows", [(1.0, 1), (10.0, 1), (240.0, 24), (600.0, 60), (605.0, 60), (4 * 3600.0, 60)])
 def test_there_are_sixty_rows_at_most(seconds: float, rows: int) -> None:
     found = burn(seconds, step=0.2 if seconds < 500 else 5.0, temperature_c=constant(70.0)).rows()
     assert len(found) == rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from cases import each
 from wrong_results import Fact, vram
 
 from acceptance.diagnosis import miscompare
@@ -48,8 +48,7 @@ ELSEWHERE = [vram([(1024 * n, 0, 1 << n)], number=10 + n) for n in range(1, 4)]
 MORE_THAN_LISTED = [vram([(8 * n, 0, 1 << n) for n in range(1, 33)], words=9000, number=20 + n) for n in range(3)]
 
 
-@pytest.mark.parametrize(
-    ("facts", "told"),
+@each("facts, told",
     [
         ([stuck(1), stuck(2)], "in 2 of 2 passes (byte 0x40, bit 2)"),
         ([stuck(1), stuck(2), *ELSEWHERE[:2]], "in 2 of 4 passes (byte 0x40, bit 2)"),
@@ -63,14 +62,14 @@ def test_the_same_bit_of_the_same_word_is_a_cell(facts: list[Fact], told: str) -
     assert found.words == f"The same bit at the same address {told}"
 
 
-@pytest.mark.parametrize(
+@each(
     "facts",
     [
         [stuck(1), stuck(2), *ELSEWHERE],  # two of five
         [stuck(1), stuck(2), *MORE_THAN_LISTED],  # of most words nobody knows where they are
         [stuck(1), stuck(2, (8, 0, 1)), stuck(3, (16, 0, 2))],  # the one pass that shows it alone is not half of them
     ],
-    ids=["two of five", "not listed", "with others"],
+    told=["two of five", "not listed", "with others"],
 )
 def test_a_cell_that_tells_of_less_than_half_explains_nothing(facts: list[Fact]) -> None:
     assert look(*facts).kind == "many"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cases import each
 from published import CARDS, MORE, SUSTAINED
 
 from acceptance import resources
@@ -37,7 +38,7 @@ def test_every_compute_capability_that_we_claim_is_there() -> None:
     }
 
 
-@pytest.mark.parametrize("one", SHEETS.values(), ids=lambda one: one.name)
+@each("one", SHEETS.values(), told=lambda one: one.name)
 def test_it_gives_the_published_peaks_of_the_sheets(one: Sheet) -> None:
     assert one.cuda_cores == one.sm * of(one).cores
     for dtype in native_dtypes(one.compute_capability):
@@ -49,8 +50,8 @@ def test_it_gives_the_published_peaks_of_the_sheets(one: Sheet) -> None:
         assert getattr(one.peak, key) == pytest.approx(peak(one, dtype, one.boost_mhz), rel=0.15), dtype
 
 
-@pytest.mark.parametrize(
-    ("name", "dtype", "value"),
+@each(
+    "name, dtype, value",
     [*((name, key, value) for name, found in CARDS.items() for key, value in found.items()), *MORE, *SUSTAINED],
 )
 def test_no_healthy_card_of_a_known_model_would_fail(name: str, dtype: str, value: float) -> None:
@@ -67,8 +68,8 @@ def test_no_healthy_card_of_a_known_model_would_fail(name: str, dtype: str, valu
     assert value > 1.05 * shares[dtype] * peak(one, dtype, highest)
 
 
-@pytest.mark.parametrize(
-    ("capability", "model", "brand"),
+@each(
+    "capability, model, brand",
     [
         ("8.9", "NVIDIA GeForce RTX 4080 SUPER", "GeForce"),
         ("8.9", "GeForce RTX 4080", "GeForce"),
@@ -87,7 +88,7 @@ def test_a_brand_goes_before_the_others(capability: str, model: str | None, bran
         assert str(found) == (f"{brand} cards of {found.name}" if brand else found.name)
 
 
-@pytest.mark.parametrize("capability", ["6.1", "8.7", "11.0", "12.1", "13.0"])
+@each("capability", ["6.1", "8.7", "11.0", "12.1", "13.0"])
 def test_an_architecture_that_is_not_known_is_not_guessed(capability: str) -> None:
     assert find(KNOWN, capability, "NVIDIA GeForce RTX 6090") is None
     assert find(KNOWN, None, "NVIDIA GeForce RTX 4080") is None
@@ -108,8 +109,8 @@ unlimited.f64 = "a reason"
 """
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "told"),
+@each(
+    "old, new, told",
     [
         ("f64 = 64, ", "", "operations must name f16, f32, f64"),
         ("f16 = 1024", "f16 = 1024, i8 = 1", "operations must name f16, f32, f64"),

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import functools
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-from gpu_machine import COUNTERS, NO_COUNTERS, TRAITS, answer, device, empty, link, pairs, tree_of
-from gpu_machine import look as look_at
+from cases import each
+from gpu_machine import COUNTERS, NO_COUNTERS, TRAITS, answer, device, empty, link, machine, pairs
 from machine_tree import NO_DMI, Programs, Tree, completed
 
 from acceptance.core.dtype import DTYPES
@@ -19,18 +20,20 @@ NOTHING: frozenset[str] = frozenset()
 EVERYTHING = frozenset({"cpu_temperature_c", "cpu_throttle_count", "load_1m"})
 
 
-@pytest.fixture
-def tree(tmp_path: Path) -> Tree:
-    """Four cores of two threads, and nothing else."""
-    tree = Tree(tmp_path / "root")
-    tree.cpus([(core, core + 4) for core in range(4)])
-    tree.memory()
-    return tree
-
-
-def look(tree: Tree) -> Inventory:
-    programs = Programs(nvml=completed("", "no library", 1), dmidecode=completed(*NO_DMI))
-    return observe(tree.root, deadline=Deadline.after(9), run=programs, dmidecode="dmidecode")
+@functools.cache
+def shown(*gpus: int, more: bool = False) -> Inventory:
+    """A machine of four cores with GPUs on these buses; `more` adds a sound function and a disk."""
+    with tempfile.TemporaryDirectory() as root:
+        tree = Tree(Path(root))
+        tree.cpus([(core, core + 4) for core in range(4)])
+        tree.memory()
+        for bus in gpus:
+            tree.gpu(bus)
+        if more:
+            tree.gpu(gpus[-1], function=1, class_code="0x040300")
+            tree.disk("nvme0n1", "pci0000:00/0000:04:00.0/nvme/nvme0")
+        programs = Programs(nvml=completed("", "no library", 1), dmidecode=completed(*NO_DMI))
+        return observe(tree.root, deadline=Deadline.after(9), run=programs, dmidecode="dmidecode")
 
 
 def declared(folder: Path, text: str) -> machine_file.Machine:
@@ -40,12 +43,8 @@ def declared(folder: Path, text: str) -> machine_file.Machine:
     return machine_file.read(file)
 
 
-def test_a_machine_that_declares_nothing(tree: Tree) -> None:
-    tree.gpu(0x41)
-    tree.gpu(0x01)
-    tree.gpu(0x01, function=1, class_code="0x040300")  # its sound function is no GPU
-    tree.disk("nvme0n1", "pci0000:00/0000:04:00.0/nvme/nvme0")
-    found = components.resolve(None, look(tree), EVERYTHING, ("gpu0", "gpu1"))
+def test_a_machine_that_declares_nothing() -> None:
+    found = components.resolve(None, shown(0x41, 0x01, more=True), EVERYTHING, ("gpu0", "gpu1"))
     assert found == {
         "machine": ("machine",),
         "system": ("system",),
@@ -76,14 +75,14 @@ def test_a_machine_that_declares_nothing(tree: Tree) -> None:
     assert not any(line.startswith("processor") for line in components.not_offered(found))
 
 
-def test_what_is_declared_is_due(tree: Tree, tmp_path: Path) -> None:
+def test_what_is_declared_is_due(tmp_path: Path) -> None:
     text = """
         cpu = {cpuburn = "burnP6"}
         memory = {dimm = [{slot = "A1"}, {slot = "B 1"}]}
         disk = [{model = "x"}, {model = "y"}]
         network = [{name = "eth0"}]
     """
-    found = components.resolve(declared(tmp_path, text), look(tree), NOTHING, ())
+    found = components.resolve(declared(tmp_path, text), shown(), NOTHING, ())
     assert found["cpuburn"] == ("cpu",)
     assert found["dimm"] == ("dimm:A1", "dimm:B 1")
     assert found["declared-disk"] == ("declared-disk:1", "declared-disk:2")
@@ -91,8 +90,8 @@ def test_what_is_declared_is_due(tree: Tree, tmp_path: Path) -> None:
     assert found["gpu"] == ()
 
 
-@pytest.mark.parametrize(
-    ("text", "seen", "due"),
+@each(
+    "text, seen, due",
     [
         ("", 0, 0),
         ("", 2, 2),
@@ -104,24 +103,23 @@ def test_what_is_declared_is_due(tree: Tree, tmp_path: Path) -> None:
     ],
 )
 def test_gpus_are_those_seen_or_those_declared_whichever_is_more(
-    tree: Tree, tmp_path: Path, text: str, seen: int, due: int
+    tmp_path: Path, text: str, seen: int, due: int
 ) -> None:
-    for bus in range(seen):
-        tree.gpu(bus + 1)
-    assert components.gpu_count(declared(tmp_path, text), look(tree)) == due
-    assert components.gpu_count(None, look(tree)) == seen
+    machine = shown(*range(1, seen + 1))
+    assert components.gpu_count(declared(tmp_path, text), machine) == due
+    assert components.gpu_count(None, machine) == seen
 
 
-def test_cores_are_held_against_their_own_kind(tree: Tree) -> None:
-    seen = look(tree)
+def test_cores_are_held_against_their_own_kind() -> None:
+    seen = shown()
     groups = (CoreGroup("performance", ((0, 1), (2, 3))), CoreGroup("efficiency", ((4,),)))
     found = components.resolve(None, replace(seen, cpu=replace(seen.cpu, core_groups=groups)), NOTHING, ())
     assert found["core"] == ("core:0", "core:2", "core:4")
     assert found["core-with-peers"] == ("core:0", "core:2")
 
 
-def test_what_a_machine_does_not_show_is_said(tree: Tree) -> None:
-    seen = look(tree)
+def test_what_a_machine_does_not_show_is_said() -> None:
+    seen = shown()
     bare = replace(seen, cpu=replace(seen.cpu, core_groups=()))
     lines = components.not_offered(components.resolve(None, bare, NOTHING, ()))
     assert [line.split(":")[0] for line in lines] == [
@@ -159,8 +157,8 @@ def test_gpus_of_one_model_are_held_against_each_other(tmp_path: Path) -> None:
     assert "gpu2: slow GPUs: a GPU is held against others of its model, and no other was seen" in absent
 
 
-def test_copies_are_held_against_gpus_on_equal_links(tmp_path: Path) -> None:
-    seen = look_at(tree_of(tmp_path, 4), [device(0), device(1), device(2), device(3, name="NVIDIA L40S")])
+def test_copies_are_held_against_gpus_on_equal_links() -> None:
+    seen = machine(device(0), device(1), device(2), device(3, name="NVIDIA L40S"), found=())
     narrow = seen.pci[1].address
     riser = replace(
         seen, pci=tuple(replace(one, slot_max_link_width=4) if one.address == narrow else one for one in seen.pci)
@@ -181,9 +179,7 @@ def test_copies_are_held_against_gpus_on_equal_links(tmp_path: Path) -> None:
     assert components.link_siblings(None, blind, names) == {}
 
 
-@pytest.mark.parametrize(
-    ("capability", "lacking"), [("7.0", {"tf32", "bf16", "f8", "i8"}), ("8.6", {"f8"}), ("9.0", set()), (None, set())]
-)
+@each("capability, lacking", [("7.0", {"tf32", "bf16", "f8", "i8"}), ("8.6", {"f8"}), ("9.0", set()), (None, set())])
 def test_formats_that_a_gpu_has_itself(tmp_path: Path, capability: str | None, lacking: set[str]) -> None:
     traits = replace(device(0).traits, compute_capability=capability)
     found = of(tmp_path, *(replace(device(number), traits=traits) for number in range(3)))
@@ -192,8 +188,8 @@ def test_formats_that_a_gpu_has_itself(tmp_path: Path, capability: str | None, l
         assert found[f"gpu-{dtype}"] == found[f"gpu-{dtype}-with-peers"] == due
 
 
-def test_one_gpu_alone(tmp_path: Path) -> None:
-    found = components.resolve(None, look_at(tree_of(tmp_path, 1), [device(0)]), EVERYTHING, ("gpu0",))
+def test_one_gpu_alone() -> None:
+    found = components.resolve(None, machine(device(0), found=()), EVERYTHING, ("gpu0",))
     assert found["gpu"] == ("gpu0",)
     assert found["gpus"] == ("gpus",)
     for name in ("gpu-pair", "gpus-paired", "gpu-with-peers", "gpu-peers", "gpus-peered"):
@@ -201,29 +197,29 @@ def test_one_gpu_alone(tmp_path: Path) -> None:
     assert any(line.startswith("slow GPUs: ") for line in components.not_offered(found))
 
 
-def test_no_gpu_at_all(tree: Tree) -> None:
-    found = components.resolve(None, look(tree), EVERYTHING, ())
+def test_no_gpu_at_all() -> None:
+    found = components.resolve(None, shown(), EVERYTHING, ())
     assert not any(members for name, members in found.items() if name.startswith("gpu"))
     assert not any("GPU" in line for line in components.not_offered(found))
 
 
-def test_only_the_gpus_that_are_tested(tmp_path: Path) -> None:
-    seen = look_at(tree_of(tmp_path, 3), [device(index) for index in range(3)], pairs(3))
+def test_only_the_gpus_that_are_tested() -> None:
+    seen = machine(*map(device, range(3)), found=pairs(3))
     found = components.resolve(None, seen, EVERYTHING, ("gpu0", "gpu2"))
     members = {member for name in found if name.startswith("gpu") for member in found[name]}
     assert members == {"gpu0", "gpu2", "gpus", "gpu0->gpu2", "gpu2->gpu0"}
 
 
-def test_a_gpu_that_is_missing_owes_its_presence_and_its_pairs(tmp_path: Path) -> None:
-    seen = look_at(tree_of(tmp_path, 1), [device(0)])
+def test_a_gpu_that_is_missing_owes_its_presence_and_its_pairs() -> None:
+    seen = machine(device(0), found=())
     found = components.resolve(None, seen, EVERYTHING, ("gpu0", "gpu1"))
     assert found["gpu"] == ("gpu0", "gpu1")
     assert found["gpu-pair"] == ("gpu0->gpu1", "gpu1->gpu0")
     assert found["gpu-ecc"] == ("gpu0",)
 
 
-@pytest.mark.parametrize(
-    ("name", "fields"),
+@each(
+    "name, fields",
     [
         ("gpu-ecc", ("ecc_uncorrected",)),
         ("gpu-remap", ("remap_failed",)),
@@ -272,14 +268,14 @@ def test_nvlinks(tmp_path: Path) -> None:
     assert declared_too["gpu-nvlink-up"] == ("gpu0",)
 
 
-@pytest.mark.parametrize(("told", "due"), [(True, ("gpu0",)), (False, ()), (None, ())])
+@each("told, due", [(True, ("gpu0",)), (False, ()), (None, ())])
 def test_memory_thermometers(tmp_path: Path, told: bool | None, due: tuple[str, ...]) -> None:
     found = of(tmp_path, device(0, traits=replace(TRAITS, memory_thermometer=told)), device(1, traits=None))
     assert found["gpu-memory-thermometer"] == due
 
 
-@pytest.mark.parametrize(
-    ("pair", "due"),
+@each(
+    "pair, due",
     [
         (NvmlPair(0, 2, "PHB", "ok", "ok", None), ("gpu0->gpu2",)),
         (NvmlPair(0, 2, "PHB", "ok", "not-supported", None), ()),

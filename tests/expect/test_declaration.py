@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cases import each
 
 from acceptance.core.limit import Limit
 from acceptance.expect import declaration
@@ -74,8 +75,8 @@ def test_a_fact_that_nothing_declared_is_no_limit() -> None:
     assert facts(Machine(schema=1, name="box")) == {}
 
 
-@pytest.mark.parametrize(
-    ("key", "basis"),
+@each(
+    "key, basis",
     [
         (("cpu_cores", "cpu"), "box.toml declares cpu.cores = 64"),
         (("cpu_governor_differs", "cpu"), "box.toml declares cpu.governor = 'performance'"),

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from cases import each
 from journals import bodies, entries
 from msgspec.structs import replace
+from real_checks import collected
 
 from acceptance import resources
-from acceptance.core.collection import Collected
 from acceptance.core.fold import fold
-from acceptance.core.plan import Due, Plan
+from acceptance.core.plan import Due, Plan, PlannedCheck
 from acceptance.expect import declaration, limit_book, plan_builder
 from acceptance.expect.limit_book import LimitBook, Override
 from acceptance.machine import machine_file
-from acceptance.run import planning
 
 EVERYTHING = Path(__file__).resolve().parents[1] / "machine/everything.toml"
-DEFAULTS = limit_book.read_defaults(resources.locate("models") / "host.toml")
 FILES = {file.name: file for file in [*sorted(resources.locate("machines").glob("*.toml")), EVERYTHING]}
 
 
@@ -36,19 +34,25 @@ def overrides(file: Path) -> list[Override]:
     ]
 
 
-SOURCES: dict[str, Sequence[Override]] = {"host.toml": (), **{name: overrides(file) for name, file in FILES.items()}}
+NAMES = ("host.toml", *FILES)
 
 
 @functools.cache
-def collected() -> tuple[Collected, ...]:
-    """The real checks, as pytest collects them."""
-    return planning.collect(Path("/")).checks
+def defaults() -> LimitBook:
+    """What a source that brings no limits of its own is held to."""
+    return limit_book.read_defaults(resources.locate("models") / "host.toml")
+
+
+@functools.cache
+def brought(source: str) -> tuple[Override, ...]:
+    """The limits that a source brings beside the defaults."""
+    return tuple(overrides(FILES[source])) if source in FILES else ()
 
 
 @functools.cache
 def planned(source: str) -> Plan:
     """A plan of every check there is, with one component of each class and all that the limits name."""
-    book = LimitBook(DEFAULTS.entries).after(SOURCES[source])
+    book = LimitBook(defaults().entries).after(brought(source))
     classes: dict[str, list[str]] = {"gpu": []}
     for check in collected():
         for measures in check.measures:
@@ -75,11 +79,11 @@ def planned(source: str) -> Plan:
     return replace(made, gaps=(), waivers=())  # its components are made up; and no waiver may stand in the way here
 
 
-def subject(source: str, entry: Override) -> Due | None:
-    """The due measurement that this very limit judges."""
-    return next(
+def subject(source: str, entry: Override) -> tuple[PlannedCheck, Due]:
+    """The due measurement that this very limit judges, and its check."""
+    found = next(
         (
-            due
+            (check, due)
             for check in planned(source).checks
             for due in check.due
             if due.measurement == entry.measurement
@@ -88,25 +92,32 @@ def subject(source: str, entry: Override) -> Due | None:
         ),
         None,
     )
+    assert found is not None, "no check is ever held against this limit"
+    return found
 
 
-CASES = [
-    pytest.param(source, entry, bound, id=f"{source}-{entry.measurement}-{entry.component or 'any'}-{bound}")
-    for source, entries_ in [(name, found or DEFAULTS.entries) for name, found in SOURCES.items()]
-    for entry in entries_
-    for bound in ("low", "high", "warn_low", "warn_high")
-    if entry.limit is not None and getattr(entry.limit, bound) is not None
-]
+def cases() -> list[tuple[str, Override, str]]:
+    """Every source, each of its limits, and each bound of that."""
+    return [
+        (source, entry, bound)
+        for source in NAMES
+        for entry in brought(source) or defaults().entries
+        for bound in ("low", "high", "warn_low", "warn_high")
+        if entry.limit is not None and getattr(entry.limit, bound) is not None
+    ]
 
 
-@pytest.mark.parametrize(("source", "entry", "bound"), CASES)
-def test_past_its_bound_a_limit_fails(source: str, entry: Override, bound: str) -> None:
-    due = subject(source, entry)
-    assert due is not None, "no check is ever held against this limit"
-    key, edge = (due.measurement, due.component), float(getattr(entry.limit, bound))
+def told(case: tuple[str, Override, str]) -> str:
+    source, entry, bound = case
+    return f"{source}, {entry.measurement} of {entry.component or 'any'}: {bound}"
+
+
+def past_its_bound(made: Plan, due: Due, bound: str) -> None:
+    """At its bound the run passes; just past it nothing but this very measurement is wrong."""
+    key, edge = (due.measurement, due.component), float(getattr(due.limit, bound))
     beyond = math.nextafter(edge, -math.inf if bound in ("low", "warn_low") else math.inf)
-    at_edge = fold(entries(bodies(planned(source), {key: edge})))
-    past = fold(entries(bodies(planned(source), {key: beyond})))
+    at_edge = fold(entries(bodies(made, {key: edge})))
+    past = fold(entries(bodies(made, {key: beyond})))
     assert at_edge.verdict == "PASS"
     if bound in ("low", "high"):
         assert past.verdict == "FAIL"
@@ -116,14 +127,27 @@ def test_past_its_bound_a_limit_fails(source: str, entry: Override, bound: str) 
         assert {(one.measurement, one.component) for one in past.of_kind("warn")} == {key}
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@each("source, entry, bound", cases, told=told)
+def test_past_its_bound_a_limit_fails(source: str, entry: Override, bound: str) -> None:
+    """In a run of the check that is held against it; `make test-all` has every check in the run."""
+    check, due = subject(source, entry)
+    past_its_bound(replace(planned(source), checks=(check,)), due, bound)
+
+
+@pytest.mark.sweep
+@each("source, entry, bound", cases, told=told)
+def test_past_its_bound_a_limit_fails_a_run_of_every_check(source: str, entry: Override, bound: str) -> None:
+    past_its_bound(planned(source), subject(source, entry)[1], bound)
+
+
+@each("source", NAMES)
 def test_without_a_shortfall_the_same_run_passes(source: str) -> None:
     assert fold(entries(bodies(planned(source)))).verdict == "PASS"
 
 
 def test_every_shipped_and_derivable_limit_is_among_the_cases() -> None:
-    sheets = [entry.measurement for entry in DEFAULTS.entries if entry.limit is not None]
-    tried = {case.values[1].measurement for case in CASES if case.values[0] == "host.toml"}  # type: ignore[union-attr]
+    sheets = [entry.measurement for entry in defaults().entries if entry.limit is not None]
+    tried = {entry.measurement for source, entry, _ in cases() if source == "host.toml"}
     assert tried == set(sheets)
     facts = {measures.name for check in collected() for measures in check.measures if measures.fact}
-    assert facts <= {entry.measurement for entry in SOURCES["everything.toml"]}
+    assert facts <= {entry.measurement for entry in brought("everything.toml")}

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 import pytest
+from cases import each
 
 from acceptance import resources
 from acceptance.core.dtype import DTYPES, gemm_names, native_dtypes
@@ -97,7 +98,7 @@ def test_formats_that_a_card_does_not_have_are_not_due() -> None:
 # --- the burn: the same products, every one verified ---
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@each("dtype", DTYPES)
 def test_the_burn_is_held_to_98_hundredths_of_the_floor_of_products(dtype: str) -> None:
     found = book(H200)
     alone, burn = held(found, f"gemm_{dtype}"), held(found, f"burn_{dtype}")
@@ -140,8 +141,8 @@ def test_what_is_no_floor_of_sustained_products_says_nothing_of_the_burn() -> No
     assert list(of_burn(Override("gemm_bf16", "o", Limit("TFLOP/s", "b", high=10.0)))) == []
 
 
-@pytest.mark.parametrize(
-    ("card", "dtype", "told"),
+@each(
+    "card, dtype, told",
     [
         (RTX_4080, "f64", "float64 runs at a 32nd or less of float32's rate"),
         (replace(RTX_4090, name="gpu0"), "f64", "float64 runs at a 32nd or less of float32's rate"),
@@ -186,8 +187,8 @@ def test_a_sheet_stands_for_a_compute_capability_that_the_driver_does_not_tell()
     assert len(found.entries) == 10
 
 
-@pytest.mark.parametrize("capability", [one.compute_capability for one in KNOWN if one.brand is None])
-@pytest.mark.parametrize("model", ["NVIDIA GeForce RTX 0000", "NVIDIA H20-3e", "NVIDIA Z9", None])
+@each("capability", [one.compute_capability for one in KNOWN if one.brand is None])
+@each("model", ["NVIDIA GeForce RTX 0000", "NVIDIA H20-3e", "NVIDIA Z9", None])
 def test_each_floor_of_an_architecture_can_fail(capability: str, model: str | None) -> None:
     found = book(Card("gpu0", model, "10de:ffff", capability, 6912, 1410.0, 1215.0, 5120))
     assert {one.measurement for one in found.entries} == {

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import msgspec
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -75,8 +76,8 @@ def unheld(found: LimitBook, measurement: str, component: str = "gpu0") -> str:
 # --- links and copies ---
 
 
-@pytest.mark.parametrize(
-    ("model", "gen", "width", "healthy"),
+@each(
+    "model, gen, width, healthy",
     [
         ("V100 SXM2 16GB", 3, 16, (12.4, 13.2)),
         ("T4", 3, 8, (6.3, 6.6)),  # a cloud's T4, wired with eight lanes
@@ -160,7 +161,7 @@ def test_what_neither_side_shows_is_not_guessed() -> None:
 # --- NVLink of one GPU ---
 
 
-@pytest.mark.parametrize("one", [one for one in SHEETS if one.nvlink], ids=lambda one: one.name)
+@each("one", [one for one in SHEETS if one.nvlink], told=lambda one: one.name)
 def test_one_link_less_or_half_its_speed_fails(one: Sheet) -> None:
     assert one.nvlink is not None
     full = one.nvlink.full()
@@ -192,8 +193,8 @@ def test_the_basis_says_what_the_links_lead_over(model: str, told: str) -> None:
     assert entry.origin == f"sheet of {model}"
 
 
-@pytest.mark.parametrize(
-    ("model", "reported"),
+@each(
+    "model, reported",
     [
         ("V100 SXM2 16GB", 25.781),
         ("A100 SXM4 80GB", 25.0),
@@ -246,8 +247,8 @@ def test_links_of_unknown_models_are_recorded_only() -> None:
 # --- facts of one GPU ---
 
 
-@pytest.mark.parametrize(
-    ("model", "mib"),
+@each(
+    "model, mib",
     [
         ("GeForce RTX 5090", 32607),
         ("RTX PRO 6000 Blackwell Max-Q", 97887),
@@ -268,7 +269,7 @@ def test_memory_as_drivers_show_it_passes(model: str, mib: int) -> None:
     assert limit.grade(mib / 1024 * 11 / 12) == "fail"
 
 
-@pytest.mark.parametrize("one", SHEETS, ids=lambda one: one.name)
+@each("one", SHEETS, told=lambda one: one.name)
 def test_another_number_of_multiprocessors_fails(one: Sheet) -> None:
     limit = held(book([seen(one.name)]), "gpu_sm_count")
     assert [limit.grade(one.sm + step) for step in (-1, 0, 1)] == ["fail", "pass", "fail"]
@@ -322,8 +323,8 @@ def test_box_b_has_no_peer_access_and_is_suspect_if_it_says_so() -> None:
     assert "so on equals off" in held(found, "p2p_gain", "gpu0->gpu1").basis
 
 
-@pytest.mark.parametrize(
-    ("model", "count", "links", "on", "off"),
+@each(
+    "model, count, links, on, off",
     [
         # least of all ways with P2P on, most with P2P off, as p2pBandwidthLatencyTest printed them
         ("A100 SXM4 80GB", 8, 12, 269.59, 20.53),

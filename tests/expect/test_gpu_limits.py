@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from gpu_machine import COUNTERS, TRAITS, address, device, link, look, machine, pairs, tree_of
+from cases import each
+from gpu_machine import COUNTERS, TRAITS, address, answer, device, empty, link, look, machine, pairs, tree_of
 
 from acceptance.expect import gpu_limits
 from acceptance.expect.compute import Card
@@ -50,8 +53,9 @@ def test_a_gpu_as_it_shows_itself() -> None:
     assert (second.nvlink_active, second.nvlink_total) == (0, 0)
 
 
-def test_a_gpu_that_nvml_does_not_know_or_that_stopped_answering(tmp_path: Path) -> None:
-    seen = look(tree_of(tmp_path, 2), [device(0, traits=None, counters=None, memory_bytes=None, error="lost")])
+def test_a_gpu_that_nvml_does_not_know_or_that_stopped_answering() -> None:
+    silent = device(0, traits=None, counters=None, memory_bytes=None, error="lost")
+    seen = replace(empty(2), nvml=answer([silent]))
     lost, unknown = gpu_limits.seen(seen, gpus(seen), None)
     assert (lost.compute_capability, lost.memory_mib, lost.nvlink_total) == (None, None, 0)
     assert (unknown.model, unknown.memory_mib, unknown.nvlink_active, unknown.nvlink_total) == (None, None, None, None)
@@ -93,11 +97,21 @@ def test_a_port_that_a_vm_shows_is_not_the_slot() -> None:
         assert gpu_limits.slot_link(function, device(0)) == gpu_limits.slot_link(function, None) == (32.0, 16)
 
 
+@functools.cache
+def without_nvml() -> Inventory:
+    """Three H200 as the kernel shows them."""
+    with tempfile.TemporaryDirectory() as root:
+        tree = tree_of(Path(root), 0)
+        for bus in (1, 2, 3):
+            tree.gpu(bus, device="0x2335")
+        return look(tree, [])
+
+
 NO_PAGES = {"remap_failed": None, "retired_single": None}
 
 
-@pytest.mark.parametrize(
-    ("ecc", "counters", "told"),
+@each(
+    "ecc, counters, told",
     [
         (True, COUNTERS, None),
         (None, COUNTERS, None),
@@ -110,24 +124,22 @@ NO_PAGES = {"remap_failed": None, "retired_single": None}
     ],
 )
 def test_memory_errors_that_nobody_counts_are_a_gap(
-    tmp_path: Path, ecc: bool | None, counters: GpuCounters | None, told: str | None
+    ecc: bool | None, counters: GpuCounters | None, told: str | None
 ) -> None:
-    tree = tree_of(tmp_path, 0)
-    for bus in (1, 2, 3):
-        tree.gpu(bus, device="0x2335")
     on, off = replace(TRAITS, ecc_enabled=True), replace(TRAITS, ecc_enabled=ecc)
     cards = [device(0, name="NVIDIA H200", traits=on), device(1, name="NVIDIA H200", traits=off, counters=counters)]
-    seen = look(tree, [*cards, device(2, name="NVIDIA H200", traits=None, counters=None, error="lost")])
+    lost = device(2, name="NVIDIA H200", traits=None, counters=None, error="lost")
+    seen = replace(without_nvml(), nvml=answer([*cards, lost]))
     found = list(gpu_limits.gaps(seen, ("gpu0", "gpu1", "gpu2")))
     assert len(found) == int(told is not None)
     assert "".join(found).startswith(told or "")
     assert list(gpu_limits.gaps(seen, ("gpu0", "gpu2"))) == []
 
 
-def test_a_card_that_ships_without_ecc_or_that_no_sheet_knows_has_no_such_gap(tmp_path: Path) -> None:
+def test_a_card_that_ships_without_ecc_or_that_no_sheet_knows_has_no_such_gap() -> None:
     seen = machine(device(0), device(1, name="NVIDIA Unheard Of"))
     assert list(gpu_limits.gaps(seen, ("gpu0", "gpu1"))) == []
-    absent = look(tree_of(tmp_path, 1), [])
+    absent = empty(1)
     assert list(gpu_limits.gaps(absent, ("gpu0",))) == []
 
 
@@ -141,8 +153,8 @@ def test_limits_of_the_gpus_that_are_tested_and_of_no_others() -> None:
     assert low(found, "copy_h2d", "gpu0") == pytest.approx(0.75 * 31.5, rel=0.01)
 
 
-@pytest.mark.parametrize(
-    ("thermometer", "highest_c", "limit"),
+@each(
+    "thermometer, highest_c, limit",
     [(True, 95.0, 95.0), (True, None, None), (False, 95.0, None), (None, 95.0, None)],
 )
 def test_the_memorys_highest_temperature_is_the_drivers_where_it_can_be_read(
@@ -182,12 +194,12 @@ def test_the_sheets_are_read() -> None:
     assert "GeForce RTX 4090" in [one.name for one in gpu_limits.sheets()]
 
 
-def test_what_floors_of_computing_are_derived_from(tmp_path: Path) -> None:
+def test_what_floors_of_computing_are_derived_from() -> None:
     seen = machine(device(0), device(1, traits=None))
     first, silent = gpu_limits.cards(seen, gpus(seen))
     told = ("gpu0", "NVIDIA GeForce RTX 4090", "10de:2684", "8.9", 16384, 3105.0, 10501.0, 384)
     assert first == Card(*told)
     assert silent == Card("gpu1", told[1], told[2], None, None, None, None, None)
-    unknown = look(tree_of(tmp_path / "unknown", 1), [])
+    unknown = empty(1)
     assert gpu_limits.cards(unknown, gpus(unknown)) == (Card("gpu0", None, "10de:2684", *[None] * 5),)
     assert gpu_limits.architectures()

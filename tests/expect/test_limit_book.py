@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
+from cases import each
 from limit_book import problems
 
 from acceptance import resources
@@ -12,13 +12,13 @@ from acceptance import resources
 FILES = sorted(resources.locate("models").glob("*.toml"))
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+@each("file", FILES, told=lambda file: file.stem)
 def test_the_limits_and_the_book_agree(file: Path) -> None:
     assert list(problems(file)) == []
 
 
-@pytest.mark.parametrize(
-    ("name", "old", "new", "told"),
+@each(
+    "name, old, new, told",
     [
         ("host.toml", 'measurement = "gpu_burn_ratio_float"\nunit = "ratio"\nlow = 0.90', "low = 0.09", "is sick"),
         ("host.toml", 'measurement = "disk_faults"\nunit = "count"\nhigh = 0', "high = 10", "is sick"),

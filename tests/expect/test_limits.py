@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cases import each
 
 from acceptance import resources
 from acceptance.core.limit import Limit
@@ -52,8 +53,8 @@ def test_defaults_are_read_with_origin_and_reason(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
+@each(
+    "text, told",
     [
         (SHEET + SHEET, "power stands twice"),
         (SHEET + '[[unlimited]]\nmeasurement = "power"\nreason = "x"\n', "power stands twice"),

@@ -5,6 +5,7 @@ from typing import Any
 
 import journals
 import pytest
+from cases import each
 from msgspec.structs import replace
 
 from acceptance.core import plan
@@ -137,8 +138,7 @@ def test_a_limit_for_one_component_leaves_no_other_unjudged() -> None:
         build(components=classes, book=book)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "found"),
+@each("pattern, found",
     [
         ("a.one", ["a.one"]), ("a", ["a.one", "a.two[x]", "a.two[y]"]), ("a.two", ["a.two[x]", "a.two[y]"]),
         ("a.two[x]", ["a.two[x]"]), ("*.one", ["a.one", "b.one"]), ("a.t*", ["a.two[x]", "a.two[y]"]),
@@ -160,8 +160,8 @@ def test_only_knows_no_prefixes_of_words() -> None:
     assert not selected("cpu.gemm[f64]", [])
 
 
-@pytest.mark.parametrize(
-    ("only", "told"),
+@each(
+    "only, told",
     [
         (["c"], "--only c matches no check; the checks are: a.one, b.two, b.burn"),
         (["a", "c"], "--only c matches no check"),

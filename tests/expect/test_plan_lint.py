@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import each
 from test_plan_builder import BOOK, BOTH, COUNT, FAULTS, WATT, build, collected
 
 from acceptance.core.collection import Collected, Measures, PlanError
@@ -10,8 +11,7 @@ from acceptance.core.waiver import Waiver
 from acceptance.expect.limit_book import LimitBook, Override
 
 
-@pytest.mark.parametrize(
-    ("book", "told"),
+@each("book, told",
     [
         (BOOK.after([Override("heat", "class default", WATT)]), "class default: a limit for heat, which no check measures; measured are"),
         (BOOK.after([Override("heat", "class default", unlimited="x")]), "a limit for heat, which no check measures"),
@@ -27,8 +27,8 @@ def test_limits_and_measurements_must_fit_both_ways(book: LimitBook, told: str) 
         build(book=book)
 
 
-@pytest.mark.parametrize(
-    ("check", "told"),
+@each(
+    "check, told",
     [
         (collected("c.three", Measures("power", "GB/s", "cpu")), "c.three measures power in GB/s, another check in W"),
         (collected("c.three", Measures("heat", "C", "cpu")), "c.three measures heat in C, which is no unit of ours"),
@@ -50,8 +50,7 @@ def test_a_limit_of_the_machines_own_that_may_be_waived_is_welcome() -> None:
     assert made.checks[0].due[0].origin == "override in box.toml"
 
 
-@pytest.mark.parametrize(
-    ("waiver", "told"),
+@each("waiver, told",
     [
         (Waiver("r", measurement="heat", component="cpu", worst=1.0), "box.toml: a waiver names heat, which no check measures"),
         (Waiver("r", measurement="faults", component="cpu", worst=1.0), "box.toml: faults cannot be waived, because it proves a fault"),
@@ -64,7 +63,7 @@ def test_a_waiver_must_name_what_exists_and_may_be_waived(waiver: Waiver, told: 
         build(waivers=[waiver])
 
 
-@pytest.mark.parametrize(
+@each(
     "waiver",
     [Waiver("r", measurement="power", component="cpu", worst=1.0), Waiver("r", skip="a.one"), Waiver("r", skip="b")],
 )
@@ -83,8 +82,8 @@ def test_a_measurement_that_one_check_calls_unwaivable_is_unwaivable() -> None:
 KEPT = Override("power", "override in box.toml", WATT, own=True)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "place"),
+@each(
+    "wrong, place",
     [
         (Override("heat", "override in box.toml", WATT, own=True), ("limit", 1, "measurement")),
         (Override("power", "override in box.toml", COUNT, own=True), ("limit", 1, "unit")),
@@ -102,8 +101,8 @@ def test_a_limit_of_the_machine_file_is_told_by_its_row_and_no_other_has_one(
     assert caught.value.place == place
 
 
-@pytest.mark.parametrize(
-    ("wrong", "place"),
+@each(
+    "wrong, place",
     [
         (Waiver("r", measurement="heat", component="cpu", worst=1.0), ("waiver", 1, "measurement")),
         (Waiver("r", measurement="faults", component="cpu", worst=1.0), ("waiver", 1, "measurement")),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cases import each
 from msgspec.structs import replace
 
 from acceptance import resources
@@ -109,7 +110,7 @@ def lint(one: Sheet) -> Iterator[str]:
             yield "nvlink.links"
 
 
-@pytest.mark.parametrize("one", SHEETS, ids=lambda one: one.name)
+@each("one", SHEETS, told=lambda one: one.name)
 def test_every_figure_follows_from_others(one: Sheet) -> None:
     assert list(lint(one)) == []
 
@@ -122,7 +123,7 @@ def test_ecc_is_on_from_the_factory_on_boards_of_data_centres() -> None:
         ), one.name
 
 
-@pytest.mark.parametrize("one", SHEETS, ids=lambda one: one.name)
+@each("one", SHEETS, told=lambda one: one.name)
 def test_a_slip_of_a_thousand_is_caught(one: Sheet) -> None:
     """Each figure that is no identity, a thousand times too large and too small."""
     for table in ("", "memory", "peak", "thermal"):
@@ -190,7 +191,7 @@ def test_links_that_are_healthy() -> None:
     assert bridged == {"GeForce RTX 2080 Ti", "GeForce RTX 3090", "GeForce RTX 3090 Ti"}
 
 
-@pytest.mark.parametrize("one", SHEETS, ids=lambda one: one.name)
+@each("one", SHEETS, told=lambda one: one.name)
 def test_each_card_finds_its_sheet(one: Sheet) -> None:
     for pci_id in one.pci_ids:
         assert find(SHEETS, pci_id=pci_id) is one
@@ -199,8 +200,8 @@ def test_each_card_finds_its_sheet(one: Sheet) -> None:
             assert find(SHEETS, nvml_name=name.removeprefix("NVIDIA ")) is one  # drivers before 470
 
 
-@pytest.mark.parametrize(
-    ("pci_id", "name"),
+@each(
+    "pci_id, name",
     [
         ("10de:20b0", "GRID A100-7-40C"),  # a virtual GPU has the id of its card
         ("10de:20b0", "NVIDIA A100-SXM4-80GB"),
@@ -245,8 +246,8 @@ def test_what_limits_are_made_of_is_not_doubtful() -> None:
         assert not [key for key in ("sm", "memory.gib", "p2p", "nvlink.active", "nvlink.link_gbs") if one.doubt(key)]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "told"),
+@each(
+    "old, new, told",
     [
         ("sm = 114\n", "", "Object missing required field `sm`"),
         ("sm = 114", "sm = 0", "`int` >= 1 - at `$.sm`"),
@@ -309,7 +310,7 @@ def test_a_folder_without_sheets_is_no_answer(tmp_path: Path) -> None:
         sheet.read_all(tmp_path)
 
 
-@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.toml")), ids=lambda path: path.name)
+@each("path", sorted(FOLDER.glob("*.toml")), told=lambda path: path.name)
 def test_a_sheet_lies_under_its_own_name(path: Path) -> None:
     if path.name not in sheet.NOT_SHEETS:
         assert path.stem == tomllib.loads(path.read_text(encoding="utf-8"))["name"].lower().replace(" ", "-")

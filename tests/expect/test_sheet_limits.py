@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 
 import pytest
+from cases import each
 from limit_book import owed
 from limit_lint import CLASSES, lint, range_of, subjects
 from msgspec.structs import replace
@@ -34,17 +35,17 @@ def row_of(one: Sheet, measurement: str) -> SheetLimit | None:
 # --- what there is ---
 
 
-@pytest.mark.parametrize("one", SHEETS, ids=lambda one: one.name)
+@each("one", SHEETS, told=lambda one: one.name)
 def test_each_format_that_a_model_has_is_limited_cool_and_hot(one: Sheet) -> None:
     assert {row.measurement for row in one.limit} == owed(one)
 
 
-@pytest.mark.parametrize("one", SHEETS, ids=lambda one: one.name)
+@each("one", SHEETS, told=lambda one: one.name)
 def test_each_limit_is_a_plausible_share_of_the_sheets_own_peak(one: Sheet) -> None:
     assert list(lint(one)) == []
 
 
-@pytest.mark.parametrize("one", SHEETS, ids=lambda one: one.name)
+@each("one", SHEETS, told=lambda one: one.name)
 def test_each_basis_gives_the_formula_and_what_was_measured(one: Sheet) -> None:
     for row in one.limit:
         where = f"{one.name}, {row.measurement}: {row.low} by {row.basis!r}"
@@ -59,8 +60,8 @@ def test_each_basis_gives_the_formula_and_what_was_measured(one: Sheet) -> None:
 # --- healthy cards ---
 
 
-@pytest.mark.parametrize(
-    ("name", "dtype", "value"),
+@each(
+    "name, dtype, value",
     [*((name, key, value) for name, found in CARDS.items() for key, value in found.items()), *MORE],
 )
 def test_every_published_figure_is_within_its_limit(name: str, dtype: str, value: float) -> None:
@@ -72,16 +73,14 @@ def test_every_published_figure_is_within_its_limit(name: str, dtype: str, value
         assert value >= 1.02 * row.low
 
 
-@pytest.mark.parametrize(("name", "dtype", "value"), SUSTAINED)
+@each("name, dtype, value", SUSTAINED)
 def test_every_published_figure_of_a_hot_card_is_within_its_limit(name: str, dtype: str, value: float) -> None:
     row = row_of(BY_NAME[name], gemm_names(dtype)[1])
     assert row is not None
     assert value >= 1.04 * row.low
 
 
-@pytest.mark.parametrize(
-    ("dtype", "value"), [(dtype, value) for name, dtype, value in SUSTAINED if name == "H200 SXM 141GB"]
-)
+@each("dtype, value", [(dtype, value) for name, dtype, value in SUSTAINED if name == "H200 SXM 141GB"])
 def test_a_card_15_percent_slower_than_the_one_of_box_e_fails_hot(dtype: str, value: float) -> None:
     row = row_of(BY_NAME["H200 SXM 141GB"], gemm_names(dtype)[1])
     assert row is not None
@@ -91,8 +90,8 @@ def test_a_card_15_percent_slower_than_the_one_of_box_e_fails_hot(dtype: str, va
 # --- slips of the pen ---
 
 
-@pytest.mark.parametrize(
-    ("name", "measurement", "slipped"),
+@each(
+    "name, measurement, slipped",
     [
         # DCGM's own file holds these: MB/s where GB/s are meant, so that nothing can ever fail
         ("H200 SXM 141GB", LOCAL_COPY, 2.333),
@@ -120,7 +119,7 @@ def test_published_slips_are_refused(name: str, measurement: str, slipped: float
     assert any(line.startswith(f"{measurement}: ") for line in lint(replace(one, limit=rows)))
 
 
-@pytest.mark.parametrize("one", SHEETS, ids=lambda one: one.name)
+@each("one", SHEETS, told=lambda one: one.name)
 def test_a_slip_of_two_or_of_a_thousand_is_refused(one: Sheet) -> None:
     for row, factor in itertools.product(one.limit, (1000, 2, 0.5, 0.001)):
         slipped = replace(row, low=row.low * factor, warn_low=None)
@@ -157,7 +156,7 @@ def card(one: Sheet) -> Card:
     return Card("gpu0", one.nvml_names[0], one.pci_ids[0], one.compute_capability, None, None, None, None)
 
 
-@pytest.mark.parametrize("one", SHEETS, ids=lambda one: one.name)
+@each("one", SHEETS, told=lambda one: one.name)
 def test_just_below_each_limit_fails_and_at_it_passes(one: Sheet) -> None:
     """As the run judges it, with what is derived for a card of the model."""
     found = {entry.measurement: entry for entry in compute_limits([card(one)], SHEETS, KNOWN)}
@@ -184,8 +183,8 @@ H100 = FOLDER / "h100-nvl-94gb.toml"
 FIRST = '[[limit]]\nmeasurement = "gemm_f64_short"\nunit = "TFLOP/s"\nlow = 30\n'
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "told"),
+@each(
+    "old, new, told",
     [
         (
             "gemm_f64_short",

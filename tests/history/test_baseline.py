@@ -11,6 +11,7 @@ import births
 import journals
 import msgspec
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -290,7 +291,7 @@ def test_no_value_can_be_changed(way: tuple[Any, ...], value: Any) -> None:
         baseline.opened(json.dumps(changed).encode())
 
 
-@pytest.mark.parametrize("key", ["waived", "figures", "birth"])
+@each("key", ["waived", "figures", "birth"])
 def test_nothing_can_be_taken_away(key: str) -> None:
     changed = json.loads(json.dumps(PLAIN))
     del changed["certificate"][key]
@@ -304,7 +305,7 @@ def test_what_is_no_certificate(file: bytes) -> None:
         baseline.opened(file)
 
 
-@pytest.mark.parametrize("size", [0, 1, 100, -3])
+@each("size", [0, 1, 100, -3])
 def test_a_file_that_was_cut(size: int) -> None:
     with pytest.raises(BrokenSeal, match=r"^is no certificate that can be read"):
         baseline.opened(baseline.sealed(made())[:size])

@@ -13,7 +13,9 @@ from pathlib import Path
 import births
 import journals
 import pytest
+from cases import each
 from runs import machine_root, write_segment
+from thoroughness import ALL
 
 from acceptance.core.record import Body, Observed, RunStarted
 from acceptance.history import baseline_file, location, lock, noise
@@ -283,7 +285,7 @@ def test_two_at_once(tmp_path: Path) -> None:
     assert len(kept) == len(list(baseline_file.path(tmp_path, MACHINE).parent.glob("baselines/*.json")))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@each("seed", range(6 if ALL else 2))
 def test_killed_at_any_moment(tmp_path: Path, seed: int) -> None:
     for name in ("one", "two"):
         run(tmp_path, name)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from births import BOOK
+from cases import each
 
 from acceptance.history import change_rules
 from acceptance.history.change_rules import ChangeFileError
@@ -67,8 +68,8 @@ def test_the_first_rule_that_fits(tmp_path: Path) -> None:
     assert book.of_part("cpu", "missing") is None
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
+@each(
+    "old, new, words",
     [
         ('"differs"', '"lower"', ["vbios of gpu needs a rule for `differs`", "one for `higher`"]),
         ('"differs"', '"higher"', ["vbios of gpu needs a rule"]),
@@ -117,8 +118,8 @@ def test_what_is_not_right_is_named(tmp_path: Path, old: str, new: str, words: l
         assert word in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", ["gpu", "dimm", "disk", "net"])
-@pytest.mark.parametrize("change", ["missing", "added", "unread"])
+@each("kind", ["gpu", "dimm", "disk", "net"])
+@each("change", ["missing", "added", "unread"])
 def test_parts_of_every_kind_need_every_rule(tmp_path: Path, kind: str, change: str) -> None:
     others = [f'"{other}"' for other in ("gpu", "dimm", "disk", "net") if other != kind]
     old = f'of = ["gpu", "dimm", "disk", "net"]\nchange = "{change}"'
@@ -152,7 +153,7 @@ def test_what_is_lost_or_less_is_never_taken_lightly() -> None:
         assert rule.means == "fail"
 
 
-@pytest.mark.parametrize("change", ["missing", "added", "replaced", "unread"])
+@each("change", ["missing", "added", "replaced", "unread"])
 def test_what_cannot_be_told_from_last_night_is_told_every_night(tmp_path: Path, change: str) -> None:
     rule = f'[[change]]\nof = ["gpu"]\nchange = "{change}"\nmeans = "warn"\nafterwards = "note"\nevent = "inventory.x"\nbasis = "why"\n'
     with pytest.raises(ChangeFileError, match=r"afterwards is for a warning about a fact, .* \(why\)$"):

@@ -10,6 +10,7 @@ import births
 import msgspec
 import pytest
 from births import DAY, born, brief, dimm, disk, function, gpu, link, machine, ruled
+from cases import each
 
 from acceptance.history import changes as history_changes
 from acceptance.history.baseline_facts import Birth, Known
@@ -187,7 +188,7 @@ def test_a_disk_that_was_added() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     "other",
     [
         disk("sdb", transport="usb"),
@@ -197,7 +198,7 @@ def test_a_disk_that_was_added() -> None:
         disk("vdb", transport="virtio", kind="virtual"),
         disk("nvme3n1", kind="virtual"),
     ],
-    ids=lambda one: str(one["name"]),
+    told=lambda one: str(one["name"]),
 )
 def test_disks_that_come_and_go(other: Plain) -> None:
     more = machine()
@@ -206,7 +207,7 @@ def test_disks_that_come_and_go(other: Plain) -> None:
     assert changes(ruled(born(more)), born(machine())) == ()
 
 
-@pytest.mark.parametrize(
+@each(
     "other",
     [
         link("docker0", bus=None, pci_address=None),
@@ -215,7 +216,7 @@ def test_disks_that_come_and_go(other: Plain) -> None:
         link("eth0v1", is_virtual_function=True, pci_address="0000:41:00.2"),
         link("wlan0", kind="wireless", pci_address="0000:42:00.0"),
     ],
-    ids=lambda one: str(one["name"]),
+    told=lambda one: str(one["name"]),
 )
 def test_links_that_come_and_go(other: Plain) -> None:
     other["mac"] = "b8:00:00:00:00:07"
@@ -252,7 +253,7 @@ def called_otherwise(plain: Plain) -> None:
     plain["board"]["hostname"] = "another"
 
 
-@pytest.mark.parametrize("change", [renamed, renumbered, called_otherwise])
+@each("change", [renamed, renumbered, called_otherwise])
 def test_names_and_bus_numbers_are_no_change(change: Callable[[Plain], None]) -> None:
     assert found(change) == ()
 
@@ -316,8 +317,7 @@ def of_first(table: str, **more: Any) -> Callable[[Plain], None]:
     return lambda plain: (plain["memory"]["dimms"] if table == "dimms" else plain[table])[0].update(more)
 
 
-@pytest.mark.parametrize(
-    ("change", "kind", "event", "component", "text"),
+@each("change, kind, event, component, text",
     [
         (of_gpu(vbios="97.00"), "warn", "firmware", "gpu1", f"VBIOS of gpu1: 96.00 {WHEN}, 97.00 now; basis: "),
         (of_gpu(memory_bytes=140_000_000_000), "fail", "less", "gpu1", "memory of gpu1: 139.7 GiB when"),
@@ -364,7 +364,7 @@ def test_each_fact(change: Callable[[Plain], None], kind: str, event: str, compo
     assert "; basis: " in told[0].text
 
 
-@pytest.mark.parametrize(
+@each(
     "change",
     [
         of_gpu(memory_bytes=150_000_000_000 - 10**9, serial="other"),
@@ -372,7 +372,7 @@ def test_each_fact(change: Callable[[Plain], None], kind: str, event: str, compo
         of_traits(power_limit_w=700),  # another way to write it
         of("memory", total_bytes=(1 << 40) - (1 << 32), available_bytes=1),
     ],
-    ids=["of the driver", "modes", "written otherwise", "of the kernel"],
+    told=["of the driver", "modes", "written otherwise", "of the kernel"],
 )
 def test_within_what_means_nothing(change: Callable[[Plain], None]) -> None:
     assert found(change) == ()
@@ -383,8 +383,8 @@ def test_a_link_that_went_down() -> None:
     assert brief(told) == [("warn", "inventory.network", "net:eth0"), ("note", "inventory.untold", None)]
 
 
-@pytest.mark.parametrize(
-    ("then", "now", "kind"),
+@each(
+    "then, now, kind",
     [
         ({"gpu_link_gen": 5.0}, {"gpu_link_gen": 4.0}, "fail"),
         ({"gpu_link_width": 16.0}, {"gpu_link_width": 8.0}, "fail"),
@@ -517,8 +517,8 @@ def test_a_run_that_could_not_be_held_against_anything_tells_the_next_night_noth
 # --- on the second night ---
 
 
-@pytest.mark.parametrize(
-    ("change", "known"),
+@each(
+    "change, known",
     [
         (lambda plain: plain["board"].update(kernel="6.13"), [("", "kernel", "6.13")]),
         (lambda plain: plain["board"].update(bios_version="1.2"), [("", "bios_version", "1.2")]),
@@ -526,7 +526,7 @@ def test_a_run_that_could_not_be_held_against_anything_tells_the_next_night_noth
         (lambda plain: plain["links"][0].update(mac="b8:00:00:00:00:02"), [("net:eth0", "mac", "b8:00:00:00:00:02")]),
         (swapped, [("gpu0", "moved", "0000:02:00.0"), ("gpu1", "moved", "0000:01:00.0")]),
     ],
-    ids=["kernel", "BIOS", "VBIOS", "network card", "slot"],
+    told=["kernel", "BIOS", "VBIOS", "network card", "slot"],
 )
 def test_what_was_told_is_a_note_from_the_second_night_on(
     change: Callable[[Plain], None], known: list[tuple[str, str, str]]
@@ -566,8 +566,7 @@ def test_nothing_is_told_of_what_is_again_as_it_was() -> None:
     assert changes(birth, born(machine())) == ()
 
 
-@pytest.mark.parametrize(
-    ("change", "kind", "what", "now"),
+@each("change, kind, what, now",
     [
         (lambda plain: plain["links"][0].update(up=False), "warn", ("net:eth0", "up"), "off"),
         (lambda plain: plain["memory"].update(ecc="None"), "warn", ("memory", "ecc"), "None"),
@@ -576,8 +575,7 @@ def test_nothing_is_told_of_what_is_again_as_it_was() -> None:
         (lambda plain: plain["nvml"]["devices"][1].update(uuid="GPU-9"), "fail", ("gpu1", "replaced"), ""),
         (lambda plain: plain["links"][0].update(pcie_width=8), "fail", ("net:eth0", "pcie_width"), "8"),
         (lambda plain: plain["board"].update(serial="B-2"), "fail", ("", "board_serial"), "B-2"),
-    ],
-    ids=["link down", "RAM without ECC", "DIMMs unread", "GPU gone", "another GPU", "narrower", "another board"],
+    ], told=["link down", "RAM without ECC", "DIMMs unread", "GPU gone", "another GPU", "narrower", "another board"],
 )  # fmt: skip
 def test_what_may_be_damage_is_told_every_night(
     change: Callable[[Plain], object], kind: str, what: tuple[str, str], now: str

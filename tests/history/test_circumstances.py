@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+from cases import each
 
 from acceptance.history.facts import circumstances
 
@@ -46,10 +46,10 @@ def test_facts_by_component() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each(
     "inventory",
     [{}, {"cpu": None, "memory": {"dimms": None}, "nvml": None}, {"disks": ["sda"], "board": 3, "links": {}}],
-    ids=["nothing", "nothing known", "another shape"],
+    told=["nothing", "nothing known", "another shape"],
 )
 def test_what_an_inventory_does_not_hold_is_absent(inventory: dict[str, Any]) -> None:
     assert circumstances({}, inventory) == {}

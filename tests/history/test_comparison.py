@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import journals
 import pytest
+from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thoroughness import examples
 
 from acceptance import resources
 from acceptance.core.fold import fold
@@ -212,10 +214,10 @@ def test_a_row_stands_where_the_furthest_out_of_its_later_runs_puts_it() -> None
     assert [row.component for row in compare(runs, BOOK).rows] == ["gpu1", "gpu0"]
 
 
-@pytest.mark.parametrize(
-    ("values", "kind"),
+@each(
+    "values, kind",
     [((200.0, 50.0, 200.0), "worse"), ((50.0, 200.0, 50.0), "better"), ((50.0, 200.0, 200.0), "better")],
-    ids=["once worse", "once better", "better"],
+    told=["once worse", "once better", "better"],
 )
 def test_of_several_later_runs_the_worst_outcome_is_told(values: tuple[float, ...], kind: Kind) -> None:
     plan = journals.plan(journals.check("link.copy", rate()))
@@ -223,7 +225,7 @@ def test_of_several_later_runs_the_worst_outcome_is_told(values: tuple[float, ..
     assert [(one.check, one.kind) for one in found.outcomes] == [(None, kind), ("link.copy", kind)]
 
 
-@pytest.mark.parametrize(("first", "later"), [(True, False), (False, True), (True, True), (False, False)])
+@each("first, later", [(True, False), (False, True), (True, True), (False, False)])
 def test_one_run_in_a_vm_is_enough_for_the_spread_of_vms(first: bool, later: bool) -> None:
     due = journals.due("copy_own_h2d", limit=Limit("GB/s", "basis", low=1.0))
     plan = journals.plan(journals.check("link.copy", due))
@@ -335,7 +337,7 @@ def test_a_card_that_only_the_facts_know_takes_no_name_of_another() -> None:
 # --- properties ---
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80))
 @given(journals.plans(), st.lists(journals.records, max_size=10), st.lists(journals.records, max_size=10))
 def test_seen_from_the_other_side_worse_is_better(
     made: Plan, one: list[journals.Body], other: list[journals.Body]
@@ -350,7 +352,7 @@ def test_seen_from_the_other_side_worse_is_better(
     assert {row.check: OTHER[row.kind] for row in there.outcomes} == {row.check: row.kind for row in back.outcomes}
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80))
 @given(journals.plans(), st.lists(journals.records, max_size=10))
 def test_a_run_beside_its_copy_shows_no_difference(made: Plan, more: list[journals.Body]) -> None:
     try:

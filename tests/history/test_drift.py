@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -79,7 +80,7 @@ def test_a_night_that_is_unsteady_after_one_that_was_outside_is_not() -> None:
     assert only(held(replace(PLAIN, before=True, off=1), 570.0, 600.0)).kind == "warn"
 
 
-@pytest.mark.parametrize("again", [None, 570.0, 600.0])
+@each("again", [None, 570.0, 600.0])
 def test_three_nights_of_fourteen_that_strayed_are_a_failure(again: float | None) -> None:
     found = only(held(replace(PLAIN, off=2), 570.0, again))
     assert found.kind == "fail"
@@ -137,8 +138,8 @@ def test_everything_that_was_left_behind_stands_in_one_line() -> None:
     assert "\n" not in found.text
 
 
-@pytest.mark.parametrize(
-    ("unit", "level", "value", "told"),
+@each(
+    "unit, level, value, told",
     [
         ("degC", Level(60.0, 9, 2.0, 4.5, Bounds(high=70.0)), 75.0, "15 degC above"),
         ("count", Level(16.0, 9, 0.0, 4.5, Bounds(low=16.0)), 8.0, "8 below"),
@@ -224,10 +225,8 @@ def test_one_that_was_set_back_counts_from_nothing() -> None:
 # --- whatever comes ---
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-@pytest.mark.parametrize(
-    "of", [PLAIN, Past(True, 3, 14, counter=Counter(0.0, 1.0, 1e9, "b")), replace(PLAIN, decides=False)]
-)
+@each("value", [math.nan, math.inf, -math.inf])
+@each("of", [PLAIN, Past(True, 3, 14, counter=Counter(0.0, 1.0, 1e9, "b")), replace(PLAIN, decides=False)])
 def test_what_is_no_finite_number_never_passes(value: float, of: Past) -> None:
     drifted = held(of, value)
     assert only(drifted).kind == "fail"

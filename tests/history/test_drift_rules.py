@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cases import each
 from nights_made import BOOK, rule
-from test_every_limit import collected
+from real_checks import collected
 
 from acceptance import resources
 from acceptance.expect.limit_book import at_least, exactly, none_of
@@ -69,8 +70,8 @@ def test_seasons_and_counters_have_figures_of_their_own() -> None:
     assert (rate.per_day, rate.repeats) == (0.0, True)
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
+@each(
+    "text, told",
     [
         (TEXT.replace("[step]", "[steps]"), "missing required field `step`|unknown field `steps`"),
         (TEXT.replace("of_noise = 0.25", "of_noise = 1.5"), "<= 1.0"),
@@ -93,7 +94,6 @@ def test_seasons_and_counters_have_figures_of_their_own() -> None:
         ("[[", "Invalid"),
         ("\ud800", "codec|utf-8|Invalid"),
     ],
-    ids=range(17),
 )
 def test_what_is_wrong_in_the_file_is_told(text: str, told: str, tmp_path: Path) -> None:
     path = tmp_path / "drift.toml"
@@ -102,9 +102,7 @@ def test_what_is_wrong_in_the_file_is_told(text: str, told: str, tmp_path: Path)
         drift_rules.read(path, BOOK.noise)
 
 
-@pytest.mark.parametrize(
-    "change", [("prior = 12", "prior = 1"), ("change = 2.0", "change = 0.5"), ("known = 200", "known = 120")]
-)
+@each("change", [("prior = 12", "prior = 1"), ("change = 2.0", "change = 0.5"), ("known = 200", "known = 120")])
 def test_small_figures_are_right_too(change: tuple[str, str], tmp_path: Path) -> None:
     path = tmp_path / "drift.toml"
     path.write_text(TEXT.replace(*change), encoding="utf-8")

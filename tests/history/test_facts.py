@@ -9,6 +9,7 @@ import journals
 import msgspec
 import pytest
 from births import BOOK, born, disk, gpu, link, machine
+from cases import each
 
 from acceptance.history import facts
 from acceptance.history.baseline_facts import Birth
@@ -79,7 +80,7 @@ def test_the_least_that_was_measured_counts() -> None:
         assert found.told()["gpu0", "nvlinks"] == "1"
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), None])
+@each("value", [float("nan"), float("inf"), None])
 def test_what_is_no_number_was_not_told(value: Any) -> None:
     told = born(machine(), gpu_link_gen=value, nvlink_active=value).told()
     assert ("gpu0", "link_gen") not in told
@@ -112,8 +113,8 @@ def test_a_gpu_without_nvlinks_has_none() -> None:
     assert born(plain).told()["gpu0", "nvlinks"] == "0"
 
 
-@pytest.mark.parametrize(
-    ("mac", "own"),
+@each(
+    "mac, own",
     [
         ("b8:00:00:00:00:02", True),
         ("ba:00:00:00:00:02", False),  # given by an administrator

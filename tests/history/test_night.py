@@ -10,6 +10,7 @@ import births
 import journals
 import msgspec
 import pytest
+from cases import each
 
 from acceptance.core import repeat
 from acceptance.core.collection import AGAIN
@@ -161,7 +162,7 @@ def test_the_time_zone_has_no_say(zone: str, monkeypatch: pytest.MonkeyPatch) ->
         time.tzset()
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in RUNS.iterdir() if path.is_dir()))
+@each("name", sorted(path.name for path in RUNS.iterdir() if path.is_dir()))
 def test_recorded_runs_are_nights(name: str) -> None:
     made = night.of(reader.read(RUNS / name).entries)
     assert made.figures
@@ -173,8 +174,8 @@ def test_recorded_runs_are_nights(name: str) -> None:
     assert made.virtual
 
 
-@pytest.mark.parametrize(
-    ("first", "again", "told"),
+@each(
+    "first, again, told",
     [(149.0, (), "--"), (140.0, (), "o-"), (140.0, (139.0,), "o-"), (140.0, (150.0,), "-u"), (140.0, (99.0,), "of")],
 )
 def test_what_the_past_said_of_a_value_is_kept(first: float, again: tuple[float, ...], told: str) -> None:

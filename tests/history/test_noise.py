@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from test_every_limit import collected
+from cases import each
+from real_checks import collected
 
 from acceptance import resources
 from acceptance.core.limit import UNITS
@@ -92,8 +93,8 @@ def test_the_general_spread_of_small_values_is_a_share_of_them() -> None:
     assert still.size == pytest.approx(rule.at_least * general.size * 0.5)
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
+@each(
+    "text, told",
     [
         (TEXT.replace("share = 0.12", "share = 0.12\nabsolute = 1"), "either share or absolute"),
         (TEXT.replace("share = 0.12\n", ""), "either share or absolute"),
@@ -107,7 +108,6 @@ def test_the_general_spread_of_small_values_is_a_share_of_them() -> None:
         ("[[", "Invalid"),
         ("\ud800", "codec|utf-8|Invalid"),
     ],
-    ids=range(11),
 )
 def test_what_is_wrong_in_the_file_is_told(text: str, told: str, tmp_path: Path) -> None:
     path = tmp_path / "noise.toml"

@@ -8,9 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nights import COPY, MACHINE, night, seen, write_run
+from thoroughness import examples
 
 from acceptance.history import location, queries, rebuild
 from acceptance.history.era import Era
@@ -163,8 +165,9 @@ def _other(path: Path) -> None:
     connection.close()
 
 
-@pytest.mark.parametrize("harm", [_header, _page, _cut, _text, _other])
-def test_a_damaged_history_is_set_aside_and_made_anew(out: Path, harm: Callable[[Path], None]) -> None:
+@each("harm", [_header, _page, _cut, _text, _other])
+def test_a_damaged_history_is_set_aside_and_made_anew(tmp_path: Path, harm: Callable[[Path], None]) -> None:
+    out = tmp_path / "reports"
     for number in range(3):
         write_run(out, f"run-{number}", {COPIED: 110.0 + number})
     before, _ = opened(out)
@@ -236,7 +239,7 @@ def test_what_a_damaged_file_still_tells_is_shown_and_is_no_measure(out: Path) -
     assert told[1].startswith("not all of the old file could be read: of nights whose run folder is gone")
 
 
-@pytest.mark.parametrize(
+@each(
     "harm",
     [
         "UPDATE night SET day = 'noon' WHERE seq = 1",
@@ -251,8 +254,9 @@ def test_what_a_damaged_file_still_tells_is_shown_and_is_no_measure(out: Path) -
         "DELETE FROM line",
     ],
 )
-def test_what_makes_no_sense_is_left_out_and_never_stops_it(out: Path, harm: str) -> None:
+def test_what_makes_no_sense_is_left_out_and_never_stops_it(tmp_path: Path, harm: str) -> None:
     """A file can be sound as a database and yet hold what nobody wrote."""
+    out = tmp_path / "reports"
     other = Figure(COPY._replace(component="gpu1", serial="GPU-b"), 60.0)
     with Store.open(location.database(out, MACHINE)) as store:
         store.add(night(1, figures=(Figure(COPY, 50.0), other), identities={"gpu0": "GPU-b"}))
@@ -270,8 +274,9 @@ def test_what_makes_no_sense_is_left_out_and_never_stops_it(out: Path, harm: str
     assert opened(out)[1] == ()
 
 
-@pytest.mark.parametrize("facts", ["'{}'", "'[[\"driver\", 580]]'", "cast(x'ff41' as text)"])
-def test_eras_without_facts_are_damage_and_the_nights_of_others_are_shown(out: Path, facts: str) -> None:
+@each("facts", ["'{}'", "'[[\"driver\", 580]]'", "cast(x'ff41' as text)"])
+def test_eras_without_facts_are_damage_and_the_nights_of_others_are_shown(tmp_path: Path, facts: str) -> None:
+    out = tmp_path / "reports"
     path = location.database(out, MACHINE)
     with Store.open(path) as store:
         store.add(night(1, era=Era((("driver", "570.1"),))))
@@ -302,7 +307,7 @@ def test_nothing_where_a_text_must_be_is_damage_like_any_other(out: Path) -> Non
     assert told[1].startswith("not all of the old file could be read")
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8))
 @given(st.lists(st.tuples(st.floats(100.0, 120.0), st.booleans()), min_size=1, max_size=5))
 def test_added_night_by_night_or_made_anew_is_the_same(
     tmp_path_factory: pytest.TempPathFactory, told: list[tuple[float, bool]]

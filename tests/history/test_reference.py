@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 
 import msgspec
-import pytest
+from cases import each
 from nights_made import looks, past, rule, steady
 
 from acceptance.history.reference import Bounds, First, Past, basis, began, date, nights
 
 
-@pytest.mark.parametrize(
-    ("bounds", "within", "beyond", "words"),
+@each(
+    "bounds, within, beyond, words",
     [
         (Bounds(low=5.0), (5.0, 1e9), (4.999, math.nan, -math.inf), ">= 5 W"),
         (Bounds(high=5.0), (5.0, -1e9), (5.001, math.nan, math.inf), "<= 5 W"),
@@ -68,7 +68,7 @@ def test_the_basis_of_a_baseline_alone_is_the_baseline() -> None:
     assert basis(past(looks([600.0]), born=600.0), "TFLOP/s") == "baseline of 1970-04-11 600 TFLOP/s"
 
 
-@pytest.mark.parametrize(("count", "words"), [(1, ""), (2, " and 1 night after it"), (3, " and 2 nights after it")])
+@each("count, words", [(1, ""), (2, " and 1 night after it"), (3, " and 2 nights after it")])
 def test_the_nights_after_the_baseline_are_counted(count: int, words: str) -> None:
     assert began(First(605.0, count, 20454.0, Bounds(low=570.0), baseline=True)) == f"baseline of 2026-01-01{words}"
 

@@ -7,6 +7,7 @@ import math
 import statistics
 
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -142,9 +143,7 @@ def test_a_count_that_never_moved_allows_nothing() -> None:
     assert remember(looks([0.0] * 5), None, rule=rule("disk_faults", "count", none_of("b")), today=200.0) is None
 
 
-@pytest.mark.parametrize(
-    ("value", "bound"), [(0.00123456789, 0.00123456), (7654.321987, 7654.32), (-0.1234567, -0.123457), (0.0, 0.0)]
-)
+@each("value, bound", [(0.00123456789, 0.00123456), (7654.321987, 7654.32), (-0.1234567, -0.123457), (0.0, 0.0)])
 def test_a_bound_has_six_digits(value: float, bound: float) -> None:
     assert low(past(looks([value] * 5), of=rule("memory_speed", "MT/s"))) == bound
 
@@ -152,8 +151,8 @@ def test_a_bound_has_six_digits(value: float, bound: float) -> None:
 # --- the limit, and what the nights add to it ---
 
 
-@pytest.mark.parametrize(
-    ("limit", "held"),
+@each(
+    "limit, held",
     [
         (at_least(450.0, "TFLOP/s", "b"), True),
         (at_least(580.0, "TFLOP/s", "b"), True),  # tighter than what the beginning allows, not than the last nights
@@ -166,7 +165,7 @@ def test_nights_that_allow_more_than_the_limit_add_nothing(limit: Limit, held: b
     assert (made is not None) == held
 
 
-@pytest.mark.parametrize(("limit", "held"), [(90.0, True), (70.0, True), (61.0, False)])
+@each("limit, held", [(90.0, True), (70.0, True), (61.0, False)])
 def test_a_limit_from_above_is_held_against_the_tightest_too(limit: float, held: bool) -> None:
     of = rule("gpu_temperature", "degC", Limit("degC", "b", high=limit))
     assert (remember(looks([60.0] * 28), 60.0, rule=of, today=200.0, born_day=100.0) is not None) == held
@@ -276,8 +275,7 @@ def test_the_baseline_comes_first_whatever_its_clock_said(day: float) -> None:
     assert (made.first.day, made.first.baseline) == (day, True)
 
 
-@pytest.mark.parametrize(
-    ("born", "day", "rebased"), [(None, 100.0, False), (600.0, None, False), (600.0, 100.0, True), (math.nan, 100.0, False)]
+@each("born, day, rebased", [(None, 100.0, False), (600.0, None, False), (600.0, 100.0, True), (math.nan, 100.0, False)]
 )  # fmt: skip
 def test_a_baseline_of_another_era_or_of_no_number_counts_for_nothing(
     born: float | None, day: float | None, rebased: bool
@@ -393,7 +391,7 @@ def test_noise_that_grows_threefold_is_told() -> None:
     assert grown.nights == 28
 
 
-@pytest.mark.parametrize(
+@each(
     "values",
     [
         [*steady(60), *steady(28, deviation=5.0, seed=2)],
@@ -401,7 +399,7 @@ def test_noise_that_grows_threefold_is_told() -> None:
         [*[600.0] * 60, *steady(28, deviation=5.0, seed=2)],
         [*steady(60, deviation=8.0), *steady(28, deviation=15.0, seed=2)],
     ],
-    ids=["not threefold", "too few nights", "less than is usual", "noisy before"],
+    told=["not threefold", "too few nights", "less than is usual", "noisy before"],
 )
 def test_noise_that_did_not_grow_is_not(values: list[float]) -> None:
     assert past(looks(values)).grown is None
@@ -410,8 +408,8 @@ def test_noise_that_did_not_grow_is_not(values: list[float]) -> None:
 EVEN = dataclasses.replace(rule(), general=Spread(4.0, True, "b"))  # one deviation is 1 TFLOP/s
 
 
-@pytest.mark.parametrize(
-    ("before", "late", "grown"),
+@each(
+    "before, late, grown",
     [(2.0, 6.0, None), (2.0, 6.5, (2.9652, 9.6369)), (0.0, 1.0, None), (0.0, 1.5, (0.5, 2.2239))],
 )
 def test_noise_grows_when_it_is_more_than_three_times_what_it_was(
@@ -614,7 +612,7 @@ def test_the_shipped_numbers_are_those_of_these_tests() -> None:
     assert BOOK.sheet.first.factor == 5.5
 
 
-@pytest.mark.parametrize(("ago", "counted"), [(1, 1), (13, 1), (14, 0)])
+@each("ago, counted", [(1, 1), (13, 1), (14, 0)])
 def test_nights_on_which_a_counter_grew_too_fast_are_counted_in_the_last_two_weeks(ago: int, counted: int) -> None:
     found = looks([5.0] * 30)
     found[-ago] = replace(found[-ago], outside=True)

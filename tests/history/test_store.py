@@ -6,9 +6,11 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nights import COPY, ERA, night, seen
+from thoroughness import examples
 
 from acceptance.history import queries
 from acceptance.history import store as history_store
@@ -19,9 +21,13 @@ from acceptance.history.night import Figure, Line, Told
 from acceptance.history.store import Store
 
 
+def place(folder: Path) -> Path:
+    return folder / "history" / "machine-1" / "history.sqlite3"
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return tmp_path / "history" / "machine-1" / "history.sqlite3"
+    return place(tmp_path)
 
 
 def values(store: Store, line: Line = COPY) -> list[float]:
@@ -78,8 +84,9 @@ def test_a_link_that_is_gone(path: Path) -> None:
         assert [kept.folder for kept in store.nights()] == [None]
 
 
-@pytest.mark.parametrize("apart", ["partial", "interrupted", "in-use", "own-image", "salvaged"])
-def test_a_night_apart_is_kept_and_is_no_measure(path: Path, apart: str) -> None:
+@each("apart", ["partial", "interrupted", "in-use", "own-image", "salvaged"])
+def test_a_night_apart_is_kept_and_is_no_measure(tmp_path: Path, apart: str) -> None:
+    path = place(tmp_path)
     with Store.open(path) as store:
         store.add(night(1, 50.0))
         store.add(night(2, 10.0, apart=apart))
@@ -175,9 +182,10 @@ def test_the_number_of_a_run(path: Path) -> None:
         assert [queries.last_until(store, day) for day in (20_000.0, 20_001.0, 20_003.5, 99_000.0)] == [0, 1, 3, 4]
 
 
-@pytest.mark.parametrize("wrong", range(1, 10))
-@pytest.mark.parametrize("clock", [0.0, 90_000.0])
-def test_one_wrong_clock_moves_no_night_far_across_a_day(path: Path, wrong: int, clock: float) -> None:
+@each("wrong", range(1, 10))
+@each("clock", [0.0, 90_000.0])
+def test_one_wrong_clock_moves_no_night_far_across_a_day(tmp_path: Path, wrong: int, clock: float) -> None:
+    path = place(tmp_path)
     with Store.open(path) as store:
         for number in range(1, 10):
             store.add(night(number, day=clock if number == wrong else 20_000.0 + number))
@@ -187,11 +195,12 @@ def test_one_wrong_clock_moves_no_night_far_across_a_day(path: Path, wrong: int,
     assert found == last.get((wrong, clock), 4)
 
 
-@pytest.mark.parametrize(
+@each(
     "facts",
     ["'{'", "'{}'", "'[[1, 2]]'", "'[[\"driver\"]]'", "'null'", "x'00ff'", "cast(x'ff41' as text)", "7"],
 )
-def test_an_era_without_facts_is_damage(path: Path, facts: str) -> None:
+def test_an_era_without_facts_is_damage(tmp_path: Path, facts: str) -> None:
+    path = place(tmp_path)
     with Store.open(path) as store:
         store.add(night(1))
         store.check()
@@ -257,7 +266,7 @@ figures = st.builds(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(st.lists(st.lists(figures, max_size=6, unique_by=lambda one: one.line), max_size=6))
 def test_every_figure_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactory, told: list[list[Figure]]) -> None:
     path = tmp_path_factory.mktemp("store") / "history.sqlite3"
@@ -407,8 +416,8 @@ def test_the_last_night_says_what_it_has_told_of_this_baseline(path: Path) -> No
         assert queries.known(store, "birth") == ()
 
 
-@pytest.mark.parametrize(
-    ("changed", "heard"),
+@each(
+    "changed, heard",
     [
         ({"postponed": True}, False),
         ({"apart": "partial"}, False),
@@ -418,17 +427,19 @@ def test_the_last_night_says_what_it_has_told_of_this_baseline(path: Path) -> No
         ({"verdict": "FAIL"}, True),
         ({"told": None}, False),
     ],
-    ids=str,
+    told=str,
 )
-def test_whose_word_counts(path: Path, changed: dict[str, object], heard: bool) -> None:
+def test_whose_word_counts(tmp_path: Path, changed: dict[str, object], heard: bool) -> None:
+    path = place(tmp_path)
     with Store.open(path) as store:
         store.add(night(1, told=told("birth", "6.13")))
         store.add(night(2, **{"told": told("birth", "6.14"), **changed}))
         assert queries.known(store, "birth")[0].now == ("6.14" if heard else "6.13")
 
 
-@pytest.mark.parametrize("text", ["'{'", "'[]'", "7", "x'7b22ff223a317d'", "x''"])
-def test_what_cannot_be_read_was_not_told(path: Path, text: str) -> None:
+@each("text", ["'{'", "'[]'", "7", "x'7b22ff223a317d'", "x''"])
+def test_what_cannot_be_read_was_not_told(tmp_path: Path, text: str) -> None:
+    path = place(tmp_path)
     with Store.open(path) as store:
         store.add(night(1, told=told("birth", "6.13")))
         store.connection.execute(f"UPDATE night SET told = {text}")

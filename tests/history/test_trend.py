@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,8 +46,8 @@ def test_nothing_usual_and_nothing_at_all() -> None:
     assert history_trend.recent([]) == ([], [])
 
 
-@pytest.mark.parametrize(
-    ("after", "spread", "change", "times", "trend"),
+@each(
+    "after, spread, change, times, trend",
     [
         (10.5, ONE, 0.5, 0.5, "level"),
         (11.0, ONE, 1.0, 1.0, "level"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from cases import each
 from test_trend import made
 
 from acceptance import resources
@@ -44,7 +44,7 @@ def test_the_baseline_and_what_cannot_be_compared() -> None:
     assert not row(made(1.0), "burn_copied").comparable
 
 
-@pytest.mark.parametrize("count", [0, 1, 13])
+@each("count", [0, 1, 13])
 def test_what_changed_most_stands_first_and_not_too_much_of_it(count: int) -> None:
     rows = [row(made(*[50.0] * 8, *[50.0 - step] * 7), f"m{step}") for step in range(count)]
     rows.append(row(made(*[50.0] * 8, *[10.0] * 7), "burn_copied"))

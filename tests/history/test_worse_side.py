@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from cases import each
 
 from acceptance.core.direction import worsened
 from acceptance.core.limit import Limit
@@ -12,8 +12,8 @@ CEILING = Limit("GB/s", "basis", high=10.0)
 RANGE = Limit("GB/s", "basis", low=10.0, high=20.0)
 
 
-@pytest.mark.parametrize(
-    ("first", "a", "second", "b", "unit", "told"),
+@each(
+    "first, a, second, b, unit, told",
     [
         (FLOOR, 12.0, FLOOR, 11.0, None, True),
         (FLOOR, 11.0, FLOOR, 12.0, "higher", False),  # the limit tells, not the unit
@@ -39,6 +39,6 @@ def test_what_tells(
     assert back is (None if told is None else not told), "looked at from the other run it is the other way round"
 
 
-@pytest.mark.parametrize(("limit", "unit"), [(FLOOR, None), (CEILING, None), (None, "lower"), (None, "higher")])
+@each("limit, unit", [(FLOOR, None), (CEILING, None), (None, "lower"), (None, "higher")])
 def test_the_same_value_is_not_worse(limit: Limit | None, unit: str | None) -> None:
     assert worsened((limit, 12.0), (limit, 12.0), unit) is False  # type: ignore[arg-type]

@@ -11,15 +11,15 @@ import itertools
 import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import gpu_machine
 from boxes import Box
 from faults import Change
 from journals import entries, good_value
+from real_checks import collected
 
 from acceptance import resources
-from acceptance.core.collection import SESSIONS, Collected
+from acceptance.core.collection import SESSIONS
 from acceptance.core.fold import fold
 from acceptance.core.judgement import covers
 from acceptance.core.plan import Due, Plan, PlannedCheck
@@ -44,12 +44,6 @@ from acceptance.run import planning, profile
 
 SHEETS = {one.name: one for one in gpu_limits.sheets()}
 GTS = {3: 8.0, 4: 16.0, 5: 32.0}
-
-
-@functools.cache
-def collected() -> tuple[Collected, ...]:
-    """The real checks, as pytest collects them."""
-    return planning.collect(Path("/")).checks
 
 
 def device(box: Box, one: Sheet, index: int) -> NvmlDevice:

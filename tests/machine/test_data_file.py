@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from cases import each
 
 from acceptance import resources
 
@@ -24,8 +25,8 @@ def test_a_file_is_read_into_its_shape(tmp_path: Path) -> None:
     assert resources.read(tmp_path / "own.toml", dict[str, int], WrongFileError) == {"number": 5}
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
+@each(
+    "text, told",
     [
         (b"number = 'x'", "Expected `int`, got `str`"),
         (b"number = 5\nother = 1", "unknown field `other`"),

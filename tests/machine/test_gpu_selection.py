@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import each
 
 from acceptance.machine import gpu_selection
 from acceptance.machine.gpu import Gpu
@@ -23,7 +24,7 @@ def test_cuda_counts_the_gpus_that_are_due_in_their_order() -> None:
     assert gpu_selection.environment(FOUND[3:])["CUDA_VISIBLE_DEVICES"] == "", "what is not known is hidden, not shown"
 
 
-@pytest.mark.parametrize("value", ["0", "", "GPU-1", "-1"])
+@each("value", ["0", "", "GPU-1", "-1"])
 def test_gpus_that_are_hidden_from_outside_are_refused(value: str) -> None:
     with pytest.raises(
         SelectionError, match=f"^CUDA_VISIBLE_DEVICES={value} hides GPUs from CUDA: unset it .*GPUS=0,1"
@@ -41,8 +42,8 @@ def test_a_variable_that_is_not_set_is_no_matter(asked: tuple[str, ...]) -> None
     assert gpu_selection.refuse_outside(asked, {"PATH": "/bin"}) is None
 
 
-@pytest.mark.parametrize(
-    ("asked", "names"),
+@each(
+    "asked, names",
     [
         ((), ALL),
         (("0",), ("gpu0",)),
@@ -62,8 +63,8 @@ def test_a_gpu_that_is_declared_and_not_there_can_be_asked_for() -> None:
     assert gpu_selection.names((), FOUND, 5) == (*ALL, "gpu4")
 
 
-@pytest.mark.parametrize(
-    ("word", "count", "told"),
+@each(
+    "word, count, told",
     [
         ("4", 4, "--gpus 4: there is no gpu4: this machine has gpu0 to gpu3"),
         ("gpu1", 1, "--gpus gpu1: there is no gpu1: this machine has gpu0"),

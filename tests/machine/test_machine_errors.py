@@ -7,8 +7,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thoroughness import examples
 
 from acceptance.machine import machine_file
 from acceptance.machine.machine_file import MachineFileError, misfit
@@ -32,8 +34,7 @@ def refused(folder: Path, content: bytes) -> str:
     return sentence.removeprefix(f"{file}")
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "told"),
+@each("text, line, told",
     [
         # wrong types
         ('gpus = "3"', 3, "gpus must be a whole number, not text in quotes"),
@@ -144,8 +145,7 @@ def test_each_fault_is_told_with_its_line(tmp_path: Path, text: str, line: int, 
     assert sentence.startswith(f", line {line}: ")
 
 
-@pytest.mark.parametrize(
-    ("content", "told"),
+@each("content, told",
     [
         (b'name = "box"\n', ": schema is missing: add it"),
         (b"", ": schema is missing: add it"),
@@ -206,13 +206,13 @@ def holds(text: str) -> None:
         assert told is None or re.fullmatch(rf"{re.escape(str(file))}(, line \d+)?: \S.*", told)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(st.text())
 def test_no_text_raises_anything_else(text: str) -> None:
     holds(text)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250))
 @given(st.lists(lines, max_size=6), st.booleans())
 def test_no_toml_raises_anything_else(text: list[str], headed: bool) -> None:
     holds((HEAD if headed else "") + "\n".join(text))

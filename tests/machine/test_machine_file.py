@@ -4,7 +4,7 @@ import tomllib
 from pathlib import Path
 
 import msgspec
-import pytest
+from cases import each
 
 from acceptance import resources
 from acceptance.core.waiver import Waiver
@@ -52,7 +52,7 @@ def test_a_file_may_use_every_key_there_is() -> None:
     assert [str(waiver) for waiver in found.waiver] == ["disk_faults on nvme0", "kernel_log on system"]
 
 
-@pytest.mark.parametrize("file", sorted(resources.locate("machines").glob("*.toml")), ids=lambda file: file.name)
+@each("file", sorted(resources.locate("machines").glob("*.toml")), told=lambda file: file.name)
 def test_every_shipped_machine_file_is_read(file: Path) -> None:
     assert machine_file.read(file).schema == machine_file.SCHEMA
 
@@ -65,15 +65,15 @@ def test_what_is_not_declared_is_absent(tmp_path: Path) -> None:
     assert found.memory.total_gib is None
 
 
-@pytest.mark.parametrize(
-    ("text", "count"),
+@each(
+    "text, count",
     [("gpus = 0\n", 0), ("gpus = 2\n", 2), ("[[gpu]]\ncount = 3\n[[gpu]]\n", 4), ("gpus = 1\n[[gpu]]\n", 1)],
 )
 def test_the_number_of_gpus(tmp_path: Path, text: str, count: int) -> None:
     assert read(tmp_path, HEAD + text).gpu_count() == count
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "cpu.cores = 4\n",

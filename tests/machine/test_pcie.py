@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-import pytest
+from cases import each
 
 from acceptance.machine import pcie
 from acceptance.machine.pcie import Lesser
 
 
-@pytest.mark.parametrize(
-    ("card", "slot", "found"),
+@each(
+    "card, slot, found",
     [
         (16, 16, Lesser(16, "card and slot both offer x16")),
         (16, 8, Lesser(8, "the slot offers x8, the card x16: the slot limits")),
@@ -21,8 +21,8 @@ def test_the_lesser_side_limits_and_is_named(card: int | None, slot: int | None,
     assert pcie.lesser("x", card, slot) == found
 
 
-@pytest.mark.parametrize(
-    ("generation", "width", "rate", "told"),
+@each(
+    "generation, width, rate, told",
     [
         (1, 16, 4.0, "2.5 GT/s x 16 lanes x 8/10 / 8"),
         (2, 16, 8.0, "5 GT/s x 16 lanes x 8/10 / 8"),
@@ -44,8 +44,8 @@ def test_a_generation_to_come_has_no_rate() -> None:
     assert pcie.data_rate(0, 16) is None
 
 
-@pytest.mark.parametrize(
-    ("transfers_gts", "generation"),
+@each(
+    "transfers_gts, generation",
     [(2.5, 1), (16.0, 4), (32.0, 5), (128.0, 7), (15.9, None), (0.0, None), (None, None)],
 )
 def test_a_speed_names_its_generation(transfers_gts: float | None, generation: int | None) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import journals
 import msgspec
-import pytest
 import sample_machines
 import sample_runs
+from cases import each
 
 from acceptance.core.record import Note, Observed
 from acceptance.journal import reader
@@ -50,7 +50,7 @@ def test_the_gpus_are_those_that_the_product_itself_finds_due() -> None:
         assert due, name
 
 
-@pytest.mark.parametrize(
+@each(
     "plain",
     [
         {"address": "0000:01:00.0"},
@@ -60,14 +60,14 @@ def test_the_gpus_are_those_that_the_product_itself_finds_due() -> None:
         {"is_display": True},
         "0000:01:00.0",
     ],
-    ids=["says nothing", "sound", "cut out", "another shape", "without address", "no table"],
+    told=["says nothing", "sound", "cut out", "another shape", "without address", "no table"],
 )
 def test_what_does_not_say_that_it_is_a_gpu_is_none(plain: object) -> None:
     found = recorded_inventory.gpus({"pci": [plain, function("0000:02:00.0")]})
     assert [(gpu.name, gpu.address, dict(gpu.device)) for gpu in found] == [("gpu0", "0000:02:00.0", {})]
 
 
-@pytest.mark.parametrize("inventory", [{}, {"pci": None, "nvml": []}, {"pci": "x", "nvml": {"devices": "y"}}])
+@each("inventory", [{}, {"pci": None, "nvml": []}, {"pci": "x", "nvml": {"devices": "y"}}])
 def test_an_inventory_of_another_shape_has_no_gpus(inventory: dict[str, Any]) -> None:
     assert recorded_inventory.gpus(inventory) == ()
     assert recorded_inventory.devices(inventory) == ()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from boxes import BOXES
-from synthetic_machines import SHEETS, collected, sheet_of
+from cases import each
+from real_checks import collected
+from synthetic_machines import SHEETS, sheet_of
 
 from acceptance import resources
 from acceptance.expect.plan_builder import lint_waivers
@@ -26,7 +27,7 @@ def test_the_machines_that_ship() -> None:
     assert {file.name for file in WITH_GPUS} == set(BOXES)
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+@each("file", FILES, told=lambda file: file.stem)
 def test_each_is_named_after_its_file_and_says_what_it_is(file: Path) -> None:
     declared = of(file)
     assert declared.name == file.stem
@@ -37,7 +38,7 @@ def test_each_is_named_after_its_file_and_says_what_it_is(file: Path) -> None:
     lint_waivers(collected(), declared.waiver, file.name)
 
 
-@pytest.mark.parametrize("file", WITH_GPUS, ids=lambda file: file.stem)
+@each("file", WITH_GPUS, told=lambda file: file.stem)
 def test_its_gpus_have_a_sheet_and_can_be_what_is_declared(file: Path) -> None:
     declared = of(file)
     assert declared.gpus == sum(gpu.count for gpu in declared.gpu) == BOXES[file.name].count
@@ -53,7 +54,7 @@ def test_its_gpus_have_a_sheet_and_can_be_what_is_declared(file: Path) -> None:
         assert (pair.path == f"NV{declared.gpu[0].nvlink_links}") == (declared.gpu[0].nvlink_links is not None)
 
 
-@pytest.mark.parametrize("file", WITH_GPUS, ids=lambda file: file.stem)
+@each("file", WITH_GPUS, told=lambda file: file.stem)
 def test_its_waivers_excuse_no_value_and_no_load(file: Path) -> None:
     declared = of(file)
     assert {one.skip for one in declared.waiver} <= EXCUSED
@@ -63,7 +64,7 @@ def test_its_waivers_excuse_no_value_and_no_load(file: Path) -> None:
     assert ("inventory.memory" in {one.skip for one in declared.waiver}) == (declared.memory.dimms is not None)
 
 
-@pytest.mark.parametrize("file", WITH_GPUS, ids=lambda file: file.stem)
+@each("file", WITH_GPUS, told=lambda file: file.stem)
 def test_what_is_to_be_filled_in_is_right_once_it_is_filled_in(tmp_path: Path, file: Path) -> None:
     """The lines that a person uncomments are a machine file too."""
     lines = file.read_text(encoding="utf-8").splitlines()

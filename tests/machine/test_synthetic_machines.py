@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 
-import pytest
 from boxes import BOXES, Box
+from cases import each
 from faults import false_claim, few_lanes, missing, slow, without_bridge, wrong_result
 from gpu_machine import NO_COUNTERS
 from synthetic_machines import SHEETS, Run, failed, inventory, planned
+from thoroughness import ALL
+
+from acceptance.core.plan import Plan
 
 NAMES = sorted(BOXES)
-SEVERAL = [name for name in NAMES if BOXES[name].count > 1]
+# The faults are put into one of the two machines of eight, which take as long as all others.
+FAULTY = [name for name in NAMES if ALL or name != "8xh200.toml"]
+SEVERAL = [name for name in FAULTY if BOXES[name].count > 1]
+RESULTS = ("gemm_f16_miscompares", "copy_own_miscompares", "elementwise_miscompares")
+
+
+@functools.cache
+def plan(box: Box) -> Plan:
+    return planned(box, inventory(box))
 
 
 def run(box: Box) -> Run:
-    return Run(box, planned(box, inventory(box)))
+    return Run(box, plan(box))
 
 
-@pytest.fixture(params=NAMES)
-def healthy(request: pytest.FixtureRequest) -> Run:
-    return run(BOXES[request.param])
-
-
-def test_a_healthy_machine_passes(healthy: Run) -> None:
+@each("name", NAMES)
+def test_a_healthy_machine_passes(name: str) -> None:
+    healthy = run(BOXES[name])
     assert healthy.made.gaps == ()
     found = healthy.verdict()
     assert [(one.kind, one.text) for one in found.of_kind("fail", "error", "skip")] == []
@@ -31,7 +40,7 @@ def test_a_healthy_machine_passes(healthy: Run) -> None:
     assert found.provenance["synthetic"] == "yes"
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if SHEETS[BOXES[name].sheet].ecc])
+@each("name", [name for name in FAULTY if SHEETS[BOXES[name].sheet].ecc])
 def test_a_machine_whose_memory_errors_nobody_counts_never_passes(name: str) -> None:
     box = BOXES[name]
     seen = inventory(box)
@@ -43,15 +52,18 @@ def test_a_machine_whose_memory_errors_nobody_counts_never_passes(name: str) -> 
     assert blind.made.gaps[0].startswith("gpu0: ECC is off, and an ")
 
 
-def test_a_healthy_machine_passes_with_what_a_plain_user_can_read(healthy: Run) -> None:
-    found = healthy.verdict(as_root=False)
+@each("name", NAMES)
+def test_a_healthy_machine_passes_with_what_a_plain_user_can_read(name: str) -> None:
+    found = run(BOXES[name]).verdict(as_root=False)
     assert [(one.kind, one.text) for one in found.of_kind("fail", "error", "skip")] == []
     assert found.verdict == "PASS"
     assert found.stale_waivers == ()
 
 
-def test_the_published_figures_are_judged(healthy: Run) -> None:
+@each("name", NAMES)
+def test_the_published_figures_are_judged(name: str) -> None:
     """What was published is what the plan holds against a limit, wherever a check measures it."""
+    healthy = run(BOXES[name])
     due = {one.measurement: one for check in healthy.made.checks for one in check.due}
     ours = [measurement for measurement in healthy.box.figures if measurement.startswith(("gemm_", "copy_own_"))]
     assert ours
@@ -66,7 +78,7 @@ def test_the_published_figures_are_judged(healthy: Run) -> None:
             assert one.limit is None or one.limit.grade(value) != "fail", measurement
 
 
-@pytest.mark.parametrize("name", SEVERAL)
+@each("name", SEVERAL)
 def test_a_gpu_a_fifth_slower_than_its_twin_fails(name: str) -> None:
     made = run(BOXES[name])
     made.change = slow("gpu1", 4 / 5)
@@ -81,7 +93,7 @@ def test_a_gpu_a_fifth_slower_than_its_twin_fails(name: str) -> None:
     assert {component for _, component in named} == {"gpu1"}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", FAULTY)
 def test_a_link_of_four_lanes_fails(name: str) -> None:
     box = BOXES[name]
     made = run(box)
@@ -93,7 +105,7 @@ def test_a_link_of_four_lanes_fails(name: str) -> None:
     assert {component for _, component in failed(found)} == {"gpu0"}
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "1xh200-vm.toml"])
+@each("name", [name for name in FAULTY if name != "1xh200-vm.toml"])
 def test_a_slot_of_four_lanes_fails_by_what_is_declared(name: str) -> None:
     """The link is then all that the slot offers, so only the machine file can tell."""
     box = BOXES[name]
@@ -104,7 +116,7 @@ def test_a_slot_of_four_lanes_fails_by_what_is_declared(name: str) -> None:
     assert failed(made.verdict()) == {("gpu_link_width_max", f"gpu{index}") for index in range(box.count)}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", FAULTY)
 def test_a_gpu_that_is_not_there_fails(name: str) -> None:
     box = BOXES[name]
     seen = inventory(box)
@@ -142,8 +154,16 @@ def test_a_bridge_that_is_not_there_fails() -> None:
     assert all("2x3090ti-bridge.toml declares" in one.text for one in found.of_kind("fail"))
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("measurement", ["gemm_f16_miscompares", "copy_own_miscompares", "elementwise_miscompares"])
+# Every machine and every kind of result; together in `make test-all`.
+@each(
+    "name, measurement",
+    [
+        (name, measurement)
+        for number, name in enumerate(FAULTY)
+        for place, measurement in enumerate(RESULTS)
+        if ALL or number % len(RESULTS) == place
+    ],
+)
 def test_a_result_that_is_wrong_fails(name: str, measurement: str) -> None:
     last = f"gpu{BOXES[name].count - 1}"
     made = run(BOXES[name])
@@ -153,7 +173,7 @@ def test_a_result_that_is_wrong_fails(name: str, measurement: str) -> None:
     assert failed(found) == {(measurement, last)}
 
 
-@pytest.mark.parametrize("name", ["8xh100.toml", "8xh200.toml"])
+@each("name", [name for name in FAULTY if BOXES[name].count == 8])
 def test_a_link_of_a_board_that_is_down_fails(name: str) -> None:
     made = run(BOXES[name])
 

@@ -3,9 +3,11 @@ from __future__ import annotations
 import tomllib
 
 import pytest
+from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_machine_errors import lines
+from thoroughness import examples
 
 from acceptance.machine.toml_place import Path, explain, line_of, places, spell
 
@@ -89,7 +91,7 @@ def test_the_innermost_table_stands_in_for_a_key_that_is_missing() -> None:
     assert line_of("", []) is None
 
 
-@pytest.mark.parametrize(
+@each(
     "text", ["", "\n\n", "a = 1", "a = 1 # b", "[a]", "a = []", "a = {}\n", 'a = "#"', "a = '''''''", 'a = """"b""""']
 )
 def test_texts_that_end_anywhere(text: str) -> None:
@@ -100,7 +102,7 @@ def test_texts_that_end_anywhere(text: str) -> None:
     assert set(places(text)) == all_paths(table)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(st.lists(lines, max_size=8), st.sampled_from(["\n", "\r\n", " # [x] = 1\n", "\n\n  "]))
 def test_the_walk_finds_what_the_parser_finds(found: list[str], end: str) -> None:
     text = end.join(found)
@@ -118,8 +120,7 @@ def test_a_key_as_people_count() -> None:
     assert spell([]) == ""
 
 
-@pytest.mark.parametrize(
-    ("message", "sentence", "line"),
+@each("message, sentence, line",
     [
         ("Object contains unknown field `x - at `$y`` - at `$.table`", 'table."x - at `$y`" is no key', 7),
         ("Object contains unknown field `a\nb`", r'"a\nb" is no key', None),

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from cases import each
 from fake_nvml import FakeNvml
 from machine_tree import NO_DMI, Programs, Tree, completed
 
@@ -136,6 +137,6 @@ def test_a_machine_with_nothing_to_show() -> None:
     assert Topology((), {}, {}, {}).text() == ""
 
 
-@pytest.mark.parametrize(("numbers", "text"), [((), ""), ((3,), "3"), ((0, 1, 2, 5, 7, 8), "0-2,5,7-8")])
+@each("numbers, text", [((), ""), ((3,), "3"), ((0, 1, 2, 5, 7, 8), "0-2,5,7-8")])
 def test_ranges(numbers: tuple[int, ...], text: str) -> None:
     assert topology.ranges(numbers) == text
