@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from cases import each
 from cuda_on_cpu import Built, build
 from load_program import run
 from vram_on_cpu import WHOLE, Gpu
@@ -76,8 +77,8 @@ def test_arguments() -> None:
     assert (options.seconds, options.inject) == (60.0, None)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
+@each(
+    "arguments, said",
     [
         ((), "required: --seconds"),
         (("--seconds", "0"), "is not a number of seconds"),

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
+from cases import each
 
 from acceptance.loads.vram import patterns
 from acceptance.loads.vram.passes import TILE, Copy, Pass, Spin, Sweep
@@ -10,7 +10,7 @@ from acceptance.loads.vram.words import ALL, Words, seed_of
 
 WORDS = 131 * TILE + 77
 H200 = 139 * (1 << 30) // 8 // TILE * TILE
-every = pytest.mark.parametrize("name", PATTERNS)
+every = each("name", PATTERNS)
 
 
 def passes(name: str, turn: int = 0, words: int = WORDS) -> list[Pass]:
@@ -97,7 +97,7 @@ def test_march_c_is_march_c() -> None:
 
 
 @every
-@pytest.mark.parametrize("turn", range(7))
+@each("turn", range(7))
 def test_each_pattern_expects_what_it_wrote(name: str, turn: int) -> None:
     """Every pass on a memory of numpy's: whatever is compared is there, and each word was compared with two that differ in all bits."""
     words = 131 * TILE + 77
@@ -162,7 +162,7 @@ def test_block_move_finds_a_copy_that_does_nothing() -> None:
         assert wrong >= 64 * TILE
 
 
-@pytest.mark.parametrize("turn", range(6))
+@each("turn", range(6))
 def test_neighbours_are_repeated_beside_a_memory_that_no_cache_holds(turn: int) -> None:
     found = passes("neighbours", turn, H200)
     assert len(found) == 5
@@ -189,7 +189,7 @@ def test_retention_pauses_on_both_polarities() -> None:
     ]
 
 
-@pytest.mark.parametrize(("seconds", "rest"), [(0.1, 1), (5, 1), (20, 1), (60, 3), (100, 5), (86400, 5)])
+@each("seconds, rest", [(0.1, 1), (5, 1), (20, 1), (60, 3), (100, 5), (86400, 5)])
 def test_a_pause_is_in_proportion(seconds: float, rest: float) -> None:
     assert rest_s(seconds) == rest
 

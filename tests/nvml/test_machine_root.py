@@ -7,7 +7,7 @@ from pathlib import Path
 
 import described
 import fake_driver
-import pytest
+from cases import each
 from machine_root import SPEEDS, sysfs_tree
 from questions import write
 
@@ -17,7 +17,7 @@ from acceptance.observe import board, pci, pci_place
 NAMES = sorted(path.stem for path in fake_driver.DESCRIPTIONS.glob("*.json"))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_a_described_machine_on_the_bus(tmp_path: Path, name: str) -> None:
     path = fake_driver.description(name)
     machine = described.read(path)
@@ -35,7 +35,7 @@ def test_a_described_machine_on_the_bus(tmp_path: Path, name: str) -> None:
         assert found.numa_node == (gpu.memory_affinity[0] if gpu.memory_affinity else None)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_a_described_machine_hangs_together(tmp_path: Path, name: str) -> None:
     path = fake_driver.description(name)
     machine = described.read(path)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from cases import each
 from test_every_limit import DEFAULTS, SOURCES, collected
 
 import acceptance
@@ -71,14 +72,14 @@ def test_a_command_names_the_place_or_is_the_general_one(tmp_path: Path) -> None
     assert plain.command({}) == plain.command({"address": "0000:01:00.0"}) == "dmesg"
 
 
-@pytest.mark.parametrize("name", ["address", "slot", "serial", "uuid", "index", "name"])
+@each("name", ["address", "slot", "serial", "uuid", "index", "name"])
 def test_a_command_may_name_its_place_in_each_of_these_ways(name: str, tmp_path: Path) -> None:
     found = advice.read(write(tmp_path, ENTRY.replace("{address}", f"{{{name}}}")))
     assert found.measurements["a"].command({name: "it"}) == "lspci -s it"
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
+@each(
+    "text, told",
     [
         (ENTRY + ENTRY, "the entry of a: a stands twice"),
         (ENTRY.replace('"b"', '"a"'), "the entry of a: a stands twice"),

@@ -13,6 +13,7 @@ import msgspec
 import pytest
 import runs
 import samples
+from cases import each
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -61,7 +62,7 @@ def test_a_byte_that_is_no_utf_8_costs_no_record(tmp_path: Path) -> None:
     assert "\\udcff" not in path.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("text", hostile.FLOODS.values(), ids=hostile.FLOODS)
+@each("text", hostile.FLOODS.values())
 def test_megabytes_are_journalled_whole(text: str, tmp_path: Path) -> None:
     bodies = hostile.attack(text, "tool-ran.argv[]")
     runs.write_segment(tmp_path / "journal.jsonl", bodies, runs.machine_root(tmp_path / "root"))
@@ -94,9 +95,7 @@ def test_a_torn_segment_of_a_hostile_name_is_told_harmlessly(tmp_path: Path) -> 
     assert sum("half" in note for note in json.loads((folder / run_folder.VERDICT).read_bytes())["notes"]) == 2
 
 
-@pytest.mark.parametrize(
-    "log", ["/etc/passwd", "../../etc/passwd", "logs/../../x", "logs/a]]", "logs/\x1b[31m", "logs/a  b", "logs/a\nb"]
-)
+@each("log", ["/etc/passwd", "../../etc/passwd", "logs/../../x", "logs/a]]", "logs/\x1b[31m", "logs/a  b", "logs/a\nb"])
 def test_no_log_outside_the_run_is_attached(log: str) -> None:
     def change(place: str, old: str) -> str:
         return log if place == "tool-ran.log" else old

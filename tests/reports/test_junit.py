@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import jenkins_schema
 import journals
-import pytest
 import samples
+from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from junitparser import Error, Failure, JUnitXml, Skipped
@@ -101,7 +101,7 @@ def test_a_passing_run_has_no_result_and_no_testcase_of_its_own() -> None:
     assert b'<property name="verdict" value="PASS"/>' in data
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+@each("text", HOSTILE)
 def test_hostile_text_stays_text(text: str) -> None:
     verdict, found = samples.hostile(text)
     data = junit.render(verdict, found)
@@ -138,8 +138,8 @@ def test_every_planned_check_has_one_testcase(made: journals.Plan, records: list
     assert red or verdict.verdict == "PASS" or any(check.outcome == "skip" for check in verdict.checks)
 
 
-@pytest.mark.parametrize(
-    ("data", "fault"),
+@each(
+    "data, fault",
     [
         (b"<testsuites", "no XML"),
         (b"<testsuite/>", "the root is testsuite"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-import pytest
+from cases import each
 from screens import Seat
 
 PLAIN = {"TERM": "xterm-256color", "LANG": "C.UTF-8"}
@@ -36,9 +36,7 @@ def assert_left_clean(found: Seat) -> None:
     assert not [line for line in lines if "checks done" in line or re.search(r"about \d+ \w+ left", line)]
 
 
-@pytest.mark.parametrize(
-    ("gpus", "columns", "lines"), [(2, 80, 24), (2, 120, 40), (8, 80, 24), (8, 120, 40), (2, 40, 10), (8, 40, 10)]
-)
+@each("gpus, columns, lines", [(2, 80, 24), (2, 120, 40), (8, 80, 24), (8, 120, 40), (2, 40, 10), (8, 40, 10)])
 def test_the_view_fits_its_window_and_leaves_it_clean(gpus: int, columns: int, lines: int) -> None:
     found = seat(gpus, columns, lines)
     text = joined(found.until(in_the_burn, "the view"))
@@ -51,9 +49,7 @@ def test_the_view_fits_its_window_and_leaves_it_clean(gpus: int, columns: int, l
     assert_left_clean(found)
 
 
-@pytest.mark.parametrize(
-    "environ", [{"LC_ALL": "C"}, {"PYTHONIOENCODING": "latin-1"}, {"PYTHONIOENCODING": "ascii"}], ids=str
-)
+@each("environ", [{"LC_ALL": "C"}, {"PYTHONIOENCODING": "latin-1"}, {"PYTHONIOENCODING": "ascii"}], told=str)
 def test_a_locale_without_our_signs_gets_plain_ones(environ: dict[str, str]) -> None:
     found = seat(8, 80, 24, environ)
     assert "86 C " in joined(found.until(in_the_burn, "the view"))

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 import sample_runs
+from cases import each
 
 from acceptance.core.fold import fold
 from acceptance.diagnosis.gpu_history import histories
@@ -20,7 +20,7 @@ VERDICTS = {
 }
 
 
-@pytest.mark.parametrize("name", sample_runs.NAMES)
+@each("name", sample_runs.NAMES)
 def test_a_sample_run_is_a_run(name: str, tmp_path: Path) -> None:
     folder = sample_runs.write(name, tmp_path / "run")
     found = reader.read(folder)

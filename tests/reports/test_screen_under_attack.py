@@ -14,6 +14,7 @@ from pathlib import Path
 import hostile
 import pytest
 import runs
+from cases import each
 
 from acceptance.__main__ import main
 from acceptance.cli import read
@@ -160,7 +161,7 @@ def test_what_a_build_prints_is_told_harmlessly(capsys: pytest.CaptureFixture[st
     assert_harmless(capsys.readouterr().err)
 
 
-@pytest.mark.parametrize(
+@each(
     "locale",
     [
         {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},

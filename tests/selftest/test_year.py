@@ -7,6 +7,7 @@ import statistics
 from pathlib import Path
 
 import pytest
+from cases import each
 
 from acceptance.history import drift
 from acceptance.history.drift import Drifted
@@ -32,8 +33,8 @@ def test_a_sound_year_has_no_failure_and_few_remarks() -> None:
     assert found.figures > 100
 
 
-@pytest.mark.parametrize(
-    ("what", "latest"),
+@each(
+    "what, latest",
     [
         ("GPU 3 % slower", 1),
         ("GPU 5 % slower", 1),

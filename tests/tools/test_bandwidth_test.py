@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -123,8 +124,8 @@ def test_a_table_that_comes_twice_is_told() -> None:
         bandwidth_test.parse(QUICK.replace("Device to Host", "Host to Device"))
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
+@each(
+    "text, reason",
     [
         (QUICK.replace("Result = PASS", ""), "'Result =' is missing"),
         (QUICK.replace("Result = PASS", "Result = FAIL"), "not why"),
@@ -169,7 +170,7 @@ def test_error(text: str, reason: str) -> None:
     assert (output.outcome, reason in output.reason, output.readings) == ("error", True, ()), output.reason
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "",
@@ -206,7 +207,7 @@ def test_unreadable(text: str) -> None:
         bandwidth_test.parse(text)
 
 
-@pytest.mark.parametrize("text", HEALTHY, ids=range(len(HEALTHY)))
+@each("text", HEALTHY)
 def test_no_line_cut_or_doubled_changes_a_number(text: str) -> None:
     whole = bandwidth_test.parse(text)
     kept = text.splitlines(keepends=True)
@@ -221,7 +222,7 @@ def test_no_line_cut_or_doubled_changes_a_number(text: str) -> None:
             assert all(reading in whole.readings for reading in output.readings)
 
 
-@pytest.mark.parametrize("text", [QUICK, CSV, SUM])
+@each("text", [QUICK, CSV, SUM])
 def test_a_text_cut_before_its_result_is_no_pass(text: str) -> None:
     for end in range(1, text.index("Result = PASS") + len("Result = PAS")):
         try:

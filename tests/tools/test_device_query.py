@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -90,7 +91,7 @@ def test_cores_of_a_program_that_knows_no_number() -> None:
     assert gpu.cuda_cores is None
 
 
-@pytest.mark.parametrize("missing", ["GPU Clock", "L2 Cache", "Device has ECC", "CUDA Driver Version / Runtime"])
+@each("missing", ["GPU Clock", "L2 Cache", "Device has ECC", "CUDA Driver Version / Runtime"])
 def test_what_a_version_does_not_print_is_none(missing: str) -> None:
     text = "\n".join(line for line in OLD.split("\n") if missing not in line)
     (gpu,) = device_query.devices(text)
@@ -98,8 +99,8 @@ def test_what_a_version_does_not_print_is_none(missing: str) -> None:
     assert device_query.parse(text).outcome == "pass"
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "reason"),
+@each(
+    "old, new, reason",
     [
         ("Detected 2", "Detected 3", "it detected 3 devices, printed 2 and counts 2"),
         ("NumDevs = 2", "NumDevs = 1", "counts 1"),
@@ -124,7 +125,7 @@ def test_error(old: str, new: str, reason: str) -> None:
         device_query.devices(text)
 
 
-@pytest.mark.parametrize("code", [3, 35, 38, 46, 100, 802, 803, 804, 999, 4711])
+@each("code", [3, 35, 38, 46, 100, 802, 803, 804, 999, 4711])
 def test_a_cuda_error_is_never_a_fault(code: int) -> None:
     output = device_query.parse(
         f"./deviceQuery Starting...\n\ncudaGetDeviceCount returned {code}\n-> words\nResult = FAIL\n"
@@ -142,7 +143,7 @@ def test_no_device_is_no_pass() -> None:
     assert (output.outcome, "no device" in output.reason) == ("error", True)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "",

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -129,7 +129,7 @@ def test_groups_of_gpus_instead_of_a_connectivity_matrix() -> None:
     assert without.readings == tuple(one for one in output.readings if one.name != "p2p_connectivity")
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         grouped(groups="[0 1]\n"),
@@ -143,7 +143,6 @@ def test_groups_of_gpus_instead_of_a_connectivity_matrix() -> None:
         grouped().replace("P2P Cliques: \n", ""),
         grouped(pairs="").replace("P2P Cliques: \n", ""),
     ],
-    ids=itertools.count(),
 )
 def test_groups_with_a_line_lost_or_added(text: str) -> None:
     assert p2p_bandwidth.parse(text).outcome == "error"
@@ -175,7 +174,7 @@ WEATHER: list[Callable[[str], str]] = [
 ]
 
 
-@pytest.mark.parametrize("weather", WEATHER, ids=itertools.count())
+@each("weather", WEATHER)
 def test_weather(weather: Callable[[str], str]) -> None:
     assert p2p_bandwidth.parse(weather(FOUR)) == p2p_bandwidth.parse(FOUR)
 
@@ -189,8 +188,8 @@ def cell(text: str, heading: str, value: str) -> str:
     return before + heading + "\n".join(rows)
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
+@each(
+    "text, reason",
     [
         (cell(FOUR, ENABLED, "0.00"), "p2p_on of gpu1->gpu0 is 0.00"),
         (cell(FOUR, ENABLED, "-1.00"), "p2p_on of gpu1->gpu0 is -1.00"),
@@ -217,7 +216,6 @@ def cell(text: str, heading: str, value: str) -> str:
         (">>> one or more GPUs not found\n", "it did not start"),
         ("Two or more GPUs with P2P are needed, test waived\n", "it did not start"),
     ],
-    ids=itertools.count(),
 )
 def test_worthless(text: str, reason: str) -> None:
     output = p2p_bandwidth.parse(text)
@@ -235,7 +233,7 @@ def test_a_fault_that_cuda_names() -> None:
     assert output.outcome == "fail"
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "",
@@ -256,28 +254,26 @@ def test_a_fault_that_cuda_names() -> None:
         cell(FOUR, "P2P Connectivity Matrix\n", "2"),
         FOUR.replace("     3\t     0     0     1     1", "     3\t     0     0     1     0"),
     ],
-    ids=itertools.count(),
 )
 def test_unreadable(text: str) -> None:
     with pytest.raises(UnreadableOutput):
         p2p_bandwidth.parse(text)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         box_b().replace("P2P Connectivity Matrix\n", ""),
         box_b().replace("D\\D     0      1", "GPU     0      1"),
         box_b().replace("D\\D     0      1", "CPU     0      1"),
     ],
-    ids=["none", "the GPU's", "the CPU's"],
 )
 def test_a_table_without_its_heading_is_told(text: str) -> None:
     with pytest.raises(UnreadableOutput, match="a table without its heading"):
         p2p_bandwidth.parse(text)
 
 
-@pytest.mark.parametrize("text", [FOUR, OLD, READS, ONE], ids=itertools.count())
+@each("text", [FOUR, OLD, READS, ONE])
 def test_no_line_cut_or_doubled_changes_a_pass(text: str) -> None:
     whole = p2p_bandwidth.parse(text)
     kept = text.splitlines(keepends=True)
@@ -287,7 +283,7 @@ def test_no_line_cut_or_doubled_changes_a_pass(text: str) -> None:
             assert output is None or output.outcome == "error" or output == whole
 
 
-@pytest.mark.parametrize("text", [FOUR, OLD, ONE], ids=itertools.count())
+@each("text", [FOUR, OLD, ONE])
 def test_a_text_cut_inside_its_matrices_is_no_pass(text: str) -> None:
     end = text.index("P2P=Disabled Latency Matrix")
     for cut in range(0, end - 2):
