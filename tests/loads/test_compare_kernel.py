@@ -13,6 +13,7 @@ from cases import each
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from thoroughness import examples
 
 from acceptance.loads import cubin
 from acceptance.loads.burn.compare import KINDS, RESULTS, Results, steps
@@ -120,7 +121,7 @@ def test_nan_and_infinite_numbers_are_counted_apart(built: cuda_on_cpu.Built, sh
     assert compared(built, expected, [result], width, KINDS["i8"]) == [(4, 0, 0)], "whole numbers are neither"
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_what_differs_is_counted_whatever_and_wherever_it_is(built: cuda_on_cpu.Built, data: st.DataObject) -> None:
     width, count = data.draw(st.sampled_from(WIDTHS)), data.draw(st.integers(1, 700))

@@ -8,6 +8,7 @@ import pytest
 from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thoroughness import examples
 
 from acceptance.loads import exact_product
 from acceptance.loads.exact_product import SIGNIFICAND_BITS, faults, largest, operand, spread
@@ -60,7 +61,7 @@ def test_a_right_product_passes(size: int, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(row=st.integers(0, SIZE - 1), column=st.integers(0, SIZE - 1), bit=st.integers(0, 30), down=st.booleans())
 def test_one_wrong_element_is_always_found(dtype: str, row: int, column: int, bit: int, down: bool) -> None:
     a, b, c = product(SIZE, dtype)

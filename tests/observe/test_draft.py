@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from cases import each
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from machine_tree import NO_DMI, Programs, Tree, completed
 
@@ -171,7 +171,6 @@ def some_tower(tmp_path_factory: pytest.TempPathFactory) -> Inventory:
     return tower(tmp_path_factory.mktemp("tower"))
 
 
-@settings(deadline=None)  # a busy machine is no fault
 @given(text=st.text())
 def test_no_string_makes_an_invalid_file(some_tower: Inventory, text: str) -> None:
     found = tomllib.loads(draft.render(hostile(some_tower, text)))

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from cases import each
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from acceptance.core.plain_text import UnreadableOutput
@@ -529,7 +529,6 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(deadline=None)
 @given(st.one_of(st.text(), st.lists(PIECES).map("".join)))
 def test_nothing_makes_it_crash(text: str) -> None:
     try:
@@ -539,7 +538,6 @@ def test_nothing_makes_it_crash(text: str) -> None:
     json.dumps(output.to_json_object())
 
 
-@settings(deadline=None)
 @given(st.lists(PIECES).map("".join))
 def test_no_text_around_it_hides_an_xid_79(text: str) -> None:
     output = read_kernel_log.read(f"{text}\n[ 9.0] {XID79}\n{text}")

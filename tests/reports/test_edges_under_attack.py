@@ -16,6 +16,7 @@ import samples
 from cases import each
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from thoroughness import examples
 
 from acceptance.core.fold import fold
 from acceptance.journal import reader, run_folder, segment
@@ -25,7 +26,7 @@ from acceptance.run import outputs
 
 RECORDED = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs/1xh200-host-smoke"
 many = settings(
-    max_examples=20 * hostile.ATTACKS,
+    max_examples=examples(20) if hostile.ATTACKS == 1 else 20 * hostile.ATTACKS,
     deadline=None,
     derandomize=hostile.ATTACKS == 1,
     suppress_health_check=list(HealthCheck),

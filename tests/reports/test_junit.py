@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from junitparser import Error, Failure, JUnitXml, Skipped
 from junitparser.xunit2 import TestCase
+from thoroughness import examples
 
 from acceptance.core.fold import fold
 from acceptance.core.verdict import UnreadableRun
@@ -122,7 +123,7 @@ def test_every_core_of_a_large_machine_keeps_its_line_and_its_log() -> None:
     assert "rate on core:511: 1 GB/s, limit >= 100 GB/s" in case.system_out
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(journals.plans(), st.lists(journals.records, max_size=12))
 def test_every_planned_check_has_one_testcase(made: journals.Plan, records: list[journals.Body]) -> None:
     found = samples.journal([*journals.bodies(made)[:-1], *records])

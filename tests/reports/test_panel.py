@@ -4,6 +4,7 @@ import played
 from cases import each
 from rich.console import Console
 from rich.text import Text
+from thoroughness import some
 
 from acceptance.core.language import ENGLISH, Language
 from acceptance.reports import panel
@@ -47,7 +48,7 @@ def test_the_least_needed_columns_go_first() -> None:
     ]
 
 
-@each("width", range(1, 130))
+@each("width", some(range(1, 130), 30))
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     for signs in (DRAWN, PLAIN):
         assert max(map(len, drawn(8, width, signs))) <= width

@@ -17,6 +17,7 @@ from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_junit import HOSTILE
+from thoroughness import examples
 
 from acceptance.core.fold import fold
 from acceptance.core.record import RunClosed
@@ -164,7 +165,7 @@ def test_what_is_no_unicode_fits_too() -> None:
     read(verdict_json.render(*samples.hostile("\ud800 lone")))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(journals.plans(), st.lists(journals.records, max_size=12))
 def test_every_run_that_can_be_judged_fits(made: journals.Plan, records: list[journals.Body]) -> None:
     found = samples.journal([*journals.bodies(made)[:-1], *records])

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 from cases import each
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from thoroughness import some
 
 from acceptance.core.plain_text import UnreadableOutput
 from acceptance.tools import bandwidth_test
@@ -211,7 +212,7 @@ def test_unreadable(text: str) -> None:
 def test_no_line_cut_or_doubled_changes_a_number(text: str) -> None:
     whole = bandwidth_test.parse(text)
     kept = text.splitlines(keepends=True)
-    for index, line in enumerate(kept):
+    for index, line in some(list(enumerate(kept)), 30):
         for changed in (kept[:index] + kept[index + 1 :], kept[: index + 1] + kept[index:]):
             try:
                 output = bandwidth_test.parse("".join(changed))
@@ -224,14 +225,13 @@ def test_no_line_cut_or_doubled_changes_a_number(text: str) -> None:
 
 @each("text", [QUICK, CSV, SUM])
 def test_a_text_cut_before_its_result_is_no_pass(text: str) -> None:
-    for end in range(1, text.index("Result = PASS") + len("Result = PAS")):
+    for end in some(range(1, text.index("Result = PASS") + len("Result = PAS")), 60):
         try:
             assert bandwidth_test.parse(text[:end]).outcome == "error"
         except UnreadableOutput:
             continue
 
 
-@settings(deadline=None)
 @given(st.one_of(st.text(), st.lists(st.sampled_from((QUICK + CSV + OLD).splitlines(keepends=True))).map("".join)))
 def test_nothing_makes_it_crash(text: str) -> None:
     try:

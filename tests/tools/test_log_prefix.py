@@ -6,7 +6,7 @@ from types import ModuleType
 
 import pytest
 from cases import each
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from acceptance.core.plain_text import UnreadableOutput
@@ -120,7 +120,6 @@ def test_a_fault_on_another_host_is_not_passed_over() -> None:
         topo.parse(logged("srun --label", clean) + logged("srun --label", lost).replace(" 3: ", " 4: "))
 
 
-@settings(deadline=None)
 @given(st.lists(st.text(alphabet="ab|:#>[]0 \t\r", max_size=12), max_size=6))
 def test_nothing_is_added(lines: list[str]) -> None:
     freed = log_prefix.taken_off(lines)

@@ -7,6 +7,7 @@ import pytest
 from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thoroughness import examples, some
 
 from acceptance.core.limit import UNITS
 from acceptance.core.plain_text import UnreadableOutput
@@ -277,7 +278,7 @@ def test_a_table_without_its_heading_is_told(text: str) -> None:
 def test_no_line_cut_or_doubled_changes_a_pass(text: str) -> None:
     whole = p2p_bandwidth.parse(text)
     kept = text.splitlines(keepends=True)
-    for index in range(len(kept)):
+    for index in some(range(len(kept)), 30):
         for changed in (kept[:index] + kept[index + 1 :], kept[: index + 1] + kept[index:]):
             output = parsed("".join(changed))
             assert output is None or output.outcome == "error" or output == whole
@@ -286,12 +287,12 @@ def test_no_line_cut_or_doubled_changes_a_pass(text: str) -> None:
 @each("text", [FOUR, OLD, ONE])
 def test_a_text_cut_inside_its_matrices_is_no_pass(text: str) -> None:
     end = text.index("P2P=Disabled Latency Matrix")
-    for cut in range(0, end - 2):
+    for cut in some(range(end - 2), 60):
         output = parsed(text[:cut])
         assert output is None or output.outcome == "error", text[:cut][-80:]
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.integers(0, len(FOUR) - 1))
 def test_a_text_cut_anywhere_has_no_other_figures(cut: int) -> None:
     output = parsed(FOUR[:cut])
@@ -305,7 +306,6 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(deadline=None)
 @given(st.one_of(st.text(), st.lists(PIECES).map("".join)))
 def test_nothing_makes_it_crash(text: str) -> None:
     output = parsed(text)

@@ -4,7 +4,7 @@ import math
 
 import pytest
 from cases import each
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from acceptance.core import plain_text
@@ -41,7 +41,6 @@ def test_a_quote_says_where_it_was_cut(length: int, shown: str) -> None:
     assert plain_text.quote("x" * length) == shown
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_lines_holds_no_line_end(text: str) -> None:
     assert all("\n" not in line and "\r" not in line for line in plain_text.lines(text))
@@ -55,7 +54,6 @@ def test_unreadable_quotes_the_line_escaped_and_capped() -> None:
     assert str(UnreadableOutput("tool", "", "the text is empty")) == "tool: the text is empty"
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_a_quote_is_one_printable_line(text: str) -> None:
     assert plain_text.quote(text).isprintable()

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 from cases import each
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from thoroughness import some
 
 from acceptance.core.plain_text import UnreadableOutput
 from acceptance.process import command
@@ -224,7 +225,7 @@ def test_a_doubled_row_is_unreadable() -> None:
 def test_no_line_cut_or_doubled_changes_a_number_of_a_pass(text: str) -> None:
     whole = stress_ng.parse(text)
     kept = text.splitlines(keepends=True)
-    for index in range(len(kept)):
+    for index in some(range(len(kept)), 20):
         for changed in (
             "".join(kept[:index] + kept[index + 1 :]),
             "".join(kept[: index + 1] + kept[index:]),
@@ -239,7 +240,6 @@ def test_no_line_cut_or_doubled_changes_a_number_of_a_pass(text: str) -> None:
                 assert output.reading("stress_ng_time") == whole.reading("stress_ng_time")
 
 
-@settings(deadline=None)
 @given(st.permutations(FOOTER.splitlines()))
 def test_reordering_never_changes_a_number_of_a_pass(order: list[str]) -> None:
     try:
@@ -275,7 +275,6 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(deadline=None)
 @given(st.one_of(st.text(), st.lists(PIECES).map("".join)))
 def test_nothing_makes_it_crash(text: str) -> None:
     try:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from cases import each
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from acceptance.core.plain_text import UnreadableOutput
@@ -150,7 +150,6 @@ def test_a_text_cut_before_its_status_is_no_pass() -> None:
         assert stressapptest.parse("".join(kept[:end])).outcome == "error"
 
 
-@settings(deadline=None)
 @given(st.permutations(PASS.splitlines()))
 def test_order_changes_nothing(order: list[str]) -> None:
     assert stressapptest.parse("\n".join(order)) == stressapptest.parse(PASS)
@@ -180,7 +179,6 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(deadline=None)
 @given(st.one_of(st.text(), st.lists(PIECES).map("".join)))
 def test_nothing_makes_it_crash(text: str) -> None:
     try:
