@@ -110,20 +110,21 @@ def test_each_pattern_expects_what_it_wrote(name: str, turn: int) -> None:
                 memory[work.target :][: work.words] = memory[work.source :][: work.words]
                 continue
             assert isinstance(work, Sweep)
-            places = np.arange(words)
-            chosen = (places >= work.begin) & (places < work.begin + work.count)
+            swept = slice(work.begin, work.begin + work.count)
+            first = (work.begin + work.shift) % (1 << 64)
+            chosen = np.ones(work.count, np.bool_)
             if work.stripe is not None:
-                tiles = (places - work.begin) // TILE
+                tiles = np.arange(work.count) // TILE
                 whole = work.count // TILE >> work.stripe + 1 << work.stripe + 1
-                chosen &= (tiles < whole) & ((tiles >> work.stripe & 1) == work.role)
+                chosen = (tiles < whole) & ((tiles >> work.stripe & 1) == work.role)
             assert int(chosen.sum()) == work.words
             if work.reads:
-                expected = work.reads.array(work.shift % (1 << 64), words)[chosen]
-                assert np.array_equal(memory[chosen], expected)
-                ones[chosen] |= expected
-                zeros[chosen] |= ~expected
+                expected = work.reads.array(first, work.count)[chosen]
+                assert np.array_equal(memory[swept][chosen], expected)
+                ones[swept][chosen] |= expected
+                zeros[swept][chosen] |= ~expected
             if work.writes:
-                memory[chosen] = work.writes.array(work.shift % (1 << 64), words)[chosen]
+                memory[swept][chosen] = work.writes.array(first, work.count)[chosen]
     if name == "neighbours":  # the last stripe may be left out of the repeats, and is verified only
         return
     both = ones & zeros == np.uint64(ALL)
