@@ -1,13 +1,27 @@
-"""How many examples a property is tried on: those that a test names in `make test-all`, at most ten in `make test`."""
+"""How many examples a property is tried on, and how many cases of a table: those that a test names, or all, in `make test-all`, and few in
+`make test`.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from typing import TypeVar
 
 ALL = os.environ.get("RIGPROOF_TESTS") == "all"
 FEW = 10
+T = TypeVar("T")
 
 
 def examples(n: int) -> int:
     """`max_examples` for a test that names its own number."""
     return n if ALL else min(n, FEW)
+
+
+def some(places: Sequence[T], n: int = FEW) -> Sequence[T]:
+    """All of these in `make test-all`; else `n` of them, as far apart as they can be, the first and
+    the last among them.
+    """
+    if ALL or len(places) <= n:
+        return places
+    return [places[number * (len(places) - 1) // (n - 1)] for number in range(n)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cases import each
 
 from acceptance.process.deadline import Deadline
 from acceptance.station.image import build
@@ -15,7 +16,7 @@ HERE = Path(__file__).resolve().parents[1] / "loads"
 FOLDER = "/tried"
 
 
-@pytest.mark.parametrize("name", ["torch_gpu_gemm.py", "torch_burn.py", "torch_kernels.py"])
+@each("name", ["torch_gpu_gemm.py", "torch_burn.py", "torch_kernels.py"])
 def test_torch_does_what_the_load_takes_it_to_do(name: str, tmp_path: Path) -> None:
     engine = image_engine.find()
     built = build.build(log_dir=tmp_path, say=print, deadline=Deadline.after(3000.0))

@@ -11,6 +11,7 @@ its size and its last place are the same. What is compared, with what, and how, 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -25,11 +26,15 @@ AT = 8  # the product that is spoiled, counted over all fillings: the third resu
 WORDS = {4: np.uint32, 8: np.uint64}
 
 
+def sound(_number: int, _a: Matrix) -> None:
+    """Operands stay as they were made."""
+
+
 @dataclass(slots=True)
 class Card:
     """A GPU with a fault: what happens to the first operand before a product, and to its result; or it `hangs`, and compares nothing."""
 
-    operands: Callable[[int, Matrix], None] = lambda _number, _a: None
+    operands: Callable[[int, Matrix], None] = sound
     result: Callable[[int, int, Matrix], None] = lambda _number, _slot, _c: None
     hangs: bool = False
 
@@ -39,17 +44,26 @@ def bits(matrix: Matrix) -> npt.NDArray[np.unsignedinteger]:
     return matrix.reshape(-1).view(WORDS[matrix.itemsize])
 
 
-def burn(card: Card, dtype: str = "float32") -> int:
-    """How many errors gpu-burn counts."""
+@functools.cache
+def made(dtype: str) -> tuple[Matrix, Matrix, Matrix]:
+    """The operands and their product, which is the same each time that they are."""
     random = np.random.default_rng(10)
     a, b = ((10 * random.random(shape)).astype(dtype) for shape in ((SIDE, DEPTH), (DEPTH, SIDE)))
+    return a, b, np.matmul(a, b)
+
+
+def burn(card: Card, dtype: str = "float32") -> int:
+    """How many errors gpu-burn counts."""
+    a, b, right = made(dtype)
+    if card.operands is not sound:
+        a = a.copy()
     ring = [np.zeros((SIDE, SIDE), dtype) for _ in range(RING)]
     errors = 0
     for filling in range(0 if card.hangs else FILLINGS):
         for slot, c in enumerate(ring):
             number = filling * RING + slot
             card.operands(number, a)
-            np.matmul(a, b, out=c)
+            c[:] = right if card.operands is sound else np.matmul(a, b)
             card.result(number, slot, c)
         with np.errstate(invalid="ignore"):  # NaN and infinity less infinity: the comparison is false, as in C
             errors += sum(int((np.abs(ring[0] - c) > EPSILON[dtype]).sum()) for c in ring[1:])

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,7 +49,7 @@ def test_nan_is_counted_apart_and_every_place_is_counted() -> None:
     }
 
 
-@pytest.mark.parametrize("other", [np.zeros(4), np.zeros((4, 4)).T[:, :], np.zeros((4, 8))[:, ::2]])
+@each("other", [np.zeros(4), np.zeros((4, 4)).T[:, :], np.zeros((4, 8))[:, ::2]])
 def test_parts_of_buffers_are_refused(other: Any) -> None:
     with pytest.raises(ValueError, match="only whole buffers of equal size"):
         bits.same(np.zeros((4, 4)), other)

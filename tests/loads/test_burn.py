@@ -4,6 +4,7 @@ import os
 import signal
 
 import pytest
+from cases import each
 from load_program import run
 
 from acceptance.loads.burn import load
@@ -25,8 +26,8 @@ def test_what_is_asked() -> None:
         assert slowness(arguments().parse_args([*LOAD, "--inject", kind]).inject) == 0.0
 
 
-@pytest.mark.parametrize(
-    ("extra", "said"),
+@each(
+    "extra, said",
     [
         (("--dtypes", "f64,f64"), "'f64,f64' is not a list of f64,f32,tf32,f16,bf16,f8,i8, each at most once"),
         (("--seconds", "nan"), "is not a number of seconds"),

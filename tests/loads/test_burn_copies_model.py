@@ -12,6 +12,7 @@ from typing import Any
 import cuda_on_cpu
 import numpy as np
 import pytest
+from cases import each
 from replay.linked_gpus import Machine, NumpyPattern, Tensor
 
 from acceptance.loads import cubin
@@ -81,7 +82,7 @@ def readings(output: LoadOutput) -> dict[tuple[str, str], float]:
     return {(one.name, one.component): one.value for one in output.readings}
 
 
-@pytest.mark.parametrize("seed", range(8))
+@each("seed", range(8))
 def test_clean_copies_raise_no_alarm_in_whatever_order_streams_run(seed: int) -> None:
     machine = Machine(3, seed=seed)
     found = readings(output := copied(machine, lambda index: NumpyPattern(machine, index), (1, 2)))
@@ -244,7 +245,7 @@ class Buffers:
         return ctypes.c_void_p(self.tally.ctypes.data)
 
 
-@pytest.mark.parametrize("count", [1, 31, 256, 257, 5000])
+@each("count", [1, 31, 256, 257, 5000])
 def test_the_kernels_make_the_words_of_the_processor(built: cuda_on_cpu.Built, count: int) -> None:
     for first in (first_of("GPU-a", "GPU-b", 5), (1 << 64) - count, 1 << 40):
         made, expected = Buffers(count), np.empty(count, np.uint64)
@@ -253,7 +254,7 @@ def test_the_kernels_make_the_words_of_the_processor(built: cuda_on_cpu.Built, c
         assert (made.words == expected).all()
 
 
-@pytest.mark.parametrize("count", [1, 31, 256, 257, 5000])
+@each("count", [1, 31, 256, 257, 5000])
 def test_the_kernel_counts_what_differs_and_what_was_not_written(built: cuda_on_cpu.Built, count: int) -> None:
     first, made = first_of("GPU-a", "GPU-b", 5), Buffers(count)
     own = SimpleNamespace(multiprocessors=1)

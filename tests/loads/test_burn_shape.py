@@ -1,16 +1,16 @@
 from __future__ import annotations
 
-import pytest
+from cases import each
 
 from acceptance.loads.burn.ring import division
 from acceptance.loads.burn.shape import DEPTH, FAST_FLOAT64, divisor_for, operand_bytes, result_bytes, shapes
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
 
-every = pytest.mark.parametrize("dtype", DTYPES.values(), ids=list(DTYPES))
+every = each("dtype", DTYPES.values())
 
 
 @every
-@pytest.mark.parametrize("divisor", [1, 2, 4, 8, 128])
+@each("divisor", [1, 2, 4, 8, 128])
 def test_three_shapes_whose_results_have_one_size(dtype: Dtype, divisor: int) -> None:
     square, tall, wide = found = shapes(dtype, divisor)
     assert len({shape.elements for shape in found}) == 1
@@ -51,7 +51,7 @@ CARDS = [  # compute capability, GiB of memory
 
 
 @every
-@pytest.mark.parametrize(("capability", "gib"), CARDS)
+@each("capability, gib", CARDS)
 def test_results_fill_every_card(dtype: Dtype, capability: tuple[int, int], gib: float) -> None:
     """Half a GiB is taken by contexts, 640 MiB are kept; with that seven tenths of what is free are results."""
     whole = int(gib * 2**30)

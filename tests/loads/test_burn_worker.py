@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from cases import each
 
 from acceptance.loads.burn.ring import division
 from acceptance.loads.burn.role import Counts, Proof
@@ -238,7 +239,7 @@ def test_plain_products_are_timed_apart_and_not_compared() -> None:
     assert values["burn_f8_miscompares"] == 0
 
 
-@pytest.mark.parametrize("share", [0.03, 0.05, 0.10, 0.25])
+@each("share", [0.03, 0.05, 0.10, 0.25])
 def test_injected_slowness_begins_with_the_second_lap(share: float) -> None:
     output, _, _, _ = burn(Order(of("bf16"), 60.0, slow=share))
     assert found(output)["burn_bf16_kept"] == pytest.approx(1 - share, abs=0.002)
@@ -272,9 +273,7 @@ def test_a_gpu_that_has_none_of_the_formats_only_copies() -> None:
     assert beside.finished == 1
 
 
-@pytest.mark.parametrize(
-    ("seconds", "formats", "laps"), [(4.0, 7, 2), (240.0, 7, 2), (1200.0, 7, 6), (14400.0, 7, 69), (240.0, 1, 8)]
-)
+@each("seconds, formats, laps", [(4.0, 7, 2), (240.0, 7, 2), (1200.0, 7, 6), (14400.0, 7, 69), (240.0, 1, 8)])
 def test_laps(seconds: float, formats: int, laps: int) -> None:
     order = Order(tuple(DTYPES.values())[:formats], seconds)
     assert order.laps == laps

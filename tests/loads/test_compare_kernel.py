@@ -9,9 +9,11 @@ from typing import Any
 import cuda_on_cpu
 import numpy as np
 import pytest
+from cases import each
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from thoroughness import examples
 
 from acceptance.loads import cubin
 from acceptance.loads.burn.compare import KINDS, RESULTS, Results, steps
@@ -75,7 +77,7 @@ def noise(count: int, off: int = 0) -> Bytes:
     return found
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@each("width", WIDTHS)
 def test_every_bit_of_the_first_the_last_and_others(built: cuda_on_cpu.Built, width: int) -> None:
     expected = noise(1009 * width)
     for element in (0, 1, 16 // width, 500, 1007, 1008):
@@ -87,8 +89,8 @@ def test_every_bit_of_the_first_the_last_and_others(built: cuda_on_cpu.Built, wi
             assert compared(built, expected, results, width) == [(1, 0, 0)] * RESULTS
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("count", [1, 2, 3, 7, 8, 9, 15, 16, 17, 63, 64, 65, 1023, 4097])
+@each("width", WIDTHS)
+@each("count", [1, 2, 3, 7, 8, 9, 15, 16, 17, 63, 64, 65, 1023, 4097])
 def test_odd_sizes(built: cuda_on_cpu.Built, width: int, count: int) -> None:
     expected = noise(count * width)
     same, last, every = copies(expected, 3)
@@ -97,8 +99,8 @@ def test_odd_sizes(built: cuda_on_cpu.Built, width: int, count: int) -> None:
     assert [wrong for wrong, _, _ in compared(built, expected, [same, last, every], width)] == [0, 1, count]
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("off", [1, 2, 3, 7])
+@each("width", WIDTHS)
+@each("off", [1, 2, 3, 7])
 def test_unaligned_places_and_tails(built: cuda_on_cpu.Built, width: int, off: int) -> None:
     expected = noise(333 * width, off * width % 16)
     first, last = copies(expected, 2, (off + 1) * width % 16)
@@ -107,7 +109,7 @@ def test_unaligned_places_and_tails(built: cuda_on_cpu.Built, width: int, off: i
     assert [wrong for wrong, _, _ in compared(built, expected, [first, last], width)] == [1, 1]
 
 
-@pytest.mark.parametrize("short", list(PATTERNS))
+@each("short", list(PATTERNS))
 def test_nan_and_infinite_numbers_are_counted_apart(built: cuda_on_cpu.Built, short: str) -> None:
     width, nan, infinite, negative = PATTERNS[short]
     expected = memory(100 * width)
@@ -119,7 +121,7 @@ def test_nan_and_infinite_numbers_are_counted_apart(built: cuda_on_cpu.Built, sh
     assert compared(built, expected, [result], width, KINDS["i8"]) == [(4, 0, 0)], "whole numbers are neither"
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_what_differs_is_counted_whatever_and_wherever_it_is(built: cuda_on_cpu.Built, data: st.DataObject) -> None:
     width, count = data.draw(st.sampled_from(WIDTHS)), data.draw(st.integers(1, 700))

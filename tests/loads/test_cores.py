@@ -3,12 +3,13 @@ from __future__ import annotations
 import os
 
 import pytest
+from cases import each
 
 from acceptance.loads.cpu.cores import Core, CoresError, by_group, parse_cores, require_allowed
 
 
-@pytest.mark.parametrize(
-    ("text", "cores"),
+@each(
+    "text, cores",
     [
         ("0", (Core("all", (0,)),)),
         ("0,1;2,3", (Core("all", (0, 1)), Core("all", (2, 3)))),
@@ -28,8 +29,8 @@ def test_cores_are_read(text: str, cores: tuple[Core, ...]) -> None:
     assert parse_cores(text) == cores
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
+@each(
+    "text, said",
     [
         ("", "no core is named"),
         ("  ", "no core is named"),

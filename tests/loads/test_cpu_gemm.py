@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from cases import each
 from load_program import COMPONENTS, CORES, CPUS, gone, run, start, wait_for
 
 from acceptance.loads.cpu.cores import Core, parse_cores
@@ -42,7 +43,7 @@ def test_a_clean_run(dtype: str, short: str) -> None:
     assert {reading.unit for reading in output.readings} <= {"GFLOP/s", "ratio", "count"}
 
 
-@pytest.mark.parametrize("kind", ["bitflip", "nan", "stuck"])
+@each("kind", ["bitflip", "nan", "stuck"])
 def test_a_wrong_result_is_found_and_told_apart(kind: str) -> None:
     done = run(*TINY, "--inject", kind)
     assert done.returncode == 0
@@ -95,7 +96,7 @@ def begun() -> tuple[subprocess.Popen[str], list[int]]:
     return load, descendants(load.pid)
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@each("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_no_worker_outlives_its_parent(number: signal.Signals) -> None:
     load, workers = begun()
     with load:
@@ -118,8 +119,8 @@ def test_a_worker_killed_from_outside_ends_the_load() -> None:
         wait_for(lambda: all(gone(pid) for pid in workers))
 
 
-@pytest.mark.parametrize(
-    ("extra", "said"),
+@each(
+    "extra, said",
     [
         (("--dtype", "float16"), "invalid choice"),
         (("--seconds", "nan"), "'nan' is not a number of seconds above 0"),

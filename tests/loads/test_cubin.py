@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import each
 
 from acceptance.loads.card import CardError
 from acceptance.loads.cubin import ARCHITECTURES, target
@@ -8,8 +9,8 @@ from acceptance.loads.cubin import ARCHITECTURES, target
 KNOWN = [50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90, 100, 101, 120]  # NVRTC 12.8
 
 
-@pytest.mark.parametrize(
-    ("capability", "due"),
+@each(
+    "capability, due",
     [((7, 0), 70), ((8, 0), 80), ((8, 6), 86), ((8, 9), 89), ((9, 0), 90), ((10, 0), 100), ((10, 3), 100), ((12, 1), 120)],
 )  # fmt: skip
 def test_the_gpus_own_architecture_or_its_newest_forerunner(capability: tuple[int, int], due: int) -> None:

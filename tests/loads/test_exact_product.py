@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thoroughness import examples
 
 from acceptance.loads import exact_product
 from acceptance.loads.exact_product import SIGNIFICAND_BITS, faults, largest, operand, spread
@@ -20,16 +22,14 @@ def product(size: int, dtype: str) -> tuple[Any, Any, Any]:
     return a, b, a @ b
 
 
-@pytest.mark.parametrize(
-    ("size", "dtype", "bound"), [(1024, "float32", 127), (1024, "float64", 2965820), (1536, "float32", 104)]
-)
+@each("size, dtype, bound", [(1024, "float32", 127), (1024, "float64", 2965820), (1536, "float32", 104)])
 def test_the_bound_is_the_largest_that_keeps_sums_exact(size: int, dtype: str, bound: int) -> None:
     assert largest(size, dtype) == bound
     assert size * bound**2 < 2 ** SIGNIFICAND_BITS[dtype] <= size * (bound + 1) ** 2
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("size", [8, 61, 200])
+@each("dtype", DTYPES)
+@each("size", [8, 61, 200])
 def test_operands_are_whole_bounded_and_never_0(size: int, dtype: str) -> None:
     matrix = operand(size, dtype, 1)
     assert matrix.shape == (size, size)
@@ -51,8 +51,8 @@ def test_the_operands_are_the_same_everywhere() -> None:
     assert spread(4, 3)[1] == spread(1, 4)[0]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("size", [8, 61, 150])
+@each("dtype", DTYPES)
+@each("size", [8, 61, 150])
 def test_a_right_product_passes(size: int, dtype: str) -> None:
     a, b, c = product(size, dtype)
     assert faults(a, b, c) is None
@@ -61,7 +61,7 @@ def test_a_right_product_passes(size: int, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(row=st.integers(0, SIZE - 1), column=st.integers(0, SIZE - 1), bit=st.integers(0, 30), down=st.booleans())
 def test_one_wrong_element_is_always_found(dtype: str, row: int, column: int, bit: int, down: bool) -> None:
     a, b, c = product(SIZE, dtype)
@@ -82,8 +82,8 @@ def test_wrong_elements_that_cancel_in_plain_sums_are_found(dtype: str) -> None:
     assert found == {"found": "rows that fail the integer check", "rows": 2, "first": [5, 9]}
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 0.5, 2.0**60])
+@each("dtype", DTYPES)
+@each("value", [math.nan, math.inf, -math.inf, 0.5, 2.0**60])
 def test_what_is_no_sum_of_products_is_found(dtype: str, value: float) -> None:
     a, b, c = product(SIZE, dtype)
     c[3, 4] = value

@@ -5,6 +5,7 @@ import time
 from typing import Any
 
 import pytest
+from cases import each
 
 from acceptance.loads.bits import Buffer
 from acceptance.loads.cpu import gemm_worker
@@ -105,8 +106,8 @@ def test_a_product_that_does_nothing_is_found(dtype: str) -> None:
     assert len(told) == 8  # counted all, told in detail the first few
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("block", [(0, 8), (24, 32), (8, 12)])
+@each("dtype", DTYPES)
+@each("block", [(0, 8), (24, 32), (8, 12)])
 def test_a_product_that_skips_a_block_is_found(dtype: str, block: tuple[int, int]) -> None:
     _, _, multiply = plain(32, dtype)
     first = spoiled(32, dtype)

@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import gpu_burn_model as model
-import pytest
+from cases import each
 from gpu_burn_model import AT, CASES, RING, SIDE, Card, Case, burn
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.fault} {case.dtype}")
+@each("case", CASES, told=lambda case: f"{case.fault} {case.dtype}")
 def test_what_it_says(case: Case) -> None:
     said = model.says(case)
     assert said.startswith("FAULTY") == case.finds

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from cases import each
 
 from acceptance.loads.copy import numa
 from acceptance.loads.copy.numa import NumaError, Placement, cpu_list, pci_address, placement, settle
@@ -34,8 +35,8 @@ def test_the_cpus_of_the_gpu_s_own_node(tmp_path: Path) -> None:
     assert found == Placement(frozenset({4, 5}), f"host memory on NUMA node 1, that of {GPU}, by its CPUs 4-7,12-15")
 
 
-@pytest.mark.parametrize(
-    ("node", "nodes", "told"),
+@each(
+    "node, nodes, told",
     [
         (None, {}, f"the kernel shows no NUMA node of {GPU}"),
         ("-1", {"node0": "0-7"}, f"the firmware gives {GPU} no NUMA node"),
@@ -49,7 +50,7 @@ def test_without_a_usable_node_it_is_said(tmp_path: Path, node: str | None, node
     assert placement(GPU, frozenset({0, 1}), root) == Placement(frozenset(), f"{told}: {FREE}")
 
 
-@pytest.mark.parametrize("node", ["", "-2", "one", "1 2", "\u0661"])
+@each("node", ["", "-2", "one", "1 2", "\u0661"])
 def test_a_node_that_is_no_number_is_refused(tmp_path: Path, node: str) -> None:
     with pytest.raises(NumaError, match=f"not a number: {node!r}"):
         placement(GPU, frozenset({0}), machine(tmp_path, node))
@@ -61,7 +62,7 @@ def test_lists_as_the_kernel_writes_them() -> None:
     assert cpu_list("0-3,8,10-11") == {0, 1, 2, 3, 8, 10, 11}
 
 
-@pytest.mark.parametrize("text", ["0-", "a", "0,,1", "0-3:1/2", ",", "-1"])
+@each("text", ["0-", "a", "0,,1", "0-3:1/2", ",", "-1"])
 def test_other_lists_are_refused(text: str) -> None:
     with pytest.raises(NumaError, match="is not a list of CPUs"):
         cpu_list(text)

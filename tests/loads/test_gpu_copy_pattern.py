@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from cases import each
 
 from acceptance.loads.copy import pattern
 from acceptance.loads.copy.pattern import SPOILED, fault, first_number, first_of, place, write
@@ -51,7 +52,7 @@ def test_the_words_of_a_pair_are_the_same_in_every_run() -> None:
     assert f"{first_of('GPU-a', 'GPU-b', 0):x}" == "a7a2e0e200000000"
 
 
-@pytest.mark.parametrize("seed", [0, -1, 256])
+@each("seed", [0, -1, 256])
 def test_other_seeds_are_refused(seed: int) -> None:
     with pytest.raises(ValueError, match=f"{seed} is no seed"):
         first_number(seed)
@@ -61,8 +62,8 @@ def test_a_right_copy_has_no_fault() -> None:
     assert fault(made(1000, 1), made(1000, 1)) is None
 
 
-@pytest.mark.parametrize("index", [0, 499, 999])
-@pytest.mark.parametrize("bit", [0, 31, 63])
+@each("index", [0, 499, 999])
+@each("bit", [0, 31, 63])
 def test_one_bit_is_found_and_located(index: int, bit: int) -> None:
     expected, got = made(1000, 1), made(1000, 1)
     got[index] ^= np.uint64(1 << bit)

@@ -7,6 +7,7 @@ import sys
 from io import StringIO
 
 import pytest
+from cases import each
 from load_program import run
 
 from acceptance.loads.card import CardError
@@ -49,8 +50,8 @@ def test_the_hump_is_explained() -> None:
     assert elementwise.ELEMENTS == (65536, 262144, 1048576, 4194304, 16777216, 67108864)
 
 
-@pytest.mark.parametrize(
-    ("extra", "said"),
+@each(
+    "extra, said",
     [
         (("--seconds", "0"), "'0' is not a number of seconds above 0"),
         (("--mib", "0"), "'0' is not a number of MiB"),

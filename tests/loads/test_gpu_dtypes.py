@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 
 import pytest
+from cases import each
 
 from acceptance.loads.gemm.dtypes import DTYPES, LIKELY
 
@@ -12,8 +13,8 @@ def test_the_short_names_are_those_of_the_measurements() -> None:
     assert all(dtype.short == short for short, dtype in DTYPES.items())
 
 
-@pytest.mark.parametrize(
-    ("capability", "offered"),
+@each(
+    "capability, offered",
     [
         ((7, 0), ["f64", "f32", "f16"]),
         ((7, 5), ["f64", "f32", "f16", "i8"]),
@@ -46,13 +47,13 @@ def test_the_bounds_are_those_of_the_text() -> None:
     assert bounds["i8"] == (0.0, 0.0)
 
 
-@pytest.mark.parametrize("size", [64, 8192, 16384, 32768])
-@pytest.mark.parametrize(("short", "bits"), [("f64", 53), ("f32", 24), ("tf32", 24), ("f16", 24), ("bf16", 24)])
+@each("size", [64, 8192, 16384, 32768])
+@each("short, bits", [("f64", 53), ("f32", 24), ("tf32", 24), ("f16", 24), ("bf16", 24)])
 def test_sums_of_whole_numbers_are_exact_whatever_the_order(short: str, bits: int, size: int) -> None:
     assert size * DTYPES[short].largest(size) ** 2 < 2**bits
 
 
-@pytest.mark.parametrize("size", [64, 8192, 16384, 32768])
+@each("size", [64, 8192, 16384, 32768])
 def test_sums_of_whole_numbers_stay_within_what_narrow_formats_hold(size: int) -> None:
     for short, most in (
         ("f8", 2**13),

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from card_of_tests import FakeCard
+from cases import each
 from load_program import run
 
 from acceptance.loads.gemm import load, product
@@ -22,8 +23,8 @@ def test_one_format_or_several() -> None:
     assert [dtype.short for dtype in arguments().parse_args(["--dtype", "i8", "--seconds", "1"]).dtypes] == ["i8"]
 
 
-@pytest.mark.parametrize(
-    ("extra", "said"),
+@each(
+    "extra, said",
     [
         (("--dtypes", "f64,f64"), "'f64,f64' is not a list of f64,f32,tf32,f16,bf16,f8,i8, each at most once"),
         (("--dtypes", "float64"), "'float64' is not a list"),

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 from card_of_tests import FakeCard
+from cases import each
 
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
 from acceptance.loads.gemm.table import SIZES, rows, sizes
@@ -16,9 +17,7 @@ def test_the_sizes_that_builders_publish() -> None:
     assert sizes("512") == (512,)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "128,", "128 512", "1e3", "512,128", "128,128", "16", "100", "32784", "65536", "-128"]
-)
+@each("text", ["", "128,", "128 512", "1e3", "512,128", "128,128", "16", "100", "32784", "65536", "-128"])
 def test_other_sizes_are_refused(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError):
         sizes(text)

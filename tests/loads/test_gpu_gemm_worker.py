@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from card_of_tests import FakeCard
+from cases import each
 
 from acceptance.loads.card import CardError
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
@@ -213,9 +214,7 @@ def test_formats_need_the_memory_of_the_hungriest_of_them_and_not_of_all() -> No
     bench.run(*DTYPES, seconds=0.5)
 
 
-@pytest.mark.parametrize(
-    ("gib", "asked", "judged"), [(140, 8192, 8192), (6, 8192, 8192), (4, 8192, 4096), (4, 4096, 4096), (0.01, 64, 64)]
-)
+@each("gib, asked, judged", [(140, 8192, 8192), (6, 8192, 8192), (4, 8192, 4096), (4, 4096, 4096), (0.01, 64, 64)])
 def test_a_gpu_too_small_for_one_format_is_judged_by_smaller_matrices(gib: float, asked: int, judged: int) -> None:
     assert fitting(tuple(DTYPES.values()), asked, int(gib * 2**30)) == judged
 

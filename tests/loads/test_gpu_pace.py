@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 from card_of_tests import FakeCard
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,8 +16,8 @@ def test_a_piece_of_work_is_timed_by_the_cards_clock() -> None:
     assert card.done == 4
 
 
-@pytest.mark.parametrize(
-    ("seconds", "one_s", "times"),
+@each(
+    "seconds, one_s, times",
     [(0.1, 0.01, 10), (0.1, 0.03, 4), (0.1, 5.0, 1), (0.1, 0.0, 10000), (10.0, 1e-5, 10000)],
 )
 def test_how_often_fills_a_time(seconds: float, one_s: float, times: int) -> None:

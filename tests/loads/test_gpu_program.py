@@ -4,6 +4,7 @@ import os
 import signal
 
 import pytest
+from cases import each
 
 from acceptance.loads import program
 from acceptance.loads.card import CardError
@@ -19,8 +20,8 @@ def no_signal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(signal, "signal", lambda *_: None)
 
 
-@pytest.mark.parametrize(
-    ("error", "said"),
+@each(
+    "error, said",
     [
         (CardError("the GPU hangs"), "load: the GPU hangs\n"),
         (RuntimeError("CUDA error: it broke\nmore of it"), "load: CUDA error: it broke\n"),

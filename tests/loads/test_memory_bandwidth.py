@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import each
 from load_program import COMPONENTS, CORES, CPUS, run
 
 from acceptance.loads.cpu import memory_worker
@@ -61,8 +62,8 @@ def test_a_worker_that_dies_leaves_no_end() -> None:
     assert '"end"' not in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("extra", "said"),
+@each(
+    "extra, said",
     [
         (("--llc-bytes", "0"), "'0' is not a whole number above 0"),
         (("--llc-bytes", "32M"), "'32M' is not a whole number"),
@@ -77,8 +78,8 @@ def test_bad_arguments_get_one_sentence(extra: tuple[str, ...], said: str) -> No
     assert said in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("workers", "llc", "megabytes", "count"),
+@each(
+    "workers, llc, megabytes, count",
     [
         (1, 1, None, 2**21),
         (2, 32 * 2**20, None, 64 * 2**20 // 8),
@@ -151,8 +152,8 @@ def test_nothing_done_is_found(arrays: Arrays) -> None:
         assert found["elements"] == 250
 
 
-@pytest.mark.parametrize("place", [0, 99, 100, 249])
-@pytest.mark.parametrize("value", [np.nan, 0.5, -0.0, None])
+@each("place", [0, 99, 100, 249])
+@each("value", [np.nan, 0.5, -0.0, None])
 def test_one_wrong_element_is_located(arrays: Arrays, place: int, value: float | None) -> None:
     for run_once, fault in ((arrays.copy, arrays.copy_fault), (arrays.triad, arrays.triad_fault)):
         run_once()

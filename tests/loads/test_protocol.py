@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -96,8 +97,8 @@ def test_every_line_is_flushed_at_once() -> None:
     assert stream.flushed == '{"miscompare": {"component": "cpu"}}\n'
 
 
-@pytest.mark.parametrize(
-    ("name", "unit", "component", "value", "said"),
+@each(
+    "name, unit, component, value, said",
     [
         ("x", "GB/s", "cpu", math.nan, "finite"),
         ("x", "GB/s", "cpu", math.inf, "finite"),
@@ -146,8 +147,8 @@ def test_empty_texts_and_details_are_not_written() -> None:
     assert stream.getvalue() == ""
 
 
-@pytest.mark.parametrize(
-    ("lines", "said"),
+@each(
+    "lines, said",
     [
         ([], "printed nothing"),
         (["hello"], "not one whole JSON object: 'hello'"),

@@ -15,8 +15,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from cases import each
 from cuda_on_cpu import Built, build
 from load_program import run
+from thoroughness import examples
 from vram_on_cpu import WHOLE, Gpu
 
 import acceptance.loads
@@ -76,8 +78,8 @@ def test_arguments() -> None:
     assert (options.seconds, options.inject) == (60.0, None)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
+@each(
+    "arguments, said",
     [
         ((), "required: --seconds"),
         (("--seconds", "0"), "is not a number of seconds"),
@@ -132,7 +134,8 @@ def test_a_sound_memory(start: Start, capsys: pytest.CaptureFixture[str], monkey
 
 
 @needs_cc
-def test_a_hundred_rounds_without_a_false_alarm(start: Start) -> None:
+def test_many_rounds_without_a_false_alarm(start: Start) -> None:
+    rounds = examples(100)
     gpu = start(6 * TILE)
     stream = io.StringIO()
     output = Output(stream)
@@ -140,13 +143,13 @@ def test_a_hundred_rounds_without_a_false_alarm(start: Start) -> None:
     memory = CudaMemory()
 
     def clock() -> float:
-        """Stands still until the hundred-and-first round has begun."""
-        return 0.0 if gpu.launched.count("fill_number") <= 100 else 1e9
+        """Stands still until one round more has begun."""
+        return 0.0 if gpu.launched.count("fill_number") <= rounds else 1e9
 
     Worker(1.0, memory, output, clock, lambda _: None).run()
     output.end()
     found = parse(stream.getvalue())
-    assert any("100 whole rounds" in note for note in found.notes)
+    assert any(f"{rounds} whole rounds" in note for note in found.notes)
     assert values(found)["vram_miscompares"] == 0
     assert found.miscompares == ()
     assert gpu.intact()

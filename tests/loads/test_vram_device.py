@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import each
 from cuda_on_cpu import Built, build
 from vram_on_cpu import Gpu
 
@@ -57,8 +58,8 @@ def test_a_gpu_that_answers_is_waited_for_and_one_that_does_not_is_given_up() ->
     assert clock.now == pytest.approx(60.2, abs=0.01)
 
 
-@pytest.mark.parametrize(
-    ("gib", "least"),
+@each(
+    "gib, least",
     [(15.0, 0.99), (23.5, 0.99), (139.0, 0.999)],
 )
 def test_the_reserve_leaves_enough(gib: float, least: float) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import each
 
 from acceptance.loads.vram.findings import Map, address_bits, miscompare, ranges
 from acceptance.loads.vram.kernels import Record, Wrong
@@ -21,8 +22,8 @@ def swapped(words: Words, place: int, other: int) -> Wrong:
     return Wrong(place, words.word(place), words.word(other))
 
 
-@pytest.mark.parametrize("words", [NUMBER, NUMBER.inverse(), RANDOM, RANDOM.inverse()])
-@pytest.mark.parametrize("bit", [0, 1, 12, 20])
+@each("words", [NUMBER, NUMBER.inverse(), RANDOM, RANDOM.inverse()])
+@each("bit", [0, 1, 12, 20])
 def test_words_in_each_others_places(words: Words, bit: int) -> None:
     pairs = [swapped(words, place, place ^ 1 << bit) for place in (5, 77777, 400000)]
     assert address_bits(found(*pairs), words, WORDS) == [bit + 3]
@@ -82,8 +83,8 @@ def test_a_miscompare_says_what_where_and_which_bits() -> None:
     assert miscompare(found(wrong=5000, told=4000), None, WORDS)["bits_of"] == 4000
 
 
-@pytest.mark.parametrize(
-    ("bits", "told"),
+@each(
+    "bits, told",
     [(0, ""), (1, "0"), (1 << 63, "63"), (ALL, "0-63"), (0b101111, "0-3,5"), (0b110 | 1 << 40, "1-2,40")],
 )
 def test_ranges(bits: int, told: str) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from cases import each
 from cuda_on_cpu import Built, build
 from vram_on_cpu import pointer
 
@@ -42,8 +44,15 @@ WORDS = (
     Words("random", seed_of(1)),
     Words("random", seed_of(2), ALL),
 )
-every = pytest.mark.parametrize("words", WORDS, ids=lambda one: f"{one.family}-{one.seed:x}-{one.mask:x}")
-family = pytest.mark.parametrize("family", FAMILIES)
+every = each("words", WORDS)
+family = each("family", FAMILIES)
+# Words, size, blocks, descending: all of them, and so many of them that every word meets every size.
+CASES = tuple(itertools.product(WORDS, SIZES, (1, 3, 40), (False, True)))
+SAMPLE = tuple(
+    (words, count, (1, 3, 40)[(row + column) % 3], (row + column // 3) % 2 == 1)
+    for row, words in enumerate(WORDS)
+    for column, count in enumerate(SIZES)
+)
 
 
 @pytest.fixture(scope="module")
@@ -87,11 +96,7 @@ def test_all_kernels_are_there(built: Built) -> None:
     assert ctypes.sizeof(SweepArguments) == 12 * 8
 
 
-@every
-@pytest.mark.parametrize("count", SIZES)
-@pytest.mark.parametrize("blocks", [1, 3, 40])
-@pytest.mark.parametrize("descending", [False, True])
-def test_what_is_written_and_found_right(built: Built, words: Words, count: int, blocks: int, descending: bool) -> None:
+def assert_written_and_found_right(built: Built, words: Words, count: int, blocks: int, descending: bool) -> None:
     memory = Memory(built, count)
     for sweep in (
         Sweep(None, words, 0, count, descending=descending),
@@ -102,6 +107,24 @@ def test_what_is_written_and_found_right(built: Built, words: Words, count: int,
         assert nothing(memory.sweep(sweep, blocks)), sweep
         expected = words.inverse() if words.inverse() in (sweep.reads, sweep.writes) else words
         assert np.array_equal(memory.words, expected.array(0, count))
+
+
+@each("words, count, blocks, descending", SAMPLE)
+def test_what_is_written_and_found_right(built: Built, words: Words, count: int, blocks: int, descending: bool) -> None:
+    assert_written_and_found_right(built, words, count, blocks, descending)
+
+
+def test_the_sample_has_every_pair_of_values() -> None:
+    for one, other in itertools.combinations(range(4), 2):
+        assert {(case[one], case[other]) for case in SAMPLE} == {(case[one], case[other]) for case in CASES}
+
+
+@pytest.mark.sweep
+@each("words, count, blocks, descending", CASES)
+def test_whatever_the_order_and_the_blocks(
+    built: Built, words: Words, count: int, blocks: int, descending: bool
+) -> None:
+    assert_written_and_found_right(built, words, count, blocks, descending)
 
 
 @every
@@ -138,8 +161,8 @@ def test_every_bit_position_is_found(built: Built, family: str) -> None:
 
 
 @family
-@pytest.mark.parametrize("count", SIZES)
-@pytest.mark.parametrize("last", [False, True])
+@each("count", SIZES)
+@each("last", [False, True])
 def test_the_first_and_the_last_word(built: Built, family: str, count: int, last: bool) -> None:
     words = Words(family, 5)
     place = count - 1 if last else 0
@@ -232,10 +255,10 @@ def test_a_part_of_a_memory(built: Built) -> None:
     assert list(found.regions) == [5]
 
 
-@pytest.mark.parametrize("stripe", [0, 1, 3])
-@pytest.mark.parametrize("role", [0, 1])
-@pytest.mark.parametrize("tiles", [16, 23, 2])
-@pytest.mark.parametrize("descending", [False, True])
+@each("stripe", [0, 1, 3])
+@each("role", [0, 1])
+@each("tiles", [16, 23, 2])
+@each("descending", [False, True])
 def test_stripes(built: Built, stripe: int, role: int, tiles: int, descending: bool) -> None:
     words = Words("random", 12)
     memory = Memory(built, tiles * TILE + 100).filled(words)
@@ -273,7 +296,7 @@ def test_spinning_ends(built: Built) -> None:
     built.launch("spin", 1, 1, ctypes.byref(flag), ctypes.c_uint64(1 << 62))
 
 
-@pytest.mark.parametrize(
+@each(
     "sweep",
     [
         Sweep(None, None, 0, 10),

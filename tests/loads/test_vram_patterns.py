@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
+from cases import each
+from thoroughness import some
 
 from acceptance.loads.vram import patterns
 from acceptance.loads.vram.passes import TILE, Copy, Pass, Spin, Sweep
@@ -10,7 +11,7 @@ from acceptance.loads.vram.words import ALL, Words, seed_of
 
 WORDS = 131 * TILE + 77
 H200 = 139 * (1 << 30) // 8 // TILE * TILE
-every = pytest.mark.parametrize("name", PATTERNS)
+every = each("name", PATTERNS)
 
 
 def passes(name: str, turn: int = 0, words: int = WORDS) -> list[Pass]:
@@ -97,7 +98,7 @@ def test_march_c_is_march_c() -> None:
 
 
 @every
-@pytest.mark.parametrize("turn", range(7))
+@each("turn", some(range(7), 2))
 def test_each_pattern_expects_what_it_wrote(name: str, turn: int) -> None:
     """Every pass on a memory of numpy's: whatever is compared is there, and each word was compared with two that differ in all bits."""
     words = 131 * TILE + 77
@@ -109,20 +110,21 @@ def test_each_pattern_expects_what_it_wrote(name: str, turn: int) -> None:
                 memory[work.target :][: work.words] = memory[work.source :][: work.words]
                 continue
             assert isinstance(work, Sweep)
-            places = np.arange(words)
-            chosen = (places >= work.begin) & (places < work.begin + work.count)
+            swept = slice(work.begin, work.begin + work.count)
+            first = (work.begin + work.shift) % (1 << 64)
+            chosen = np.ones(work.count, np.bool_)
             if work.stripe is not None:
-                tiles = (places - work.begin) // TILE
+                tiles = np.arange(work.count) // TILE
                 whole = work.count // TILE >> work.stripe + 1 << work.stripe + 1
-                chosen &= (tiles < whole) & ((tiles >> work.stripe & 1) == work.role)
+                chosen = (tiles < whole) & ((tiles >> work.stripe & 1) == work.role)
             assert int(chosen.sum()) == work.words
             if work.reads:
-                expected = work.reads.array(work.shift % (1 << 64), words)[chosen]
-                assert np.array_equal(memory[chosen], expected)
-                ones[chosen] |= expected
-                zeros[chosen] |= ~expected
+                expected = work.reads.array(first, work.count)[chosen]
+                assert np.array_equal(memory[swept][chosen], expected)
+                ones[swept][chosen] |= expected
+                zeros[swept][chosen] |= ~expected
             if work.writes:
-                memory[chosen] = work.writes.array(work.shift % (1 << 64), words)[chosen]
+                memory[swept][chosen] = work.writes.array(first, work.count)[chosen]
     if name == "neighbours":  # the last stripe may be left out of the repeats, and is verified only
         return
     both = ones & zeros == np.uint64(ALL)
@@ -162,7 +164,7 @@ def test_block_move_finds_a_copy_that_does_nothing() -> None:
         assert wrong >= 64 * TILE
 
 
-@pytest.mark.parametrize("turn", range(6))
+@each("turn", range(6))
 def test_neighbours_are_repeated_beside_a_memory_that_no_cache_holds(turn: int) -> None:
     found = passes("neighbours", turn, H200)
     assert len(found) == 5
@@ -189,7 +191,7 @@ def test_retention_pauses_on_both_polarities() -> None:
     ]
 
 
-@pytest.mark.parametrize(("seconds", "rest"), [(0.1, 1), (5, 1), (20, 1), (60, 3), (100, 5), (86400, 5)])
+@each("seconds, rest", [(0.1, 1), (5, 1), (20, 1), (60, 3), (100, 5), (86400, 5)])
 def test_a_pause_is_in_proportion(seconds: float, rest: float) -> None:
     assert rest_s(seconds) == rest
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import pytest
+from cases import each
 
 from acceptance.loads.card import CardError
 from acceptance.loads.protocol import LoadOutput, Output, parse
@@ -124,7 +125,7 @@ def test_pauses_are_no_time_of_the_passes() -> None:
     assert values(output)["vram_rate"][2] == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("share", [0.5, 0.8, 1.1])
+@each("share", [0.5, 0.8, 1.1])
 def test_the_rate_is_that_of_all_passes_together(share: float) -> None:
     memory = FakeMemory(share=share)
     output = memory.run()
@@ -197,7 +198,7 @@ def test_at_most_64_are_told_and_all_are_counted() -> None:
     assert [row[2] for row in rows] == [5 * passes]
 
 
-@pytest.mark.parametrize("seen", [0, WORDS - 1, WORDS + 1])
+@each("seen", [0, WORDS - 1, WORDS + 1])
 def test_a_kernel_that_did_not_do_its_work_proves_nothing(seen: int) -> None:
     memory = FakeMemory(lambda _, one: right(one) if not one.words else record([seen, *blank()[1:]]))
     with pytest.raises(CardError, match=f"^{seen} of {WORDS} words were written or compared in a pass of own_address"):

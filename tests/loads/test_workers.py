@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import textwrap
 
-import pytest
+from cases import each
 from load_program import CORES, CPUS, run
 
 from acceptance.loads.cpu.workers import sleep_until
@@ -49,8 +49,8 @@ def test_all_start_at_one_moment_and_are_heard() -> None:
     assert said.splitlines()[0] == "1"
 
 
-@pytest.mark.parametrize(
-    ("body", "said"),
+@each(
+    "body, said",
     [
         ("os._exit(3)", "ended early with exit code 3"),
         ("raise MemoryError", "ended early with exit code 1"),

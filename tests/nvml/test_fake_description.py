@@ -11,6 +11,7 @@ from typing import Any
 
 import fake_driver
 import pytest
+from cases import each
 from questions import ask, write
 
 UNKNOWN = 999
@@ -127,12 +128,12 @@ def complaints(library: Path, tmp_path_factory: pytest.TempPathFactory) -> list[
     return [Path(f"{path}.stderr").read_text(encoding="utf-8") for path in paths]
 
 
-@pytest.mark.parametrize(("number", "why"), list(enumerate(TEXTS.values())))
+@each("number, why", list(enumerate(TEXTS.values())))
 def test_what_is_not_json(complaints: list[str], number: int, why: str) -> None:
     assert why in complaints[number]
 
 
-@pytest.mark.parametrize(("number", "why"), [(number, why) for number, (_, why) in enumerate(DOCUMENTS, len(TEXTS))])
+@each("number, why", [(number, why) for number, (_, why) in enumerate(DOCUMENTS, len(TEXTS))])
 def test_what_is_not_known(complaints: list[str], number: int, why: str) -> None:
     assert why in complaints[number]
 

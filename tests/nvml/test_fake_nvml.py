@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,13 @@ from typing import Any
 import described
 import fake_driver
 import pytest
+from cases import each
 from getters import ENDS, FABRIC, FIELDS, LINK_FIELDS, LINK_ROWS, P2P, PATHS, PLAIN, VERSIONS
 from questions import INVALID_ARGUMENT, NOT_SUPPORTED, Answer, Question, Session, values
+from thoroughness import some
 
 NAMES = sorted(path.stem for path in fake_driver.DESCRIPTIONS.glob("*.json"))
+TRIED = some(NAMES, 4)
 
 
 @dataclass(frozen=True)
@@ -33,12 +36,24 @@ class Machine:
             yield gpu, self.ask(*([name, {"gpu": gpu.index}, *rest] for name, *rest in questions))
 
 
-@pytest.fixture(scope="module", params=NAMES)
-def machine(request: pytest.FixtureRequest, library: Path) -> Iterator[Machine]:
-    path = fake_driver.description(request.param)
-    made = Machine(described.read(path), Session(library, path, age_s=-1000.0))
+@pytest.fixture(scope="module")
+def machines(library: Path) -> Iterator[dict[str, Machine]]:
+    made = {}
+    for name in TRIED:
+        path = fake_driver.description(name)
+        made[name] = Machine(described.read(path), Session(library, path, age_s=-1000.0))
     yield made
-    assert made.session.end() == ""
+    assert {name: machine.session.end() for name, machine in made.items()} == dict.fromkeys(TRIED, "")
+
+
+def every(test: Callable[[Machine], None]) -> Callable[..., None]:
+    """The test of each machine."""
+
+    @each("name", TRIED)
+    def loop(machines: dict[str, Machine], name: str) -> None:
+        test(machines[name])
+
+    return loop
 
 
 def given(value: Any) -> Answer:
@@ -65,6 +80,7 @@ def test_the_index_names_every_description() -> None:
     assert [name for name in NAMES if f'path = "{name}.json"' not in index] == []
 
 
+@every
 def test_the_system(machine: Machine) -> None:
     functions = (
         "SystemGetDriverVersion",
@@ -77,6 +93,7 @@ def test_the_system(machine: Machine) -> None:
     assert values(machine.ask(*([f"nvml{function}"] for function in functions))) == wanted
 
 
+@every
 def test_every_getter_of_a_gpu(machine: Machine) -> None:
     for gpu, found in machine.of_each(*(question for _, question, _ in PLAIN)):
         wanted = [given(made(gpu.readings, key, make)) for key, _, make in PLAIN]
@@ -84,6 +101,7 @@ def test_every_getter_of_a_gpu(machine: Machine) -> None:
         assert list(zip(named, found, strict=True)) == list(zip(named, wanted, strict=True))
 
 
+@every
 def test_handles(machine: Machine) -> None:
     for gpu in machine.said.gpus:
         by_uuid, by_bus, by_short = machine.ask(
@@ -94,6 +112,7 @@ def test_handles(machine: Machine) -> None:
         assert by_uuid == by_bus == by_short == {"value": {"gpu": gpu.index}}
 
 
+@every
 def test_addresses_and_memory(machine: Machine) -> None:
     for gpu, found in machine.of_each(
         ["nvmlDeviceGetPciInfo"], ["nvmlDeviceGetMemoryInfo"], ["nvmlDeviceGetMemoryInfo", 0x02000028]
@@ -110,6 +129,7 @@ def test_addresses_and_memory(machine: Machine) -> None:
         assert memory_v2 == {"total": total, "reserved": reserved, "free": total - used - reserved, "used": used}
 
 
+@every
 def test_where_a_gpu_sits_and_who_uses_it(machine: Machine) -> None:
     for gpu, (cpus, near, nodes, compute, graphics, use) in machine.of_each(
         ["nvmlDeviceGetCpuAffinity", 128],
@@ -130,6 +150,7 @@ def test_where_a_gpu_sits_and_who_uses_it(machine: Machine) -> None:
         assert use == given(None if load is None else {"gpu": load, "memory": of_memory})
 
 
+@every
 def test_the_fabric_and_remapped_rows(machine: Machine) -> None:
     keys = ("remapped_corrected", "remapped_uncorrected", "remap_pending", "remap_failed")
     for gpu, (*records, rows) in machine.of_each(
@@ -147,6 +168,7 @@ def test_the_fabric_and_remapped_rows(machine: Machine) -> None:
         assert rows == given([int(gpu.readings[key]) for key in keys] if keys[0] in gpu.readings else None)
 
 
+@every
 def test_every_field(machine: Machine) -> None:
     for gpu, (found, others) in machine.of_each(
         ["nvmlDeviceGetFieldValues", list(FIELDS)], ["nvmlDeviceGetFieldValues", [0, 60, 308, 9999]]
@@ -157,6 +179,7 @@ def test_every_field(machine: Machine) -> None:
         assert others["value"] == [{"code": code} for code in codes]
 
 
+@every
 def test_every_link(machine: Machine) -> None:
     for gpu in machine.said.gpus:
         for link in range(19):
@@ -178,6 +201,7 @@ def test_every_link(machine: Machine) -> None:
             assert four[3].get("value", {}).get("busId") == own.get("remote_address")
 
 
+@every
 def test_the_counters_and_the_speed_of_every_link(machine: Machine) -> None:
     scoped = [(field, link, key) for field, key in LINK_FIELDS.items() for link in range(18)]
     rows = [
@@ -197,6 +221,7 @@ def test_the_counters_and_the_speed_of_every_link(machine: Machine) -> None:
         assert found["value"][-2:] == [in_field(len(gpu.links)), in_field(sum(replays) if replays else None)]
 
 
+@every
 def test_the_counters_of_links_by_function(machine: Machine) -> None:
     keys = ("replays", "recoveries", "crc_errors", "crc_data_errors", "ecc_errors")
     for gpu in machine.said.gpus:
@@ -207,6 +232,7 @@ def test_the_counters_of_links_by_function(machine: Machine) -> None:
             assert found == [given(link.get(key)) for key in keys]
 
 
+@every
 def test_every_pair(machine: Machine) -> None:
     said = machine.said
     for a, b in itertools.permutations(range(len(said.gpus)), 2):

@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -76,8 +77,8 @@ def test_modules_and_empty_slots() -> None:
     assert (tables.slots_total, tables.ecc) == (2, "Multi-bit ECC")
 
 
-@pytest.mark.parametrize(
-    ("text", "size_bytes"),
+@each(
+    "text, size_bytes",
     [
         ("16384 MB", 16 * GIB),
         ("16 GB", 16 * GIB),
@@ -93,14 +94,14 @@ def test_sizes(text: str, size_bytes: int | None) -> None:
     assert dimm.size_bytes == size_bytes
 
 
-@pytest.mark.parametrize("text", ["No Module Installed", "Not Installed", "0 MB"])
+@each("text", ["No Module Installed", "Not Installed", "0 MB"])
 def test_empty_slots_are_counted_but_are_no_modules(text: str) -> None:
     tables = dmi.parse(HEAD + module(0x11) + module(0x12, Size=text, Locator="DIMM_A2"))
     assert ([dimm.slot for dimm in tables.dimms], tables.slots_total, tables.ecc) == (["DIMM_A1"], 2, None)
 
 
-@pytest.mark.parametrize(
-    ("text", "mts"),
+@each(
+    "text, mts",
     [("2400 MHz", 2400), ("667 MHz (1.5 ns)", 667), ("4800 MT/s", 4800), ("Unknown", None), ("0 MT/s", None)],
 )
 def test_speeds_in_old_and_new_words(text: str, mts: int | None) -> None:
@@ -110,7 +111,7 @@ def test_speeds_in_old_and_new_words(text: str, mts: int | None) -> None:
     assert (dimm.rated_mts, dimm.configured_mts) == (mts, mts)
 
 
-@pytest.mark.parametrize("text", ["", "Unknown", "Not Specified", "NO DIMM", "<OUT OF SPEC>", "To Be Filled By O.E.M."])
+@each("text", ["", "Unknown", "Not Specified", "NO DIMM", "<OUT OF SPEC>", "To Be Filled By O.E.M."])
 def test_what_the_firmware_did_not_fill_in_is_absent(text: str) -> None:
     (dimm,) = dmi.parse(HEAD + module(0x11, Manufacturer=text, Serial_Number=text, Part_Number=text)).dimms
     assert (dimm.manufacturer, dimm.serial, dimm.part_number) == (None, None, None)
@@ -180,8 +181,8 @@ def test_firmware_chips_and_other_arrays_are_no_slots() -> None:
     assert ([dimm.slot for dimm in tables.dimms], tables.slots_total, tables.ecc) == (["DIMM_A1"], 1, "Multi-bit ECC")
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "ecc"),
+@each(
+    "first, second, ecc",
     [("None", "None", "None"), ("None", "Multi-bit ECC", "mixed: Multi-bit ECC, None"), ("Unknown", "Unknown", None)],
 )
 def test_error_correction(first: str, second: str, ecc: str | None) -> None:
@@ -208,7 +209,7 @@ WEATHER = {
 }
 
 
-@pytest.mark.parametrize("weather", WEATHER)
+@each("weather", WEATHER)
 def test_weather(weather: str) -> None:
     text = HEAD + array(0x10, 2) + module(0x11) + empty(0x12, "DIMM_A2")
     assert dmi.parse(WEATHER[weather](text)) == dmi.parse(text)
@@ -230,8 +231,8 @@ def test_a_text_that_is_cut_short_never_loses_a_module(data: st.DataObject) -> N
     assert [dimm.slot for dimm in seen.dimms] == [dimm.slot for dimm in whole.dimms]
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
+@each(
+    "text, why",
     [
         (HEAD + array(0x10, 2) + module(0x11), "promises 2 devices and 1 are listed"),
         (HEAD + array(0x10, "") + module(0x11), "has no `Number Of Devices`"),
@@ -249,8 +250,8 @@ def test_what_is_not_whole_or_not_known_is_refused(text: str, why: str) -> None:
         dmi.parse(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "returncode", "why"),
+@each(
+    "text, returncode, why",
     [
         ("", 0, "no DMI tables"),
         ("# dmidecode 3.3\n# No SMBIOS nor DMI entry point found, sorry.\n", 0, "no DMI tables"),

@@ -5,7 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from cases import each
+from hypothesis import given
 from hypothesis import strategies as st
 from machine_tree import NO_DMI, Programs, Tree, completed
 
@@ -85,7 +86,7 @@ def back(seen: Inventory, folder: Path) -> machine_file.Machine:
     return machine_file.read(file)
 
 
-@pytest.mark.parametrize("build", [vm, tower, with_a_card_that_has_fallen_off, bare])
+@each("build", [vm, tower, with_a_card_that_has_fallen_off, bare])
 def test_every_draft_reads_back(tmp_path: Path, build: object) -> None:
     assert callable(build)
     seen = build(tmp_path / "root")
@@ -170,7 +171,6 @@ def some_tower(tmp_path_factory: pytest.TempPathFactory) -> Inventory:
     return tower(tmp_path_factory.mktemp("tower"))
 
 
-@settings(deadline=None)  # a busy machine is no fault
 @given(text=st.text())
 def test_no_string_makes_an_invalid_file(some_tower: Inventory, text: str) -> None:
     found = tomllib.loads(draft.render(hostile(some_tower, text)))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import each
 from gpu_machine import address, device, empty, look, machine, tree_of
 from machine_tree import Tree
 
@@ -53,8 +54,8 @@ def test_a_card_that_has_fallen_off_the_bus_is_dead_whatever_else_is_missing(tmp
     assert not withheld(seen, gpus(seen)[0])
 
 
-@pytest.mark.parametrize(
-    ("driver", "loaded", "expected"),
+@each(
+    "driver, loaded, expected",
     [
         ("nouveau", False, "set-up"),
         ("vfio-pci", True, "set-up"),
@@ -81,8 +82,8 @@ def test_a_card_that_the_driver_leaves_alone_though_it_takes_another(
     assert kinds(look(tree, [device(0)])) == [None, expected]
 
 
-@pytest.mark.parametrize(
-    ("error", "code", "expected"),
+@each(
+    "error, code, expected",
     [
         ("NVML says: Driver/library version mismatch", nvml_call.VERSION_MISMATCH, "set-up"),
         (nvml.LIBRARY_MISSING, nvml_call.LIBRARY_NOT_FOUND, "set-up"),
@@ -99,8 +100,8 @@ def test_a_library_that_cannot_be_asked(error: str, code: int | None, expected: 
     assert kinds(answering(nvml.failed(error, code))) == [expected, expected]
 
 
-@pytest.mark.parametrize(
-    ("changes", "expected"),
+@each(
+    "changes, expected",
     [
         (LOST, "dead"),
         ({"error": "NVML says: GPU requires reset", "error_code": 16}, "dead"),
@@ -113,8 +114,8 @@ def test_a_gpu_that_nvml_lists_and_cannot_use(changes: dict[str, Any], expected:
     assert kinds(machine(device(0), device(1, **changes))) == [None, expected]
 
 
-@pytest.mark.parametrize(
-    ("devices", "expected"),
+@each(
+    "devices, expected",
     [
         ([device(0)], [None, "dead"]),  # RmInit failed: its node is there, and NVML passes it over
         ([device(0), nameless(nvml_call.GPU_IS_LOST)], [None, "dead"]),

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from cases import each
 from fake_nvml import LOST, FakeNvml, Refusal
 
 from acceptance.machine.inventory import GpuCounters, NvLink
@@ -106,9 +107,7 @@ def test_another_end_that_is_not_to_be_seen(bus_id: str) -> None:
     assert [one.remote_address for one in nvlink.read(nvml, 0)] == [None, None, None]
 
 
-@pytest.mark.parametrize(
-    ("kind", "word"), [(0, "gpu"), (1, "unknown"), (2, "switch"), (255, "unknown"), (7, "unknown")]
-)
+@each("kind, word", [(0, "gpu"), (1, "unknown"), (2, "switch"), (255, "unknown"), (7, "unknown")])
 def test_kinds_of_other_ends(kind: int, word: str) -> None:
     nvml = Hopper(answers={"nvmlDeviceGetNvLinkRemoteDeviceType": kind})
     assert nvlink.read(nvml, 0)[0].remote_kind == word

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from cases import each
 from fake_nvml import LOST, UNKNOWN, FakeNvml, Refusal
 
 from acceptance.core import limit
@@ -55,14 +56,14 @@ def test_a_gpu_that_offers_nothing() -> None:
     assert read({}, counters=True) == {}
 
 
-@pytest.mark.parametrize("function", sorted(HOT))
-@pytest.mark.parametrize("code", [3, UNKNOWN])
+@each("function", sorted(HOT))
+@each("code", [3, UNKNOWN])
 def test_what_is_refused_is_absent_and_hides_no_other(function: str, code: int) -> None:
     less, whole = read({**HOT, function: Refusal(code)}), read(HOT)
     assert less.items() < whole.items()
 
 
-@pytest.mark.parametrize("function", sorted(HOT))
+@each("function", sorted(HOT))
 def test_a_lost_gpu_is_raised_whoever_tells(function: str) -> None:
     with pytest.raises(Refusal):
         read({**HOT, function: Refusal(LOST)})
@@ -90,8 +91,8 @@ def test_a_value_that_is_no_number_is_absent() -> None:
     assert "memory_temperature_c" not in read(HOT, {82: float("nan")})
 
 
-@pytest.mark.parametrize(
-    ("bits", "up"),
+@each(
+    "bits, up",
     [
         (0, ()),
         *((bit, (name,)) for name, bit in REASONS.items()),
@@ -100,15 +101,13 @@ def test_a_value_that_is_no_number_is_absent() -> None:
         (0x8000000000000021, ("reason_unknown", "reason_gpu_idle", "reason_sw_thermal")),
     ],
 )
-@pytest.mark.parametrize(
-    "function", ["nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"]
-)
+@each("function", ["nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"])
 def test_reasons_bit_by_bit(function: str, bits: int, up: tuple[str, ...]) -> None:
     assert read({function: bits}) == reasons(*up)
 
 
-@pytest.mark.parametrize(
-    ("thresholds", "margin"),
+@each(
+    "thresholds, margin",
     [({3: 87, 1: 89}, {"temperature_margin_c": 16.0}), ({1: 89}, {"temperature_margin_c": 18.0}), ({}, {})],
 )
 def test_a_margin_where_nvml_gives_none(thresholds: dict[int, int], margin: dict[str, float]) -> None:

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from cases import each
 from fake_nvml import LOST, UNKNOWN, FabricInfo, FakeNvml, Refusal, fabric
 
 from acceptance.machine.inventory import GpuProcess, GpuTraits
@@ -87,7 +88,7 @@ def test_a_gpu_that_offers_nothing(tmp_path: Path) -> None:
     assert traits.memory_thermometer is False
 
 
-@pytest.mark.parametrize("function", sorted(H200))
+@each("function", sorted(H200))
 def test_one_thing_that_is_not_offered_hides_no_other(function: str, tmp_path: Path) -> None:
     less = read({**H200, function: Refusal(3)}, tmp_path)
     whole = read(H200, tmp_path)
@@ -114,8 +115,8 @@ def test_modes_that_nobody_knows_are_absent(tmp_path: Path) -> None:
     assert read({"nvmlDeviceGetComputeMode": 9}, tmp_path).compute_mode is None
 
 
-@pytest.mark.parametrize(
-    ("state", "word"),
+@each(
+    "state, word",
     [(0, "not-supported"), (1, "not-started"), (2, "in-progress"), (3, "completed"), (9, None)],
 )
 def test_the_fabric_of_an_older_binding(state: int, word: str | None, tmp_path: Path) -> None:
@@ -145,7 +146,7 @@ def test_a_process_whose_name_is_refused_is_still_there(tmp_path: Path) -> None:
     assert read(answers, tmp_path).compute_processes == (GpuProcess(11, None, 1),)
 
 
-@pytest.mark.parametrize("function", sorted(H200))
+@each("function", sorted(H200))
 def test_one_thing_that_is_refused_for_no_known_reason_hides_no_other(function: str, tmp_path: Path) -> None:
     less, whole = read({**H200, function: Refusal(UNKNOWN)}, tmp_path), read(H200, tmp_path)
     changed = [name for name in GpuTraits.__slots__ if getattr(less, name) != getattr(whole, name)]

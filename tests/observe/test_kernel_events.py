@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import each
 
 from acceptance.observe.event import table
 from acceptance.tools.read import kernel_log as read_kernel_log
@@ -19,8 +20,8 @@ def lines(*texts: str, stamp: str = "[  100.5] ") -> str:
 # Xid
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
+@each(
+    "line, expected",
     [
         (
             "NVRM: Xid (PCI:0000:3b:00 GPU-I:05): 13, pid=9, name=a.out, Graphics SM Warp Exception",
@@ -153,8 +154,8 @@ def test_severity_follows_the_catalog() -> None:
 # NVSwitch
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
+@each(
+    "line, expected",
     [
         (
             "nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): 20034, Fatal, Link 28 LTSSM Fault Up",
@@ -197,8 +198,8 @@ def test_sxid_advice() -> None:
 # A GPU that does not start
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@each(
+    "text, expected",
     [
         (
             lines(
@@ -279,8 +280,8 @@ def test_a_gpu_that_does_not_start(text: str, expected: list[str]) -> None:
 # PCIe
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@each(
+    "text, expected",
     [
         (
             lines(
@@ -377,8 +378,8 @@ def test_pcie(text: str, expected: list[str]) -> None:
 # Memory and processors
 
 
-@pytest.mark.parametrize(
-    ("text", "expected", "counts"),
+@each(
+    "text, expected, counts",
     [
         (
             lines("EDAC MC0: 32 CE memory read error on CPU_SrcID#0_MC#0_Chan#0_DIMM#0 (channel:0 slot:0 page:0x1)"),

@@ -3,7 +3,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from cases import each
+from hypothesis import given
 from hypothesis import strategies as st
 
 from acceptance.core.plain_text import UnreadableOutput
@@ -26,8 +27,8 @@ def brief(text: str) -> list[str]:
 # Stamps
 
 
-@pytest.mark.parametrize(
-    ("raw", "time"),
+@each(
+    "raw, time",
     [
         ("{}", None),
         ("[  123.456789] {}", 123.456789),
@@ -62,8 +63,8 @@ def test_every_stamp(raw: str, time: float | str | None) -> None:
     assert event.text == XID79
 
 
-@pytest.mark.parametrize(
-    ("line", "stamped", "foreign"),
+@each(
+    "line, stamped, foreign",
     [
         ("[  1.0] x", True, False),
         ("Sep 19 16:18:02 h kernel: x", True, False),
@@ -108,8 +109,8 @@ def test_kmsg_escapes_and_dictionary_lines() -> None:
 # NVIDIA
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@each(
+    "text, expected",
     [
         ("NVRM: Xid (0000:01:00): 13, 0005 00000000", "xid 13 0000:01:00.0 warning"),
         ("NVRM: Xid (0001:00): 8, Channel 00000000", "xid 8 0000:01:00.0 warning"),
@@ -170,7 +171,7 @@ def test_nvidia(text: str, expected: str) -> None:
     assert brief(text) == [expected]
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "NVRM:     -1    103  GSP_RM_ALLOC          0x0000000000002080 0x0000000000000004",
@@ -212,8 +213,8 @@ def test_xids_that_another_program_quotes_still_count() -> None:
 # The host
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@each(
+    "text, expected",
     [
         ("CPU3: Core temperature above threshold, cpu clock throttled (total events = 1)", "thermal Core cpu3 warning"),
         (
@@ -329,8 +330,8 @@ def test_an_aer_report_is_one_event_with_its_bits() -> None:
 NOTICE = "[ 100.0] mce: [Hardware Error]: Machine check events logged\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "count"),
+@each(
+    "text, count",
     [
         (NOTICE, 1),
         (NOTICE + "[ 100.1] EDAC MC0: 1 CE memory read error on A (x)\n", 0),
@@ -380,7 +381,7 @@ def test_a_message_is_cut_and_what_can_be_printed_stays() -> None:
     assert clean("café \\n\x1b[1m") == "café \\n\\x1b[1m"
 
 
-@pytest.mark.parametrize("order", [("info", "warning"), ("warning", "error"), ("error", "fatal")])
+@each("order", [("info", "warning"), ("warning", "error"), ("error", "fatal")])
 def test_the_order_of_severities(order: tuple[Severity, Severity]) -> None:
     assert worse(*order) == worse(*order[::-1]) == order[1]
 
@@ -392,8 +393,8 @@ def corrected(stamp: str) -> str:
     return f"{stamp} pcieport 0000:00:03.1: PCIe Bus Error: severity=Corrected, type=Data Link Layer, (Receiver ID)\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "outcome", "words"),
+@each(
+    "text, outcome, words",
     [
         ("[ 1.0] Linux version 6.1.0\n", "pass", "no fault"),
         ("[ 1.0] NVRM: Xid (PCI:0000:01:00): 13, x\n", "pass", "1 warnings, the first: xid 13 on 0000:01:00.0"),
@@ -428,7 +429,7 @@ def test_read(text: str, outcome: str, words: str) -> None:
     assert (output.outcome, words in output.reason) == (outcome, True), output.reason
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     ["", " \n\r\n", "hello\n", "Sep 19 16:18:02 h nginx[1]: GET /\n", '{"MESSAGE": "x"}\n', "stress-ng: info: [1] x"],
 )
@@ -464,8 +465,8 @@ def test_json_object() -> None:
 # Values and tables
 
 
-@pytest.mark.parametrize(
-    ("text", "address"),
+@each(
+    "text, address",
     [
         ("0000:01:00", "0000:01:00.0"),
         ("00000000:01:00.0", "0000:01:00.0"),
@@ -528,7 +529,6 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(deadline=None)
 @given(st.one_of(st.text(), st.lists(PIECES).map("".join)))
 def test_nothing_makes_it_crash(text: str) -> None:
     try:
@@ -538,7 +538,6 @@ def test_nothing_makes_it_crash(text: str) -> None:
     json.dumps(output.to_json_object())
 
 
-@settings(deadline=None)
 @given(st.lists(PIECES).map("".join))
 def test_no_text_around_it_hides_an_xid_79(text: str) -> None:
     output = read_kernel_log.read(f"{text}\n[ 9.0] {XID79}\n{text}")
@@ -555,7 +554,7 @@ def test_json_that_is_nested_too_deep_in_a_later_line_is_no_crash() -> None:
 
 
 @pytest.mark.timeout(100)
-@pytest.mark.parametrize(
+@each(
     "line",
     [
         "[1.0] " * 20_000,
@@ -570,15 +569,13 @@ def test_json_that_is_nested_too_deep_in_a_later_line_is_no_crash() -> None:
         "[1.0] NVRM: NV_ERR_GPU_IS_LOST\n[1.0] NVRM: Xid (PCI:0000:01:00): 79, x\n" * 2000,
         "Jan 12 08:14:02 n kernel: message repeated 999 times: [ x]\n" * 2000,
     ],
-    ids=range(11),
+    told=lambda line: f"{line[:60]}...",
 )
 def test_no_line_and_no_number_of_lines_takes_long(line: str) -> None:
     assert read_kernel_log.read(line).outcome in {"pass", "fail", "error"}
 
 
-@pytest.mark.parametrize(
-    "repeated", ["NVRM: ", "kernel: ", "[Hardware Error]: ", "AER: Corrected error received: 0000:00:01.0 "]
-)
+@each("repeated", ["NVRM: ", "kernel: ", "[Hardware Error]: ", "AER: Corrected error received: 0000:00:01.0 "])
 def test_a_line_longer_than_any_of_the_kernels_is_read_in_pieces_and_proves_no_health(repeated: str) -> None:
     """Patterns see no piece longer than LONGEST, so the time for a text grows as the text does; what stood at a cut is not read."""
     text = repeated * (100_000 // len(repeated))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from cases import each
 
 from acceptance.core.plain_text import UnreadableOutput
 from acceptance.tools.read import kernel_log
@@ -36,7 +37,7 @@ EVENTS = [
 ]
 
 
-@pytest.mark.parametrize(
+@each(
     "stamp",
     [
         "[  100.500000] ",
@@ -131,7 +132,7 @@ def test_what_an_agent_quotes_from_the_kernel_is_told_once() -> None:
 # What is no event
 
 
-@pytest.mark.parametrize(
+@each(
     "line",
     [
         "NVRM: GPU at PCI:0000:3b:00: GPU-00112233-4455-6677-8899-aabbccddeeff",
@@ -213,7 +214,7 @@ def test_dmesg_as_json() -> None:
     assert brief(json.dumps({"dmesg": [{"msg": REPORT[-1]}]})) == EVENTS[-1:]
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         '{"MESSAGE": 5}\n',

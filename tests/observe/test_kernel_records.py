@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import each
 
 from acceptance.observe.event import Event
 from acceptance.tools.read import kernel_log as read_kernel_log
@@ -33,7 +34,7 @@ HEADER = "pcieport 0000:17:00.0: AER: Corrected error received: id=0010"
 BUS = "pcieport 0000:17:00.0: PCIe Bus Error: severity=Corrected, type=Data Link Layer, (Receiver ID)"
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     [
         *("RxErr", "BadTLP", "BadDLLP", "Rollover", "Timeout", "NonFatalErr", "CorrIntErr", "HeaderOF"),
@@ -81,8 +82,8 @@ def test_which_bits_are_fatal_is_read_bit_by_bit() -> None:
     assert brief(text("ffffbfff")) == ["aer non-fatal 0000:17:00.0 error"]
 
 
-@pytest.mark.parametrize(
-    ("severity", "meaning", "action"),
+@each(
+    "severity, meaning, action",
     [
         ("Corrected", "recovered", "If it repeats: reseat the card and its riser, shorten"),
         ("Uncorrected (Non-Fatal)", "the link itself still works", "Reseat the card and its riser; try"),
@@ -109,8 +110,8 @@ NAMELESS = "NVRM: rm_init_adapter failed for device bearing minor number 0"
 ADAPTER = "rm-init adapter 0000:3b:00.0 error"
 
 
-@pytest.mark.parametrize(("between", "count"), [(2, 1), (3, 2)])
-@pytest.mark.parametrize("before", [0, 10])
+@each("between, count", [(2, 1), (3, 2)])
+@each("before", [0, 10])
 def test_a_message_that_names_no_gpu_repeats_one_of_the_three_before_it(before: int, between: int, count: int) -> None:
     text = lines(*others(before), BOUND, *others(between), NOT_CALLED)
     assert brief(text) == ["driver bound 0000:01:00.0 error"] * count
@@ -209,30 +210,29 @@ AMD_STATUS = "[Hardware Error]: CPU:16 (15:1:2) MC4_STATUS[Over|CE|MiscV|-|AddrV
 NODE = "[Hardware Error]: MC4 Error (node 2): DRAM ECC error detected on the NB."
 
 
-@pytest.mark.parametrize(
-    ("mcg", "severity"),
+@each(
+    "mcg, severity",
     [("0", "warning"), ("1", "warning"), ("4", "error"), ("40", "warning"), ("0000000000000005", "error")],
 )
 def test_the_bit_that_says_that_the_cpu_stopped(mcg: str, severity: str) -> None:
     assert brief(lines(BANK.format(mcg=mcg))) == [f"mce bank5 cpu0 {severity}"]
 
 
-@pytest.mark.parametrize(
-    ("head", "told", "length"),
+@each(
+    "head, told, length",
     [
         (BANK.format(mcg="0"), "mce bank5 cpu0 warning", 6),
         (AMD_STATUS, "mce bank4 cpu16 warning", 8),
         (AMD, "mce Corrected error None warning", 10),
         (HW, UNKNOWN, 12),
     ],
-    ids=["bank", "AMD status", "AMD grade", "unknown"],
 )
 def test_how_many_messages_a_record_has(head: str, told: str, length: int) -> None:
     assert brief(lines(head, *[HW] * (length - 1))) == [told]
     assert brief(lines(head, *[HW] * length)) == [told, UNKNOWN]
 
 
-@pytest.mark.parametrize(("between", "found"), [(0, []), (3, []), (4, [UNKNOWN])])
+@each("between, found", [(0, []), (3, []), (4, [UNKNOWN])])
 def test_the_grade_of_an_amd_record_stands_within_four_messages(between: int, found: list[str]) -> None:
     assert brief(lines(NODE, *others(between), AMD)) == [*found, "mce Corrected error None warning"]
 
@@ -242,8 +242,8 @@ def test_what_stands_below_the_head_of_an_amd_record_and_is_no_grade_explains_no
     assert first(lines(NODE, HW)).text == NODE
 
 
-@pytest.mark.parametrize(
-    ("between", "told"),
+@each(
+    "between, told",
     [(0, "mce bank4 cpu16 warning"), (3, "mce bank4 cpu16 warning"), (4, "mce Corrected error None warning")],
 )
 def test_the_status_of_an_amd_record_stands_within_four_messages(between: int, told: str) -> None:
@@ -255,8 +255,8 @@ def test_a_record_is_told_with_what_it_says_below_and_nothing_else() -> None:
     assert first(lines(AMD, AMD_STATUS)).text == f"{AMD}; {AMD_STATUS}"
 
 
-@pytest.mark.parametrize(
-    ("text", "meaning"),
+@each(
+    "text, meaning",
     [
         (AMD, "The CPU found an error and corrected it."),
         ("[Hardware Error]: Deferred error, no action required.", "The CPU found an error that it could not correct."),
@@ -270,8 +270,8 @@ def test_what_the_grades_of_amd_mean(text: str, meaning: str) -> None:
 # --- the firmware's reports ---
 
 
-@pytest.mark.parametrize(
-    ("word", "severity", "corrected"),
+@each(
+    "word, severity, corrected",
     [
         ("fatal", "fatal", False),
         ("recoverable", "error", False),
@@ -293,7 +293,7 @@ def test_what_the_firmware_s_grades_are_worth(word: str, severity: str, correcte
     assert found.text.endswith(f"; event severity: {word}; section_type: memory error")
 
 
-@pytest.mark.parametrize("length", [2, 3, 4])
+@each("length", [2, 3, 4])
 def test_each_report_of_the_firmware_is_told(length: int) -> None:
     report = (
         "{1}[Hardware Error]: Hardware error from APEI Generic Hardware Error Source: 1",
@@ -311,7 +311,7 @@ BANKED = "EDAC skx MC1: CPU 28: Machine Check Event: 0x0 Bank 7: 0x8c00004000010
 COUNTED = "EDAC MC1: 1 CE memory read error on A (channel:0 slot:0)"
 
 
-@pytest.mark.parametrize(("between", "component"), [(0, "dimm:DIMM_A1"), (1, "dimm:DIMM_A1"), (2, "mc0")])
+@each("between, component", [(0, "dimm:DIMM_A1"), (1, "dimm:DIMM_A1"), (2, "mc0")])
 def test_the_second_half_of_a_broken_message_stands_within_two(between: int, component: str) -> None:
     assert brief(lines(BROKEN, *others(between), HALF)) == [f"edac CE {component} warning"]
 
@@ -328,7 +328,7 @@ def test_a_label_that_says_it_is_unknown_is_none() -> None:
     assert brief(lines("EDAC MC0: 1 CE memory read error on unknown label (channel:0)")) == ["edac CE mc0 warning"]
 
 
-@pytest.mark.parametrize(("between", "banks"), [(0, 0), (7, 0), (8, 1)])
+@each("between, banks", [(0, 0), (7, 0), (8, 1)])
 def test_a_bank_that_edac_counts_below_is_told_once(between: int, banks: int) -> None:
     found = brief(lines(BANKED, *others(between), COUNTED))
     assert found == ["mce bank7 cpu28 warning"] * banks + ["edac CE dimm:A warning"]
@@ -349,7 +349,7 @@ def unexplained(text: str) -> int:
     return sum(event.code == "logged" for event in read_kernel_log.parse(text))
 
 
-@pytest.mark.parametrize("told", [COUNTED, APEI, PAGE, BANK.format(mcg="0")])
+@each("told", [COUNTED, APEI, PAGE, BANK.format(mcg="0")])
 def test_what_explains_a_notice(told: str) -> None:
     assert unexplained(lines(NOTICE, told)) == 0
     assert unexplained(lines(told, NOTICE)) == 0
@@ -362,7 +362,7 @@ def test_a_notice_is_explained_within_twenty_messages(between: int, count: int) 
     assert unexplained("".join(f"{text}\n" for text in reversed(texts))) == count
 
 
-@pytest.mark.parametrize(("seconds", "count"), [(5.0, 0), (5.5, 1), (9.0, 1)])
+@each("seconds, count", [(5.0, 0), (5.5, 1), (9.0, 1)])
 def test_a_notice_is_explained_within_five_seconds(seconds: float, count: int) -> None:
     assert unexplained(f"[  100.0] {NOTICE}\n[  {100 + seconds}] {COUNTED}\n") == count
     assert unexplained(f"[  100.0] {COUNTED}\n[  {100 + seconds}] {NOTICE}\n") == count

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from cases import each
 
 from acceptance.observe import kernel_log as observe_kernel_log
 from acceptance.observe import kmsg
@@ -33,8 +34,8 @@ def test_records_become_events() -> None:
     assert [event.code for event in observe_kernel_log.events_of(lines)] == [79]
 
 
-@pytest.mark.parametrize(
-    ("sequences", "after", "missing"),
+@each(
+    "sequences, after, missing",
     [
         ([], 4, False),
         ([5, 6], 4, False),

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from cases import each
 from fake_nvml import FakeNvml, Refusal
 from machine_tree import Programs, completed
 
@@ -84,7 +85,7 @@ def test_a_gpu_that_is_lost_between_its_traits_and_its_counters_keeps_the_traits
     assert (lost.traits.memory_bus_bits, lost.counters, lost.error_code) == (384, None, nvml_call.GPU_IS_LOST)
 
 
-@pytest.mark.parametrize(
+@each(
     "function",
     [
         *("nvmlDeviceGetSerial", "nvmlDeviceGetCpuAffinity", "nvmlDeviceGetComputeRunningProcesses_v3"),
@@ -97,7 +98,7 @@ def test_what_is_refused_for_no_known_reason_makes_no_gpu_sick(function: str) ->
     assert answer.error is None
 
 
-@pytest.mark.parametrize(
+@each(
     "function",
     ["HandleByIndex", "PciInfo", "UUID", "Name", "MemoryInfo"],
 )
@@ -106,7 +107,7 @@ def test_a_gpu_that_refuses_its_identity_is_sick(function: str) -> None:
     assert (healthy.error, sick.error, sick.error_code) == (None, "NVML says: Unknown Error", 999)
 
 
-@pytest.mark.parametrize("code", sorted(nvml_call.LOST))
+@each("code", sorted(nvml_call.LOST))
 def test_a_gpu_that_is_lost_at_anything_is_sick(code: int) -> None:
     answers = {("nvmlDeviceGetVbiosVersion", 0): Refusal(code), ("nvmlDeviceGetNvLinkState", 1): Refusal(code)}
     assert [one.error_code for one in nvml.read(FakeNvml(2, answers)).devices] == [code, code]
@@ -145,8 +146,8 @@ def test_no_library_and_other_refusals_to_begin() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("bus_id", "address"),
+@each(
+    "bus_id, address",
     [("00000000:01:00.0", "0000:01:00.0"), ("0000:C1:00.0", "0000:c1:00.0"), ("00010000:01:00.0", "10000:01:00.0")],
 )
 def test_addresses_as_sysfs_spells_them(bus_id: str, address: str) -> None:
@@ -167,8 +168,8 @@ def test_the_answer_of_the_child_comes_back() -> None:
     assert probe(completed(msgspec.json.encode(answer).decode())) == answer
 
 
-@pytest.mark.parametrize(
-    ("answer", "error"),
+@each(
+    "answer, error",
     [
         (completed(timed_out=True), "the driver hangs"),
         (completed(returncode=-11), "asking NVML was ended by signal 11"),

@@ -3,6 +3,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from cases import each
 from fake_nvml import LOST, NOT_SUPPORTED, UNKNOWN, FakeNvml, Refusal
 
 from acceptance.observe import nvml_call
@@ -16,18 +17,18 @@ def test_an_answer_and_what_is_not_offered() -> None:
     assert ask(nvml, "nvmlThatIsOlderThanTheBinding", 0) is None
 
 
-@pytest.mark.parametrize("code", sorted(nvml_call.NOT_OFFERED))
+@each("code", sorted(nvml_call.NOT_OFFERED))
 def test_what_counts_as_not_offered(code: int) -> None:
     assert ask(FakeNvml(1, {"nvmlDeviceGetFanSpeed": Refusal(code)}), "nvmlDeviceGetFanSpeed", 0) is None
 
 
-@pytest.mark.parametrize("code", [LOST, UNKNOWN, nvml_call.RESET_REQUIRED, 14])
+@each("code", [LOST, UNKNOWN, nvml_call.RESET_REQUIRED, 14])
 def test_every_other_refusal_is_raised(code: int) -> None:
     with pytest.raises(Refusal):
         ask(FakeNvml(1, {"nvmlDeviceGetFanSpeed": Refusal(code)}), "nvmlDeviceGetFanSpeed", 0)
 
 
-@pytest.mark.parametrize("code", [UNKNOWN, NOT_SUPPORTED, 14])
+@each("code", [UNKNOWN, NOT_SUPPORTED, 14])
 def test_what_must_not_be_known_may_be_refused(code: int) -> None:
     refusing = FakeNvml(1, {"nvmlDeviceGetFanSpeed": Refusal(code)}, {"call": Refusal(code)})
     assert told(refusing, "nvmlDeviceGetFanSpeed", 0) is None
@@ -35,7 +36,7 @@ def test_what_must_not_be_known_may_be_refused(code: int) -> None:
     assert told_fields(FakeNvml(fields={82: Refusal(code), 3: 1}), 0, [(82, 0), (3, 0)]) == {(3, 0): 1}
 
 
-@pytest.mark.parametrize("code", sorted(nvml_call.LOST))
+@each("code", sorted(nvml_call.LOST))
 def test_a_lost_gpu_is_never_passed_over(code: int) -> None:
     lost = FakeNvml(1, {"nvmlDeviceGetFanSpeed": Refusal(code)}, {"call": Refusal(code)})
     with pytest.raises(Refusal):
@@ -91,8 +92,8 @@ def test_a_field_that_is_refused_for_another_reason_than_those_that_raise_is_abs
         fields(FakeNvml(fields={82: Refusal(LOST)}), 0, [(82, 0)], raising=only)
 
 
-@pytest.mark.parametrize(
-    ("kind", "member"),
+@each(
+    "kind, member",
     [(0, "dVal"), (1, "uiVal"), (2, "ulVal"), (3, "ullVal"), (4, "sllVal"), (5, "siVal"), (6, "usVal")],
 )
 def test_where_a_value_stands(kind: int, member: str) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import each
 from fake_nvml import LOST, FakeNvml, Refusal
 
 from acceptance.machine.inventory import NvmlPair
@@ -18,8 +19,8 @@ def test_a_pair_that_tells_everything() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("level", "path"),
+@each(
+    "level, path",
     [(0, "INTERNAL"), (10, "PIX"), (20, "PXB"), (30, "PHB"), (40, "NODE"), (50, "SYS"), (60, None)],
 )
 def test_paths(level: int, path: str | None) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
+from cases import each
 from machine_tree import Tree
 
 from acceptance.machine import topology
@@ -39,8 +39,8 @@ def test_a_domain_of_its_own_below_another_bridge(tmp_path: Path) -> None:
     assert (found.host_bridge, found.bridges) == ("pci10000:e0", ("10000:e0:06.0",))
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "path"),
+@each(
+    "a, b, path",
     [
         (place("A", "port", "up", "d1"), place("A", "port", "up", "d2"), "PIX"),  # one switch
         (place("A", "port"), place("A", "port"), "PIX"),  # two functions behind one port

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
+from cases import each
 from gpu_machine import SOMEBODY, TRAITS, address, device, look, machine, tree_of, uuid
 
 from acceptance.machine.gpu import gpus
@@ -31,8 +31,8 @@ def test_a_machine_that_is_ready() -> None:
     assert remarks(seen, gpus(seen)) == ()
 
 
-@pytest.mark.parametrize(
-    ("traits", "what", "cure"),
+@each(
+    "traits, what, cure",
     [
         ({"mig_enabled": True}, "MIG is on, and a part of a GPU is not the GPU", f"`{MODE} {uuid(1)} -mig 0`"),
         ({"compute_mode": "prohibited"}, "compute mode is prohibited", f"`{MODE} {uuid(1)} -c DEFAULT`"),
@@ -76,7 +76,7 @@ def test_one_thing_in_the_way(tmp_path: Path, traits: dict[str, Any], what: str,
     assert cure in one
 
 
-@pytest.mark.parametrize(
+@each(
     "traits",
     [
         {"mig_enabled": False},
@@ -108,8 +108,8 @@ def test_all_that_is_in_the_way_is_told_at_once(tmp_path: Path) -> None:
     assert len(told(changed(tmp_path, **everything))) == 5
 
 
-@pytest.mark.parametrize(
-    ("driver", "capability", "needed"),
+@each(
+    "driver, capability, needed",
     [
         ("525.60.13", "8.9", None),
         ("525.60.12", "8.9", "525.60.13"),
@@ -168,8 +168,8 @@ def test_what_the_reader_should_know(tmp_path: Path) -> None:
     assert one.startswith("gpu1 is passed through to a virtual machine")
 
 
-@pytest.mark.parametrize(
-    ("limit_w", "default_w", "told"),
+@each(
+    "limit_w, default_w, told",
     [(300.0, 450.0, True), (450.0, 450.0, False), (480.0, 450.0, False), (None, 450.0, False), (300.0, None, False)],
 )
 def test_a_lowered_power_limit_is_told(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 
-import pytest
+from cases import each
 from severity_book import BOOK, problems
 
 from acceptance import resources
@@ -19,7 +19,7 @@ def test_the_tables_weigh_events_as_the_book_does() -> None:
     assert list(problems(FOLDER)) == []
 
 
-@pytest.mark.parametrize("line", LINES, ids=[line["line"] for line in LINES])
+@each("line", LINES)
 def test_each_message_of_the_kernel_comes_to_its_weight(line: dict[str, object]) -> None:
     (event,) = read_kernel_log.parse(f"[   12.345678] {line['line']}\n")
     assert (event.severity, event.hardware) == (line["severity"], line["hardware"])

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,8 +24,8 @@ def structure(
     return formatted + name.encode() + b"\0\0"
 
 
-@pytest.mark.parametrize(
-    ("raw", "found"),
+@each(
+    "raw, found",
     [
         (structure(), ("0000:01:00.0", "PCIEX16_1")),
         (structure("CPU SLOT7 PCI-E 5.0 X16", 0xC1, 0), ("0000:c1:00.0", "CPU SLOT7 PCI-E 5.0 X16")),

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import each
 
 from acceptance.core.plain_text import UnreadableOutput
 from acceptance.observe import smart
@@ -85,7 +86,7 @@ def test_media_errors_fail_though_the_status_passed() -> None:
     assert smart.faults(nvme(media_errors=7)) == ("7 media errors",)
 
 
-@pytest.mark.parametrize("bit", range(8))
+@each("bit", range(8))
 def test_every_critical_warning_bit_alone(bit: int) -> None:
     assert smart.faults(nvme(critical_warning=1 << bit)) == (f"critical warning: {smart.CRITICAL_WARNINGS[bit]}",)
 
@@ -224,8 +225,8 @@ def test_a_program_that_was_killed_says_nothing_of_the_disk() -> None:
         smart.parse("", -9)
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
+@each(
+    "text, why",
     [
         ("", "no JSON but 'nothing'"),
         ("smartctl 6.6 2017\nUNRECOGNIZED OPTION: j", "no JSON but 'smartctl 6.6 2017'"),
@@ -261,7 +262,7 @@ def test_other_texts_are_refused(text: str, why: str) -> None:
         smart.parse(text, 0)
 
 
-@pytest.mark.parametrize("raw", ["0x000000000008", "none", "12x"])
+@each("raw", ["0x000000000008", "none", "12x"])
 def test_a_raw_value_that_is_no_count_is_refused(raw: str) -> None:
     with pytest.raises(UnreadableOutput, match="not a count"):
         ata(attribute(197, "Current_Pending_Sector", raw))
@@ -300,7 +301,7 @@ def test_an_attribute_that_would_be_passed_over_is_refused(lost: str) -> None:
         parse(smart_status={"passed": True}, ata_smart_attributes={"table": [row]})
 
 
-@pytest.mark.parametrize("messages", [1, "x", [1], [["x"]]])
+@each("messages", [1, "x", [1], [["x"]]])
 def test_messages_of_another_form_are_refused(messages: object) -> None:
     with pytest.raises(UnreadableOutput, match="not a table"):
         smart.parse(json.dumps({"smartctl": {"exit_status": 0, "messages": messages}}), 0)
@@ -317,7 +318,7 @@ def test_a_count_beyond_all_counters_is_refused() -> None:
         nvme(media_errors=10**4000)
 
 
-@pytest.mark.parametrize("depth", range(200, 1000, 40))
+@each("depth", range(200, 1000, 40))
 def test_what_is_nested_too_deep_is_refused(depth: int) -> None:
     deep = "[" * depth + "]" * depth
     with pytest.raises(UnreadableOutput):

@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,12 +27,12 @@ def test_absent_empty_and_unreadable_are_all_none(tmp_path: Path) -> None:
     assert sysfs.entries(tmp_path / "none") == ()
 
 
-@pytest.mark.parametrize(("content", "value"), [("12\n", 12), ("-1\n", -1), ("0x10de\n", 0x10DE), ("7\0\n", 7)])
+@each("content, value", [("12\n", 12), ("-1\n", -1), ("0x10de\n", 0x10DE), ("7\0\n", 7)])
 def test_numbers(tmp_path: Path, content: str, value: int) -> None:
     assert sysfs.number(write(tmp_path / "file", content)) == value
 
 
-@pytest.mark.parametrize("content", ["twelve", "1.5", "0x", "1 2", "--1"])
+@each("content", ["twelve", "1.5", "0x", "1 2", "--1"])
 def test_what_is_no_number_is_quoted(tmp_path: Path, content: str) -> None:
     with pytest.raises(SysfsError, match="not a number") as caught:
         sysfs.number(write(tmp_path / "file", content))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import signal
 from collections.abc import Iterator
 
 import journals
@@ -31,6 +31,7 @@ from acceptance.reports.locations import Place, Places
 from acceptance.reports.terminal import Terminal
 
 FLOOR = Limit("GB/s", "half of what the link can do", low=20.0)
+NEXT = signal.SIGUSR1
 SOUND = Limit("count", "no wrong result is sound", high=0.0)
 
 
@@ -117,7 +118,10 @@ def entry(body: Body) -> Entry:
 
 
 def play(gpus: int, hold_s: float = 0.0) -> None:
-    """The run at standard output: until the middle of the burn, then for `hold_s` the burn, then the closing block."""
+    """The run at standard output: until the middle of the burn, then the burn, for `hold_s` at most or until NEXT comes, then the closing
+    block.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, [NEXT])
     from acceptance import __main__ as rigproof
 
     rigproof._streams()
@@ -127,7 +131,7 @@ def play(gpus: int, hold_s: float = 0.0) -> None:
         terminal.start(plan(gpus), names)
         for body in live(gpus):
             terminal.entry(entry(body))
-        time.sleep(hold_s)
+        signal.sigtimedwait([NEXT], hold_s)
         terminal.entry(entry(CheckEnded("together.burn", "pass", "", 300.0)))
     except KeyboardInterrupt:
         terminal.say("stopped")

@@ -53,6 +53,10 @@ class Seat:
         """Somebody types."""
         os.write(self._ours, text)
 
+    def go_on(self) -> None:
+        """What was played stands long enough: let its end come."""
+        os.kill(self._pid, signal.SIGUSR1)
+
     def until(self, condition: Callable[[list[str]], object], what: str, seconds: float = 60.0) -> list[str]:
         """Look until the screen is so; its lines. The bound is for a machine that is busy with other things."""
         end = time.monotonic() + seconds

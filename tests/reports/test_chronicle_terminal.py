@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import chronicles
-import pytest
+from cases import each
 from test_junit import HOSTILE
 from test_terminal import piped, watched
 
@@ -80,7 +80,7 @@ def test_a_terminal_that_draws_nothing() -> None:
     assert [trend_words.arrow(trend, plain=True) for trend in ("up", "down", "level", None)] == ["^", "v", "=", "-"]
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+@each("text", HOSTILE)
 def test_hostile_text_is_inert(text: str) -> None:
     for one in (True, False):
         terminal, out = piped()

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -73,9 +73,7 @@ def test_an_address_is_named() -> None:
     assert lines(event, places=places) == [(("run",), "xid 79 on gpu0 (0000:01:00.0): it fell off the bus")]
 
 
-@pytest.mark.parametrize(
-    "text", ["measured 1.2.3 GB/s", "measured 1e9999 and measured -", "\0\1 measured 4", "measured 5e+", ""]
-)
+@each("text", ["measured 1.2.3 GB/s", "measured 1e9999 and measured -", "\0\1 measured 4", "measured 5e+", ""])
 def test_any_text_is_held_together(text: str) -> None:
     twins = [Finding("fail", "a", f"x on gpu{n} {text} gpu{n}", "x", f"gpu{n}") for n in range(3)]
     ((_, told),) = lines(*twins)

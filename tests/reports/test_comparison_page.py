@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import compared_samples
 import pages
-import pytest
+from cases import each
 from pages import page, words
 from test_junit import HOSTILE
 
@@ -53,7 +53,7 @@ def test_nothing_is_shown_of_what_there_is_not() -> None:
     assert "gpu2 is another part than in A (GPU-c there, GPU-x here)" in words(page(text).find(".//main"))
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+@each("text", HOSTILE)
 def test_hostile_text_is_inert(text: str) -> None:
     shown = comparison_page.render(compared_samples.hostile(text))
     assert_inert(shown)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import compared_samples
-import pytest
+from cases import each
 from test_junit import HOSTILE
 from test_terminal import piped, watched
 
@@ -78,7 +78,7 @@ def test_a_mark_is_a_word_and_colour_only_adds_to_it() -> None:
     assert "\x1b[1;31m" in worse
 
 
-@pytest.mark.parametrize("width", [120, 60, 30])
+@each("width", [120, 60, 30])
 def test_a_narrow_terminal_breaks_cells_and_loses_nothing(width: int) -> None:
     terminal, out = watched(width)
     comparison_terminal.show(compared_samples.one_machine(), terminal)
@@ -88,7 +88,7 @@ def test_a_narrow_terminal_breaks_cells_and_loses_nothing(width: int) -> None:
         assert word in letters
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+@each("text", HOSTILE)
 def test_hostile_text_stays_text(text: str) -> None:
     terminal, out = piped()
     comparison_terminal.show(compared_samples.hostile(text), terminal, everything=True)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import played
 import pytest
+from cases import each
 from rich.cells import cell_len
 from rich.console import Console
 
@@ -53,21 +54,21 @@ def test_without_gpus_the_machine_is_shown() -> None:
     assert any(line.startswith("CPU 71") for line in lines)
 
 
-@pytest.mark.parametrize(("gpus", "height"), [(2, 6), (8, 12), (16, 20), (16, 24)])
+@each("gpus, height", [(2, 6), (8, 12), (16, 20), (16, 24)])
 def test_gpus_are_a_line_each_where_they_fit(gpus: int, height: int) -> None:
     lines = Run(gpus).drawn(80, height)
     assert [line.split()[0] for line in lines if line.startswith("gpu")] == [f"gpu{n}" for n in range(gpus)]
     assert len(lines) <= height - 2
 
 
-@pytest.mark.parametrize(("gpus", "height"), [(2, 5), (8, 10), (16, 19)])
+@each("gpus, height", [(2, 5), (8, 10), (16, 19)])
 def test_where_they_do_not_fit_they_are_summed_up(gpus: int, height: int) -> None:
     text = "\n".join(Run(gpus).drawn(80, height))
     assert f"{gpus} GPUs \u00b7 errors: 1 (gpu1) \u00b7 hottest gpu1 86 \u00b0C" in text
 
 
-@pytest.mark.parametrize("signs", [DRAWN, PLAIN], ids=["drawn", "plain"])
-@pytest.mark.parametrize("gpus", [0, 1, 8, 64])
+@each("signs", [DRAWN, PLAIN])
+@each("gpus", [0, 1, 8, 64])
 def test_it_fits_whatever_the_window(gpus: int, signs: Signs) -> None:
     run = Run(gpus, signs)
     for width in (1, 2, 3, 5, 10, 20, 39, 40, 71, 72, 80, 200):

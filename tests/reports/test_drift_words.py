@@ -9,8 +9,8 @@ from typing import Any
 import births
 import hostile
 import msgspec
-import pytest
 from births import born, dimm, link, machine, ruled
+from cases import each
 from hypothesis import given
 
 from acceptance.core.finding import Finding
@@ -56,8 +56,8 @@ def numbers(text: str) -> list[str]:
     return sorted(re.findall(r"\d+(?:\.\d+)?", text))
 
 
-@pytest.mark.parametrize("again", [None, 149.0, 120.0])
-@pytest.mark.parametrize("name", PASTS)
+@each("again", [None, 149.0, 120.0])
+@each("name", PASTS)
 def test_nothing_of_a_drift_is_left_in_english(name: str, again: float | None) -> None:
     found = drift.judge("copy_h2d", "gpu0", "GB/s", PASTS[name], 120.0, again).findings
     assert found
@@ -144,7 +144,7 @@ def test_a_fact_by_its_name_and_its_component_by_its_own() -> None:
     )
 
 
-@pytest.mark.parametrize("text", ["", "; ", "kernel", "x of y", "a; b; c", "basis: ", "{name} on {where}", "x" * 2001])
+@each("text", ["", "; ", "kernel", "x of y", "a; b; c", "basis: ", "{name} on {where}", "x" * 2001])
 def test_what_has_no_form_of_ours_stays_as_it_is(text: str) -> None:
     assert drift_words.said(text, CHINESE) == text
 
@@ -160,9 +160,7 @@ def test_english_is_left_alone() -> None:
     assert drift_words.said("basis: x", ENGLISH) == "basis: x"
 
 
-@pytest.mark.parametrize(
-    ("event", "ours"), [("drift.step", True), ("inventory.moved", True), ("xid.79", False), ("drifted", False)]
-)
+@each("event, ours", [("drift.step", True), ("inventory.moved", True), ("xid.79", False), ("drifted", False)])
 def test_whose_sentences_these_are(event: str, ours: bool) -> None:
     assert drift_words.is_of(event) is ours
 

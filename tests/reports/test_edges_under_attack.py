@@ -13,8 +13,10 @@ import msgspec
 import pytest
 import runs
 import samples
+from cases import each
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from thoroughness import examples
 
 from acceptance.core.fold import fold
 from acceptance.journal import reader, run_folder, segment
@@ -24,7 +26,7 @@ from acceptance.run import outputs
 
 RECORDED = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs/1xh200-host-smoke"
 many = settings(
-    max_examples=20 * hostile.ATTACKS,
+    max_examples=examples(20) if hostile.ATTACKS == 1 else 20 * hostile.ATTACKS,
     deadline=None,
     derandomize=hostile.ATTACKS == 1,
     suppress_health_check=list(HealthCheck),
@@ -61,7 +63,7 @@ def test_a_byte_that_is_no_utf_8_costs_no_record(tmp_path: Path) -> None:
     assert "\\udcff" not in path.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("text", hostile.FLOODS.values(), ids=hostile.FLOODS)
+@each("text", hostile.FLOODS.values())
 def test_megabytes_are_journalled_whole(text: str, tmp_path: Path) -> None:
     bodies = hostile.attack(text, "tool-ran.argv[]")
     runs.write_segment(tmp_path / "journal.jsonl", bodies, runs.machine_root(tmp_path / "root"))
@@ -94,9 +96,7 @@ def test_a_torn_segment_of_a_hostile_name_is_told_harmlessly(tmp_path: Path) -> 
     assert sum("half" in note for note in json.loads((folder / run_folder.VERDICT).read_bytes())["notes"]) == 2
 
 
-@pytest.mark.parametrize(
-    "log", ["/etc/passwd", "../../etc/passwd", "logs/../../x", "logs/a]]", "logs/\x1b[31m", "logs/a  b", "logs/a\nb"]
-)
+@each("log", ["/etc/passwd", "../../etc/passwd", "logs/../../x", "logs/a]]", "logs/\x1b[31m", "logs/a  b", "logs/a\nb"])
 def test_no_log_outside_the_run_is_attached(log: str) -> None:
     def change(place: str, old: str) -> str:
         return log if place == "tool-ran.log" else old

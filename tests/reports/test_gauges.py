@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import msgspec
 import played
-import pytest
+from cases import each
 
 from acceptance.core.record import Body, CheckStarted, Entry, Event, Measured, Note, Sample
 from acceptance.reports.gauges import STALE_S, Gauge, Gauges
@@ -64,7 +64,7 @@ def test_what_two_tell_of_is_one_error() -> None:
     assert gauges(nvml, kernel, msgspec.structs.replace(played.XID, code=13)).gauges()[1].errors == 2
 
 
-@pytest.mark.parametrize(("severity", "errors"), [("fatal", 1), ("error", 1), ("warning", 0), ("info", 0)])
+@each("severity, errors", [("fatal", 1), ("error", 1), ("warning", 0), ("info", 0)])
 def test_errors_are_what_is_harmful(severity: str, errors: int) -> None:
     event = msgspec.structs.replace(played.XID, severity=severity)
     found = gauges(event, msgspec.structs.replace(event, component=None))

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import jenkins_schema
 import journals
-import pytest
 import samples
+from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from junitparser import Error, Failure, JUnitXml, Skipped
 from junitparser.xunit2 import TestCase
+from thoroughness import examples
 
 from acceptance.core.fold import fold
 from acceptance.core.verdict import UnreadableRun
@@ -101,7 +102,7 @@ def test_a_passing_run_has_no_result_and_no_testcase_of_its_own() -> None:
     assert b'<property name="verdict" value="PASS"/>' in data
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+@each("text", HOSTILE)
 def test_hostile_text_stays_text(text: str) -> None:
     verdict, found = samples.hostile(text)
     data = junit.render(verdict, found)
@@ -122,7 +123,7 @@ def test_every_core_of_a_large_machine_keeps_its_line_and_its_log() -> None:
     assert "rate on core:511: 1 GB/s, limit >= 100 GB/s" in case.system_out
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(journals.plans(), st.lists(journals.records, max_size=12))
 def test_every_planned_check_has_one_testcase(made: journals.Plan, records: list[journals.Body]) -> None:
     found = samples.journal([*journals.bodies(made)[:-1], *records])
@@ -138,8 +139,8 @@ def test_every_planned_check_has_one_testcase(made: journals.Plan, records: list
     assert red or verdict.verdict == "PASS" or any(check.outcome == "skip" for check in verdict.checks)
 
 
-@pytest.mark.parametrize(
-    ("data", "fault"),
+@each(
+    "data, fault",
     [
         (b"<testsuites", "no XML"),
         (b"<testsuite/>", "the root is testsuite"),

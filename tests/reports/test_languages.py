@@ -12,6 +12,7 @@ from pathlib import Path
 
 import jinja2
 import pytest
+from cases import each
 from test_every_limit import collected
 
 import acceptance
@@ -32,7 +33,7 @@ COMMANDS = re.compile(r"`[^`]*`")
 # --- which language ---
 
 
-@pytest.mark.parametrize("given", ["zh-CN", "zh_CN", "zh", "ZH-cn"])
+@each("given", ["zh-CN", "zh_CN", "zh", "ZH-cn"])
 def test_chinese_by_any_of_its_names(given: str) -> None:
     assert languages.choose(given, {"LANG": "C"}).code == "zh-CN"
 
@@ -41,14 +42,14 @@ def test_what_is_asked_for_goes_before_the_locale() -> None:
     assert languages.choose("en", {"LC_ALL": "zh_CN.UTF-8"}) is ENGLISH
 
 
-@pytest.mark.parametrize("given", ["de", "zh-TW", "", "zh_CN.UTF-8", "../en"])
+@each("given", ["de", "zh-TW", "", "zh_CN.UTF-8", "../en"])
 def test_an_unknown_language_names_those_there_are(given: str) -> None:
     with pytest.raises(UnknownLanguage, match=r"there is no such language; there are en and zh-CN$"):
         languages.choose(given, {})
 
 
-@pytest.mark.parametrize(
-    ("environ", "code"),
+@each(
+    "environ, code",
     [
         ({}, "en"),
         ({"LANG": "zh_CN.UTF-8"}, "zh-CN"),
@@ -143,7 +144,7 @@ def test_no_sentence_is_left_over() -> None:
     assert not unused, f"nobody says these any more; take them out of [words] of fixtures/causes/zh-CN.toml:\n{listed}"
 
 
-@pytest.mark.parametrize("name", ["words", "titles", "events", "profiles"])
+@each("name", ["words", "titles", "events", "profiles"])
 def test_a_sentence_keeps_its_placeholders_and_its_commands(name: str) -> None:
     for text, told in getattr(CHINESE, name).items():
         assert COMMANDS.findall(told) == COMMANDS.findall(text), text

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 
-import pytest
+from cases import each
 from screens import Seat
+from thoroughness import some
 
 PLAIN = {"TERM": "xterm-256color", "LANG": "C.UTF-8"}
 CLOSING = "FAIL: 2 passed, 2 failed"
 
 
-def seat(gpus: int, columns: int, lines: int, environ: dict[str, str] | None = None, hold_s: float = 2.0) -> Seat:
+def seat(gpus: int, columns: int, lines: int, environ: dict[str, str] | None = None, hold_s: float = 60.0) -> Seat:
     return Seat(f"import played; played.play({gpus}, {hold_s})", columns, lines, {**PLAIN, **(environ or {})})
 
 
@@ -25,8 +26,10 @@ def in_the_burn(lines: list[str]) -> bool:
     return "together.burn" in text and ("gpu1   " in text or "errors: 1 (gpu1)" in text) and "1 failed" in text
 
 
-def assert_left_clean(found: Seat) -> None:
+def assert_left_clean(found: Seat, *, holds: bool = True) -> None:
     """The end: the cursor is back, nothing of the view is left, the verdict is the last line and stands by itself."""
+    if holds:
+        found.go_on()
     lines, code = found.ended()
     assert code == 0, joined(lines)
     assert not found.screen.cursor.hidden
@@ -36,9 +39,10 @@ def assert_left_clean(found: Seat) -> None:
     assert not [line for line in lines if "checks done" in line or re.search(r"about \d+ \w+ left", line)]
 
 
-@pytest.mark.parametrize(
-    ("gpus", "columns", "lines"), [(2, 80, 24), (2, 120, 40), (8, 80, 24), (8, 120, 40), (2, 40, 10), (8, 40, 10)]
-)
+WINDOWS = [(2, 80, 24), (2, 120, 40), (8, 80, 24), (2, 40, 10), (8, 120, 40), (8, 40, 10)]
+
+
+@each("gpus, columns, lines", some(WINDOWS, 3))
 def test_the_view_fits_its_window_and_leaves_it_clean(gpus: int, columns: int, lines: int) -> None:
     found = seat(gpus, columns, lines)
     text = joined(found.until(in_the_burn, "the view"))
@@ -51,9 +55,7 @@ def test_the_view_fits_its_window_and_leaves_it_clean(gpus: int, columns: int, l
     assert_left_clean(found)
 
 
-@pytest.mark.parametrize(
-    "environ", [{"LC_ALL": "C"}, {"PYTHONIOENCODING": "latin-1"}, {"PYTHONIOENCODING": "ascii"}], ids=str
-)
+@each("environ", some([{"LC_ALL": "C"}, {"PYTHONIOENCODING": "latin-1"}, {"PYTHONIOENCODING": "ascii"}], 2))
 def test_a_locale_without_our_signs_gets_plain_ones(environ: dict[str, str]) -> None:
     found = seat(8, 80, 24, environ)
     assert "86 C " in joined(found.until(in_the_burn, "the view"))
@@ -69,24 +71,26 @@ def test_no_color_is_obeyed() -> None:
     assert_left_clean(found)
     assert not re.search(rb"\x1b\[[0-9;]*(3[0-7]|38|9[0-7])[;m]", found.sent)
     coloured = seat(2, 80, 24)
+    coloured.until(in_the_burn, "the view")
     assert_left_clean(coloured)
     assert re.search(rb"\x1b\[[0-9;]*3[0-7]m", coloured.sent)
 
 
 def test_a_dumb_terminal_gets_calm_lines() -> None:
     found = seat(8, 80, 24, {"TERM": "dumb"}, hold_s=0.0)
-    assert_left_clean(found)
+    assert_left_clean(found, holds=False)
     assert b"\x1b" not in found.sent
     assert b"pass   gpu.present" in found.sent
 
 
 def test_a_window_that_is_drawn_smaller_and_larger_is_lived_with() -> None:
-    found = seat(8, 100, 30, hold_s=6.0)
+    found = seat(8, 100, 30, hold_s=60.0)
     found.until(in_the_burn, "the view")
     found.resize(40, 10)
     found.until(lambda lines: "hottest gpu1" in joined(lines), "the view of the small window")
     found.resize(90, 30)
     found.until(lambda lines: "held back by" in joined(lines), "the view of the large window")
+    found.go_on()
     lines, code = found.ended()
     assert code == 0
     assert not found.screen.cursor.hidden

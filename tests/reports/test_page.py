@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import journals
 import pages
-import pytest
 import samples
+from cases import each
 from pages import page, words
 from test_junit import HOSTILE
 
@@ -33,7 +33,7 @@ def assert_inert(text: str) -> None:
     pages.assert_inert(text, ALLOWED, ATTRIBUTES)
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+@each("text", HOSTILE)
 def test_hostile_text_is_inert(text: str) -> None:
     verdict, found = samples.hostile(text)
     shown = render.render(verdict, found)

@@ -19,6 +19,7 @@ import hostile
 import pytest
 import sample_runs
 import samples
+from cases import each
 
 from acceptance.core.fold import fold
 from acceptance.journal import samples as journal_samples
@@ -74,7 +75,7 @@ def seen(folder: Path, width: int) -> tuple[dict[str, Any], list[str]]:
     return json.loads(html.unescape(told[1])), console
 
 
-@pytest.mark.parametrize("name", sample_runs.NAMES)
+@each("name", sample_runs.NAMES)
 def test_a_page_fits_a_phone_and_a_desk_and_says_nothing_on_the_console(name: str, tmp_path: Path) -> None:
     folder = sample_runs.write(name, tmp_path / "run")
     verdict = outputs.write(folder)
@@ -100,8 +101,8 @@ def test_hostile_text_does_nothing_in_a_browser(text: str, tmp_path: Path) -> No
     assert told["title"].startswith("FAIL · rigproof")
 
 
-@pytest.mark.parametrize("width", [PHONE, DESK])
-@pytest.mark.parametrize("text", [None, hostile.EVERYTHING, "x" * 5_000])
+@each("width", [PHONE, DESK])
+@each("text", [None, hostile.EVERYTHING, "x" * 5_000])
 def test_a_page_of_nights_fits_and_says_nothing(text: str | None, width: int, tmp_path: Path) -> None:
     made = chronicles.machine(("fedc9876",)) if text is None else chronicles.hostile(text)
     (tmp_path / "report.html").write_text(nights.render(made), encoding="utf-8")

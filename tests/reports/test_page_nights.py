@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import chronicles
-import pytest
+from cases import each
 from lxml import html as lxml_html
 from test_junit import HOSTILE
 
@@ -66,7 +66,7 @@ def test_it_says_what_its_signs_mean_and_loads_nothing() -> None:
         assert word in words(page(text))
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+@each("text", HOSTILE)
 def test_hostile_text_is_inert(text: str) -> None:
     shown = nights.render(chronicles.hostile(text))
     for element in page(shown).iter():
@@ -149,10 +149,9 @@ def test_a_count_that_never_moved_is_told_and_not_drawn() -> None:
     assert "gpu_sm_count gpu0" in words(shown.find(".//table"))
 
 
-@pytest.mark.parametrize(
+@each(
     "found",
     [counted(132.0, 131.0), counted(1.0, 1.0, outside=1), counted(1.0, 1.0, held=False)],
-    ids=["moved", "outside", "no measure"],
 )
 def test_whatever_is_to_be_seen_of_a_count_is_drawn(found: Chronicle) -> None:
     shown = page(nights.render(found))

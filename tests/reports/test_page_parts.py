@@ -10,6 +10,7 @@ import msgspec
 import pytest
 import sample_machines
 import sample_runs
+from cases import each
 from lxml import html as lxml_html
 from msgspec.structs import replace
 
@@ -65,7 +66,7 @@ def test_pairs_are_a_matrix_coloured_by_their_share_of_the_largest() -> None:
     assert (cells["gpu0", "gpu0"].text, cells["gpu2", "gpu0"].text) == ("", "-")
 
 
-@pytest.mark.parametrize("names", [("gpu0", "gpu1"), ("gpu0->gpu1", "cpu"), ("gpu0->gpu1",), ("gpu0-->gpu1", "x->y")])
+@each("names", [("gpu0", "gpu1"), ("gpu0->gpu1", "cpu"), ("gpu0->gpu1",), ("gpu0-->gpu1", "x->y")])
 def test_what_is_no_set_of_pairs_is_no_matrix(names: tuple[str, ...]) -> None:
     assert heat.pairs([judged(name, 1.0) for name in names]) is None
 
@@ -182,8 +183,8 @@ def test_how_a_run_broke_off_is_told_where_it_did_not_end() -> None:
     assert story.broke_off(journals.entries([*bodies, end])) is None
 
 
-@pytest.mark.parametrize(
-    ("utc", "told"),
+@each(
+    "utc, told",
     [
         ("2026-11-20T18:05:43.177Z", "2026-11-20 18:05:43 UTC"),
         ("2026-11-20T18:05:43", "2026-11-20 18:05:43 UTC"),
@@ -234,8 +235,8 @@ def test_checks_that_could_not_be_judged_for_one_reason_are_one_card(tmp_path: P
     assert [card.checks for card in told if card.texts == ("did not finish",)] == [("together.burn",)]
 
 
-@pytest.mark.parametrize(
-    ("limit", "value", "told"),
+@each(
+    "limit, value, told",
     [
         (Limit("GB/s", "b", low=100.0), 85.0, "15 GB/s too low (-15.0 %)"),
         (Limit("degC", "b", high=80.0), 90.0, "10 degC too high (+12.5 %)"),

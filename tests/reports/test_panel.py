@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import played
-import pytest
+from cases import each
 from rich.console import Console
 from rich.text import Text
+from thoroughness import some
 
 from acceptance.core.language import ENGLISH, Language
 from acceptance.reports import panel
@@ -47,7 +48,7 @@ def test_the_least_needed_columns_go_first() -> None:
     ]
 
 
-@pytest.mark.parametrize("width", range(1, 130))
+@each("width", some(range(1, 130), 30))
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     for signs in (DRAWN, PLAIN):
         assert max(map(len, drawn(8, width, signs))) <= width
@@ -99,9 +100,7 @@ def test_parts_fill_lines_and_none_is_broken() -> None:
     assert [line.plain for line in panel.filled(parts, 12, PLAIN)] == ["one, two", "three", "a part th..."]
 
 
-@pytest.mark.parametrize(
-    ("room", "text"), [(8, "a longer"), (7, "a l\u2026"[:3] + "ong\u2026"), (1, "\u2026"), (0, "")]
-)
+@each("room, text", [(8, "a longer"), (7, "a l\u2026"[:3] + "ong\u2026"), (1, "\u2026"), (0, "")])
 def test_what_is_cut_is_shown_to_be(room: int, text: str) -> None:
     assert panel.cut(Text("a longer"), room, DRAWN).plain == text
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-import pytest
 import samples
+from cases import each
 
 from acceptance.core.record import Observed
 from acceptance.reports.locations import NOWHERE, Place, places
@@ -47,7 +47,7 @@ def test_an_address_is_a_place_by_itself() -> None:
     assert NOWHERE.of("0000:00:01.1\n") == Place()
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "$(reboot)",

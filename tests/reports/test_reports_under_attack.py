@@ -19,11 +19,13 @@ import jenkins_schema
 import msgspec
 import pytest
 import samples
+from cases import each
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lxml import etree
 from lxml import html as lxml_html
 from rich.console import Console
+from thoroughness import ALL, examples, some
 
 from acceptance.core.fold import fold
 from acceptance.core.language import ENGLISH
@@ -41,7 +43,7 @@ from acceptance.reports.progress import Remaining
 from acceptance.reports.terminal import Terminal
 
 many = settings(
-    max_examples=20 * hostile.ATTACKS,
+    max_examples=examples(20) if hostile.ATTACKS == 1 else 20 * hostile.ATTACKS,
     deadline=None,
     derandomize=hostile.ATTACKS == 1,
     suppress_health_check=list(HealthCheck),
@@ -154,7 +156,8 @@ def test_every_place_of_every_record_is_attacked() -> None:
     assert len(hostile.PLACES) > 80
 
 
-@pytest.mark.parametrize("place", [everywhere, *hostile.FREE])
+# A pattern of components is attacked alone; each other place is attacked with all as well.
+@each("place", [everywhere, "run-started.plan.waivers[].component", *some(hostile.FREE, 8)])
 def test_no_place_carries_harm(place: str | None) -> None:
     assert_unharmed(hostile.EVERYTHING, place)
 
@@ -165,18 +168,18 @@ def test_no_text_does_harm(text: str, place: str | None) -> None:
     assert_unharmed(text, place)
 
 
-@pytest.mark.parametrize("text", hostile.FRAGMENTS, ids=range(len(hostile.FRAGMENTS)))
+@each("text", some(hostile.FRAGMENTS))
 def test_each_text_is_harmless_in_all_places_at_once(text: str) -> None:
     assert_unharmed(text, everywhere)
 
 
-@pytest.mark.parametrize("place", sorted(hostile.REFUSED))
+@each("place", sorted(hostile.REFUSED))
 def test_what_no_record_may_hold_is_refused_on_reading(place: str) -> None:
     with pytest.raises(msgspec.ValidationError):
         hostile.attack("x", place)
 
 
-@pytest.mark.parametrize("flood", hostile.FLOODS)
+@each("flood", hostile.FLOODS)
 def test_megabytes_in_every_place_make_no_megabytes_of_report(flood: str) -> None:
     bodies = hostile.attack(hostile.FLOODS[flood][:100_000], everywhere)  # of some 200 texts each
     verdict, found = judged(bodies)
@@ -186,9 +189,7 @@ def test_megabytes_in_every_place_make_no_megabytes_of_report(flood: str) -> Non
     assert len(on_screen(bodies).encode()) < 1_000_000
 
 
-@pytest.mark.parametrize(
-    "place", ["measured.note", "check-ended.message", "event.text", "note.text", "run-ended.detail"]
-)
+@each("place", ["measured.note", "check-ended.message", "event.text", "note.text", "run-ended.detail"])
 def test_megabytes_in_one_place_add_little(place: str) -> None:
     views: tuple[Callable[[Sequence[Body]], str | bytes], ...] = (
         lambda bodies: junit.render(*judged(bodies)),
@@ -227,7 +228,11 @@ def test_a_coloured_terminal_gets_our_own_sequences_alone(text: str) -> None:
     assert shown.count("\n") < 6_000
 
 
-@pytest.mark.parametrize("text", [hostile.EVERYTHING, *hostile.FLOODS.values()], ids=["everything", *hostile.FLOODS])
+@each(
+    "text",
+    [hostile.EVERYTHING, *(flood if ALL else flood[:3_000] for flood in hostile.FLOODS.values())],
+    told=lambda text: repr(text[:60]),
+)
 def test_the_moving_line_shows_the_name_of_a_check_as_one_line_of_text(text: str) -> None:
     plan = samples.mixed_plan()
     remaining = Remaining(plan)

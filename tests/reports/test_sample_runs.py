@@ -2,8 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 import sample_runs
+from cases import each
+from thoroughness import ALL
 
 from acceptance.core.fold import fold
 from acceptance.diagnosis.gpu_history import histories
@@ -20,7 +21,11 @@ VERDICTS = {
 }
 
 
-@pytest.mark.parametrize("name", sample_runs.NAMES)
+# Each takes a second, those of eight GPUs three: in `make test` one of each verdict.
+FEW = ("h200", "2x4090-slow-card", "unjudged")
+
+
+@each("name", sample_runs.NAMES if ALL else FEW)
 def test_a_sample_run_is_a_run(name: str, tmp_path: Path) -> None:
     folder = sample_runs.write(name, tmp_path / "run")
     found = reader.read(folder)

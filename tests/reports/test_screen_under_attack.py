@@ -14,6 +14,8 @@ from pathlib import Path
 import hostile
 import pytest
 import runs
+from cases import each
+from thoroughness import some
 
 from acceptance.__main__ import main
 from acceptance.cli import read
@@ -57,7 +59,7 @@ def assert_one_sentence(err: str) -> None:
     assert "rigproof's own" not in err
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", some(NAMES))
 def test_a_hostile_folder_is_named_harmlessly(name: str, call: Call, tmp_path: Path) -> None:
     code, out, err = call("judge", f"no/{name}")
     assert (code, out) == (2, "")
@@ -160,7 +162,7 @@ def test_what_a_build_prints_is_told_harmlessly(capsys: pytest.CaptureFixture[st
     assert_harmless(capsys.readouterr().err)
 
 
-@pytest.mark.parametrize(
+@each(
     "locale",
     [
         {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},

@@ -1,20 +1,20 @@
 from __future__ import annotations
 
-import pytest
+from cases import each
 
 from acceptance.reports.glyphs import DRAWN, PLAIN, Signs, plain_locale, signs
 
 
-@pytest.mark.parametrize(
-    ("encoding", "drawn"),
+@each(
+    "encoding, drawn",
     [("utf-8", DRAWN), ("UTF-8", DRAWN), ("utf-16", DRAWN), ("ascii", PLAIN), ("latin-1", PLAIN), ("gb18030", PLAIN), ("", PLAIN)],
 )  # fmt: skip
 def test_what_a_stream_can_carry_is_drawn(encoding: str, drawn: Signs) -> None:
     assert signs(encoding) is drawn
 
 
-@pytest.mark.parametrize(
-    ("environ", "plain"),
+@each(
+    "environ, plain",
     [
         ({"LC_ALL": "C"}, True),
         ({"LC_ALL": "POSIX", "LANG": "en_GB.UTF-8"}, True),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
 from acceptance.reports import sparkline
 
 
-@pytest.mark.parametrize(
-    ("values", "drawn"),
+@each(
+    "values, drawn",
     [
         ([], ""),
         ([5.0], "\u2584"),

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import msgspec
-import pytest
+from cases import each
 
 from acceptance.core.finding import Finding
 from acceptance.core.plan import Due
@@ -84,7 +84,7 @@ def test_an_event_that_the_catalogue_does_not_know_keeps_what_it_asks_for() -> N
     assert teaching(msgspec.structs.replace(finding, action=None), HERE) is None
 
 
-@pytest.mark.parametrize("kind", ["error", "skip", "waived"])
+@each("kind", ["error", "skip", "waived"])
 def test_what_names_its_cure_itself_teaches_nothing_more(kind: str) -> None:
     assert teaching(msgspec.structs.replace(fault(), kind=kind), HERE) is None
     assert details(msgspec.structs.replace(fault(), kind=kind), HERE) == ()
@@ -137,7 +137,7 @@ def test_the_action_of_an_xid_is_translated_but_not_nvidias_own_words() -> None:
     assert str(found.action).endswith(" NVIDIA's catalog: CONTACT_SUPPORT.")
 
 
-@pytest.mark.parametrize(("lines", "last"), [(50, "line"), (51, "... (1 more line)"), (52, "... (2 more lines)")])
+@each("lines, last", [(50, "line"), (51, "... (1 more line)"), (52, "... (2 more lines)")])
 def test_a_long_note_is_cut_and_said(lines: int, last: str) -> None:
     assert notes(fault(note="line\n" * lines))[-1] == last
 
@@ -164,6 +164,6 @@ def test_an_event_is_told_by_its_meaning() -> None:
     assert headline(finding, CHINESE) == "xid 79 on 0000:01:00.0: GPU 在 PCIe 总线上不再回应。"
 
 
-@pytest.mark.parametrize("text", ["never ran", "x on y: measured {value}, limit", "", "{what}"])
+@each("text", ["never ran", "x on y: measured {value}, limit", "", "{what}"])
 def test_a_line_of_another_form_stays(text: str) -> None:
     assert headline(fault(text=text), CHINESE) == text

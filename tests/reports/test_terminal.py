@@ -13,6 +13,7 @@ from typing import TextIO
 import journals
 import pytest
 import samples
+from cases import each
 from msgspec.structs import replace
 from rich.console import Console
 from test_junit import HOSTILE
@@ -168,13 +169,13 @@ def test_the_kernel_speaks_at_once() -> None:
     assert told(event) == "kernel: fatal: fell off the bus: NVRM: Xid 79\n"
 
 
-@pytest.mark.parametrize(("source", "word"), [("nvml", "NVML"), ("load", "load"), ("kernel-log", "kernel")])
+@each("source, word", [("nvml", "NVML"), ("load", "load"), ("kernel-log", "kernel")])
 def test_who_speaks_is_named(source: str, word: str) -> None:
     event = Event("miscompare", "fatal", "{}", "gpu0 gave a wrong result", "look", "bf16", "gpu0", source=source)
     assert told(event) == f"{word}: fatal: gpu0 gave a wrong result: {{}}\n"
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+@each("text", HOSTILE)
 def test_hostile_text_is_harmless(text: str) -> None:
     terminal, out = piped()
     verdict, found = samples.hostile(text)
@@ -187,7 +188,7 @@ def test_hostile_text_is_harmless(text: str) -> None:
     assert printed.splitlines()[-1].startswith("FAIL: ")
 
 
-@pytest.mark.parametrize("text", ["[red]not red[/red]", "[/]", "[link=http://x]y[/link]"])
+@each("text", ["[red]not red[/red]", "[/]", "[link=http://x]y[/link]"])
 def test_markup_is_text(text: str) -> None:
     terminal, out = piped()
     terminal.say(text)
@@ -206,7 +207,7 @@ def test_colour_only_where_somebody_watches(monkeypatch: pytest.MonkeyPatch) -> 
     assert not re.search(r"\x1b\[[0-9;]*3[0-9]", out.getvalue()), "no colour; bold is none"
 
 
-@pytest.mark.parametrize("width", [40, 52, 60, 80, 132])
+@each("width", [40, 52, 60, 80, 132])
 def test_a_narrow_terminal_breaks_no_word(width: int) -> None:
     verdict, _ = samples.mixed()
     terminal, out = watched(width)
@@ -308,8 +309,8 @@ def test_a_stream_is_its_owners_to_close(tmp_path: Path) -> None:
     assert (tmp_path / "told").read_text(encoding="utf-8") == "a word"
 
 
-@pytest.mark.parametrize(
-    ("unjudged", "told"),
+@each(
+    "unjudged, told",
     [
         ((), None),
         ((("gpu_power", "gpu0", "class default"),), None),

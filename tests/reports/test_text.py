@@ -1,14 +1,14 @@
 from __future__ import annotations
 
-import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
 from acceptance.reports.text import clean, counted, duration, one_line
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
+@each(
+    "text, shown",
     [
         ("\x1b[31mred\x1b[0m", "red"),
         ("\x1b]0;a title\x07after", "after"),
@@ -51,8 +51,8 @@ def test_nothing_harmful_is_left(text: str) -> None:
     shown.encode("utf-8")
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"),
+@each(
+    "seconds, text",
     [(0, "0 s"), (41.6, "42 s"), (119, "119 s"), (120, "2 min"), (7199, "2 h 0 min"), (7500, "2 h 5 min")],
 )
 def test_duration(seconds: float, text: str) -> None:

@@ -13,9 +13,11 @@ import journals
 import jsonschema
 import pytest
 import samples
+from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_junit import HOSTILE
+from thoroughness import examples
 
 from acceptance.core.fold import fold
 from acceptance.core.record import RunClosed
@@ -152,7 +154,7 @@ def test_a_run_that_a_later_start_closed() -> None:
     assert "the machine was started again" in {row["text"] for row in content["unjudged"]}
 
 
-@pytest.mark.parametrize("text", [text for text in HOSTILE if len(text) < 1000 and "\ud800" not in text])
+@each("text", [text for text in HOSTILE if len(text) < 1000 and "\ud800" not in text])
 def test_hostile_text_is_kept_as_it_is(text: str) -> None:
     """Programs read it: JSON escapes what it must, and the text stays what the journal holds."""
     content = read(verdict_json.render(*samples.hostile(text)))
@@ -163,7 +165,7 @@ def test_what_is_no_unicode_fits_too() -> None:
     read(verdict_json.render(*samples.hostile("\ud800 lone")))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(journals.plans(), st.lists(journals.records, max_size=12))
 def test_every_run_that_can_be_judged_fits(made: journals.Plan, records: list[journals.Body]) -> None:
     found = samples.journal([*journals.bodies(made)[:-1], *records])
@@ -209,9 +211,7 @@ WRONG: list[tuple[str, str, Callable[[Content], object]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("which", "change"), [(which, change) for which, _, change in WRONG], ids=[w[1] for w in WRONG]
-)
+@each("which, change", [(which, change) for which, _, change in WRONG])
 def test_what_is_wrong_is_refused(which: str, change: Callable[[Content], object]) -> None:
     content = read(REAL[which]())
     change(content)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import fake_driver
 import pytest
+from cases import each
 
 from acceptance.run import planning
 from selftest.fault import FAULTS, CatalogueError, read
@@ -59,8 +60,8 @@ def test_a_file_is_read(tmp_path: Path) -> None:
     assert (one.family, one.name, one.fault.seam) == ("lying set-up", "one", "machine")
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
+@each(
+    "text, said",
     [
         ("what = ", "one.toml"),
         (GOOD.replace("code = 1", "code = 0"), "code"),

@@ -13,6 +13,7 @@ from pathlib import Path
 import fake_driver
 import journals
 import pytest
+from cases import each
 from rig import Rig
 from run_left import Run
 from runs import machine_root, write_segment
@@ -54,9 +55,7 @@ def test_the_same_seed_gives_the_same_points() -> None:
     assert one.choice(1).random() == one.choice(1).random() != other.choice(1).random()
 
 
-@pytest.mark.parametrize(
-    ("part", "found"), [(0.0, (0, 0.0)), (0.24, (0, 2.4)), (0.25, (1, 0.0)), (0.5, (2, 0.0)), (0.99, (2, 4.9))]
-)
+@each("part, found", [(0.0, (0, 0.0)), (0.24, (0, 2.4)), (0.25, (1, 0.0)), (0.5, (2, 0.0)), (0.99, (2, 4.9))])
 def test_a_moment_is_counted_from_the_mark_before_it(part: float, found: tuple[int, float]) -> None:
     number, seconds = moment(part, [0.0, 2.5, 5.0, 10.0])
     assert (number, round(seconds, 6)) == found

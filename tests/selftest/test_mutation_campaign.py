@@ -34,11 +34,14 @@ print(json.dumps([dataclasses.asdict(one) for one in results]))
 """
 FOLD = '''"""A fold that is judged by its tests."""
 
+import time
+
 
 def verdict(kinds: list[str], most: int) -> str:
     if "fail" in kinds:
         return "FAIL"
     while len(kinds) > most:
+        time.sleep(0.01)
         kinds = kinds[1:]
     return "PASS"
 '''
@@ -113,6 +116,7 @@ def test_without_a_green_beginning_there_is_no_score(tmp_path: Path, project: Pa
     assert "tests/test_fold.py::test_wrong" in done.stderr
 
 
+@pytest.mark.sweep
 def test_faults_put_into_the_product_are_noticed(tmp_path: Path) -> None:
     """A fold that counts only failures, a parser that skips what it read, a clock event bit that is gone."""
     asked = {

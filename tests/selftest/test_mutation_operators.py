@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-import pytest
+from cases import each
 
 from selftest.mutation import operators, rules
 
@@ -13,8 +13,8 @@ def changes(source: str, rule: str, words: rules.Words = rules.OUTCOMES) -> list
     return [one.change for one in operators.mutations(source, words, frozenset({rule}))]
 
 
-@pytest.mark.parametrize(
-    ("rule", "source", "expected"),
+@each(
+    "rule, source, expected",
     [
         ("compared", "x = a < b", ["a < b -> a >= b", "a < b -> a <= b"]),
         ("compared", "x = a >= b", ["a >= b -> a < b", "a >= b -> a > b"]),
@@ -69,7 +69,7 @@ def test_severities_have_words_of_their_own() -> None:
     assert found == ["'fatal' -> 'info'", "'error' -> 'info'", "'warning' -> 'info'", "'info' -> 'fatal'"]
 
 
-@pytest.mark.parametrize(
+@each(
     "source",
     [
         '"""if 1 < 2 then fail"""',

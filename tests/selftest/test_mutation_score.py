@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from cases import each
 
 from selftest.mutation import equivalents, score, subjects
 from selftest.mutation.score import Result, Score
@@ -38,9 +39,7 @@ def test_an_equivalent_mutation_that_a_test_noticed_is_none() -> None:
     assert list(table.lines())[-1].endswith("noticed by tests/t.py::test_x")
 
 
-@pytest.mark.parametrize(
-    ("noticed", "of", "share"), [(3, 3, "100 %"), (99_999, 100_000, "99.9 %"), (0, 4, "0.0 %"), (0, 0, "-")]
-)
+@each("noticed, of, share", [(3, 3, "100 %"), (99_999, 100_000, "99.9 %"), (0, 4, "0.0 %"), (0, 0, "-")])
 def test_only_all_is_100_percent(noticed: int, of: int, share: str) -> None:
     assert score.share_of(noticed, of) == share
 
@@ -80,8 +79,8 @@ def test_an_entry_that_no_mutation_matches_any_more_is_stale(tmp_path: Path) -> 
     assert known.stale([], ["acceptance/core/y.py"]) == []  # not looked at
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
+@each(
+    "text, told",
     [
         (ENTRY + ENTRY, "stands twice"),
         (ENTRY.replace("a and b are never equal here", "equivalent"), "say in a sentence"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
+from cases import each
 
 from selftest.mutation import tables
 from selftest.mutation.data import limit_mutations, weight_mutations
@@ -24,8 +24,8 @@ def test_a_limit_is_taken_away_turned_round_and_loosened() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("bound", "looser"), [("high = 0", "high = 10"), ("high = 15", "high = 150"), ("low = 3", "low = 0"), ("low = 25", "low = 2")]
+@each(
+    "bound, looser", [("high = 0", "high = 10"), ("high = 15", "high = 150"), ("low = 3", "low = 0"), ("low = 25", "low = 2")]
 )  # fmt: skip
 def test_whole_numbers_stay_whole(bound: str, looser: str) -> None:
     assert f"{bound} -> {looser}" in [one.change for one in limit_mutations(f"[[limit]]\n{bound}\n")]
@@ -45,8 +45,8 @@ def test_shares_of_an_architecture() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "changes"),
+@each(
+    "text, changes",
     [
         ('severity = "error"', ['severity = "error" -> severity = "info"']),
         ('severity = "info"', ['severity = "info" -> severity = "fatal"']),

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from cases import each
 from nights import night
 
 from acceptance.history import baseline_file, location
@@ -34,8 +35,8 @@ def test_what_moved_farthest_comes_first_and_what_stood_still_is_counted() -> No
     ]
 
 
-@pytest.mark.parametrize(
-    ("verdict", "told"),
+@each(
+    "verdict, told",
     [
         ({"verdict": "PASS", "warnings": []}, ()),
         ({"verdict": "PASS", "warnings": ["hot"]}, ('remarked: "hot"',)),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from cases import each
 from msgspec.structs import replace
 
 from acceptance.core import judgement
@@ -36,7 +37,7 @@ def searched(machine: str, measurement: str, *, less: bool = True) -> Caught:
     return smallest(subject(machine, measurement, less=less), 20, 1, {})
 
 
-@pytest.mark.parametrize("name", ["1xh200", "2x4090", "cpu-only"])
+@each("name", ["1xh200", "2x4090", "cpu-only"])
 def test_every_limit_can_fail_and_nothing_may_be_left_out(name: str) -> None:
     assert list(unable(named(name))) == []
 
@@ -52,8 +53,8 @@ def test_every_limited_measurement_has_its_row() -> None:
     assert unasked == {"cpu_gemm_f64"}  # limited by one machine file's own figure only
 
 
-@pytest.mark.parametrize(
-    ("measurement", "less", "fails", "warns"),
+@each(
+    "measurement, less, fails, warns",
     [
         ("gemm_bf16_miscompares", False, 1, 1),
         ("gpu_ecc_uncorrected", False, 1, 1),

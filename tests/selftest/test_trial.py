@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from cases import each
 from journals import bodies, check, due, entries, plan
 from run_left import Run
 from runs import machine_root
@@ -70,8 +71,8 @@ def test_a_fault_that_was_said_is_caught_and_names_its_run(tmp_path: Path) -> No
     assert found.seconds > 0
 
 
-@pytest.mark.parametrize(
-    ("fault", "wrong"),
+@each(
+    "fault, wrong",
     [
         (FAULT, ""),
         (Fault("", (Expect("link.copy", "measured 51 GB/s"),), 1), "said .* not /measured 51"),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from cases import each
 
 from acceptance.loads.burn import load as burn_load
 from acceptance.loads.burn import worker as burn_worker
@@ -143,7 +144,7 @@ def test_the_command_line_of_the_memory_test(inject: str | None, words: tuple[st
 # --- a whole run ---
 
 
-@pytest.mark.parametrize("peers", [0, 1, 7])
+@each("peers", [0, 1, 7])
 def test_a_whole_burn_is_read(peers: int) -> None:
     output = read_burn(burned(peers).done(), **ASKED, peers=peers, also=OWN)
     assert len(output.readings) == 2 * 3 + 3 + 2 * peers
@@ -293,7 +294,7 @@ BURN_TROUBLES: list[tuple[Change, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("change", "trouble"), BURN_TROUBLES)
+@each("change, trouble", BURN_TROUBLES)
 def test_anything_less_of_a_burn_is_a_failed_load(change: Change, trouble: str) -> None:
     said = burned(peers=1)
     change(said)
@@ -337,7 +338,7 @@ VRAM_TROUBLES: list[tuple[Change, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("change", "trouble"), VRAM_TROUBLES)
+@each("change, trouble", VRAM_TROUBLES)
 def test_anything_less_of_a_memory_test_is_a_failed_load(change: Change, trouble: str) -> None:
     said = memory_run()
     change(said)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cases import each
 
 from acceptance.core.plain_text import UnreadableOutput
 from acceptance.tools import bandwidth_test, device_query, gpu_burn, nvbandwidth, p2p_bandwidth
@@ -27,8 +28,8 @@ def recording(name: str) -> str:
     return (RECORDINGS / name).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    ("name", "parse"),
+@each(
+    "name, parse",
     [
         ("h200/bandwidthTest.txt", bandwidth_test.parse),
         ("h200/deviceQuery.txt", device_query.parse),
@@ -46,8 +47,8 @@ def test_a_cuda_error_beside_a_healthy_text(name: str, parse: Callable[[str], To
 # --- gpu-burn ---
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "why"),
+@each(
+    "old, new, why",
     [
         ("GPU-00000001-0000-4000-8000-000000000001", "GPU-00000000-0000-4000-8000-000000000000", "names .* twice"),
         ("Burning for 60 seconds.", "Burning for 60 seconds.\nBurning for 30 seconds.", "burned for 60 and for 30 s"),
@@ -60,7 +61,6 @@ def test_a_cuda_error_beside_a_healthy_text(name: str, parse: Callable[[str], To
         ),
         ("FLOATS, using Tensor Cores", "DOUBLES", "uses DOUBLES and a result has the 268435456 bytes of FLOATS"),
     ],
-    ids=["one UUID", "two runs", "little memory", "much memory", "two modes", "doubles"],
 )
 def test_gpu_burn(old: str, new: str, why: str) -> None:
     text = recording(TENSOR)
@@ -71,8 +71,8 @@ def test_gpu_burn(old: str, new: str, why: str) -> None:
     assert re.search(why, found.reason), found.reason
 
 
-@pytest.mark.parametrize(
-    ("mode", "seconds", "memory_mb", "why"),
+@each(
+    "mode, seconds, memory_mb, why",
     [
         ("tensor", 60, 2560, None),
         ("float", 60, 2560, "works in mode tensor, and was to work in mode float"),
@@ -138,8 +138,8 @@ def burn_text(*steps: tuple[float, int, float]) -> str:
     return "\n".join([*head, "\r".join(shown), "\nTested 2 GPUs:", "\tGPU 0: OK", "\tGPU 1: OK", ""])
 
 
-@pytest.mark.parametrize(
-    ("steps", "why"),
+@each(
+    "steps, why",
     [
         ([(50.0, 227, 50000.0), (100.0, 454, 50000.0)], None),
         ([(100.0, 454, 50000.0)], None),
@@ -156,7 +156,6 @@ def burn_text(*steps: tuple[float, int, float]) -> str:
             "reports 50000 Gflop/s and made 20000",
         ),
     ],
-    ids=["agree", "one interval", "too fast", "too many", "stood still"],
 )
 def test_the_rate_of_gpu_burn_and_its_products(steps: list[tuple[float, int, float]], why: str | None) -> None:
     found = gpu_burn.mismatch(burn_text(*steps), mode="float", seconds=10, memory_mb=512)

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import pytest
+from cases import each
 
 from acceptance.tools import cpuburn
 
 
-@pytest.mark.parametrize(
-    ("binary", "threads", "expected"),
+@each(
+    "binary, threads, expected",
     [
         ("/usr/bin/burnP6", None, ("/usr/bin/burnP6",)),
         ("/usr/bin/burnP6", 1, ("/usr/bin/burnP6",)),
@@ -25,8 +26,8 @@ def test_argv_refuses(binary: str, threads: int) -> None:
         cpuburn.argv(binary, threads=threads)
 
 
-@pytest.mark.parametrize(
-    ("binary", "returncode", "timed_out", "outcome", "words"),
+@each(
+    "binary, returncode, timed_out, outcome, words",
     [
         ("cpuburn", -15, True, "pass", "checks nothing itself"),
         ("burnP6", -15, True, "pass", "found no error"),

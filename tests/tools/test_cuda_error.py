@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import pytest
+from cases import each
 
 from acceptance.tools import cuda_error
 
 
-@pytest.mark.parametrize(
-    ("line", "cure", "hardware"),
+@each(
+    "line, cure, hardware",
     [
         ("[CUDA_ERROR_NO_DEVICE] no CUDA-capable device is detected in expression cuInit(0)", "GPU grant", False),
         (

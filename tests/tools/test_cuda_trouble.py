@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
 from acceptance.tools import cuda_error
 
 
-@pytest.mark.parametrize(
-    ("text", "code", "words"),
+@each(
+    "text, code, words",
     [
         ("cudaGetDeviceCount returned 802\n-> system not yet initialized", 802, "system not yet initialized"),
         ("cudaGetDeviceCount returned 802\n\n-> system not yet initialized", 802, "system not yet initialized"),
@@ -40,7 +41,7 @@ def test_forms(text: str, code: int, words: str | None) -> None:
     assert cuda_error.find_code(text.split("\n")) == cuda_error.CudaError(code, words)
 
 
-@pytest.mark.parametrize("text", ["", "cudaGetDeviceCount returned 0", "-> alone", "Detected 2 CUDA Capable device(s)"])
+@each("text", ["", "cudaGetDeviceCount returned 0", "-> alone", "Detected 2 CUDA Capable device(s)"])
 def test_no_error(text: str) -> None:
     assert cuda_error.find_code(text.split("\n")) is None
 
@@ -52,8 +53,8 @@ def test_a_proven_fault_counts_before_an_earlier_error() -> None:
     assert (error.code, error.hardware) == (214, True)
 
 
-@pytest.mark.parametrize(
-    ("code", "word"),
+@each(
+    "code, word",
     [
         (35, "newer driver"),
         (38, "permissions"),

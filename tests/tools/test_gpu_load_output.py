@@ -4,6 +4,7 @@ import io
 from typing import Any
 
 import pytest
+from cases import each
 
 from acceptance.loads.gemm.load import arguments
 from acceptance.loads.gemm.worker import GEMM_NAMES
@@ -56,14 +57,12 @@ def test_a_load_that_lasts_just_as_long_as_its_formats_take_is_enough() -> None:
     assert read_gpu_gemm(completed(printed(), seconds=4.0), **ASKED).load == "gpu_gemm"
 
 
-@pytest.mark.parametrize("uuid", ["GPU-1a", "1a", "gpu-1A"])
+@each("uuid", ["GPU-1a", "1a", "gpu-1A"])
 def test_a_gpu_is_the_same_with_the_drivers_prefix_and_without(uuid: str) -> None:
     read_gpu_gemm(completed(printed(uuid=uuid)), **ASKED, also={"uuid": "GPU-1a"})
 
 
-@pytest.mark.parametrize(
-    ("told", "wanted"), [("GPU-1", None), (None, "GPU-1"), (None, None), ("GPU-", "GPU-"), ("", ""), (1, 1)]
-)
+@each("told, wanted", [("GPU-1", None), (None, "GPU-1"), (None, None), ("GPU-", "GPU-"), ("", ""), (1, 1)])
 def test_what_names_no_gpu_is_never_the_same(told: object, wanted: object) -> None:
     with pytest.raises(LoadFailed, match="ran with uuid"):
         read_gpu_gemm(completed(printed(uuid=told)), **ASKED, also={"uuid": wanted})
@@ -75,8 +74,8 @@ def test_a_format_may_be_absent_and_then_takes_no_time() -> None:
     assert read_gpu_gemm(completed(printed((), ("f64", "f8")), 0.1), **ASKED).readings == ()
 
 
-@pytest.mark.parametrize(
-    ("what", "said"),
+@each(
+    "what, said",
     [
         (completed(printed(("f64",))), "neither measured f8 whole nor said that the GPU does not have it"),
         (completed(printed(("f64", "f8", "i8"))), "measured what it was not asked for: gemm_i8, gemm_i8_miscompares"),

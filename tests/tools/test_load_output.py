@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cases import each
 
 import acceptance
 from acceptance.loads.cpu.cores import by_group, parse_cores
@@ -55,8 +56,8 @@ def test_the_model_of_the_gpu_is_compared_where_the_load_says_it() -> None:
         read(completed(named.replace("{}", "Tesla T4") + END), "cpu_gemm", asked)
 
 
-@pytest.mark.parametrize(
-    ("what", "said"),
+@each(
+    "what, said",
     [
         (completed(HELLO + END, -9, timed_out=True), "did not end within its time and was stopped"),
         (completed(HELLO + END, 0, timed_out=True), "did not end within its time"),
@@ -78,7 +79,7 @@ def test_anything_less_is_a_failed_load(what: Completed, said: str) -> None:
     assert caught.value.miscompares == ()
 
 
-@pytest.mark.parametrize("returncode", [0, 1, -9])
+@each("returncode", [0, 1, -9])
 def test_a_wrong_result_outlives_the_load_that_found_it(returncode: int) -> None:
     with pytest.raises(LoadFailed) as caught:
         read(completed(HELLO + MISCOMPARE, returncode), "cpu_gemm", ASKED)

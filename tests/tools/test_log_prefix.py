@@ -5,7 +5,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from hypothesis import given, settings
+from cases import each
+from hypothesis import given
 from hypothesis import strategies as st
 
 from acceptance.core.plain_text import UnreadableOutput
@@ -51,14 +52,14 @@ def logged(kind: str, text: str) -> str:
     return "".join(LOGGED[kind](line) + "\n" for line in text.rstrip("\n").split("\n"))
 
 
-@pytest.mark.parametrize("kind", LOGGED)
-@pytest.mark.parametrize(("module", "name"), TEXTS, ids=[name for _, name in TEXTS])
+@each("kind", LOGGED)
+@each("module, name", TEXTS)
 def test_a_logged_text_is_worth_the_same(module: ModuleType, name: str, kind: str) -> None:
     text = (RECORDINGS / name).read_text()
     assert module.parse(logged(kind, text)) == module.parse(text)
 
 
-@pytest.mark.parametrize("kind", ["compose", "kubectl logs --prefix", "docker logs -t", "journal"])
+@each("kind", ["compose", "kubectl logs --prefix", "docker logs -t", "journal"])
 def test_lines_around_a_log_are_left(kind: str) -> None:
     assert tool_lines("Attaching to burn-1\n" + logged(kind, "a\n\n  b\nc") + "burn-1 exited with code 0") == (
         *("Attaching to burn-1", "a", "", "  b", "c", "burn-1 exited with code 0"),
@@ -89,7 +90,7 @@ def test_a_command_before_the_lines_of_a_host() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "0: a\n0: b\n0: c\n1: a\n1: b\n1: c",
@@ -119,7 +120,6 @@ def test_a_fault_on_another_host_is_not_passed_over() -> None:
         topo.parse(logged("srun --label", clean) + logged("srun --label", lost).replace(" 3: ", " 4: "))
 
 
-@settings(deadline=None)
 @given(st.lists(st.text(alphabet="ab|:#>[]0 \t\r", max_size=12), max_size=6))
 def test_nothing_is_added(lines: list[str]) -> None:
     freed = log_prefix.taken_off(lines)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import itertools
 import json
 import re
 from collections.abc import Callable
@@ -8,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thoroughness import examples, some
 
 from acceptance.core.limit import UNITS
 from acceptance.core.plain_text import UnreadableOutput
@@ -68,8 +69,8 @@ def test_argv() -> None:
     assert nvbandwidth.argv("nvb", testcases=names[:1], buffer_mib=1, samples=1)[3:7] == ("-b", "1", "-i", "1")
 
 
-@pytest.mark.parametrize(
-    ("names", "buffer", "samples"),
+@each(
+    "names, buffer, samples",
     [([], 512, 3), (["-h"], 512, 3), (["a", "-h"], 512, 3), (["a b"], 512, 3), (["a"], 0, 3), (["a"], 1, 0)],
 )
 def test_argv_refuses(names: list[str], buffer: int, samples: int) -> None:
@@ -160,7 +161,7 @@ def test_one_to_all_has_one_row_of_gpus() -> None:
     assert dict(nvbandwidth.parse(text).reading("one_to_all_write_ce")) == {"gpu1": 43.10}
 
 
-@pytest.mark.parametrize(("kind", "said"), [("read", "Read"), ("write", "Write"), ("write", "Read")])
+@each("kind, said", [("read", "Read"), ("write", "Write"), ("write", "Read")])
 def test_parts_without_sums(kind: str, said: str) -> None:
     testcase = f"device_to_device_bidirectional_memcpy_{kind}_ce"
     table = "           0         1\n 0       N/A     10.00\n 1     10.00       N/A\n\n"
@@ -190,7 +191,7 @@ WEATHER: list[Callable[[str], str]] = [
 ]
 
 
-@pytest.mark.parametrize("weather", WEATHER, ids=itertools.count())
+@each("weather", WEATHER)
 def test_weather(weather: Callable[[str], str]) -> None:
     assert nvbandwidth.parse(weather(TEXT)) == nvbandwidth.parse(TEXT)
 
@@ -200,8 +201,8 @@ BOTH = "memcpy CE GPU(row) <-> GPU(column) Total bandwidth (GB/s)"
 LATENCY = "memory latency SM CPU(row) <-> GPU(column) (ns)\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
+@each(
+    "text, reason",
     [
         (host("55.31", "0.00"), "host_to_device_memcpy_ce of gpu1 is 0.00: nothing was copied there"),
         (host("55.31", "-1.00"), "host_to_device_memcpy_ce of gpu1 is -1.00"),
@@ -243,7 +244,6 @@ LATENCY = "memory latency SM CPU(row) <-> GPU(column) (ns)\n"
         (JSON.replace('"2: NVIDIA H200 (00000000:3a:00): (node17)"', '"2: x", "3: x"'), "lists 4 devices"),
         (root(error="[CUDA_ERROR_NO_DEVICE] no CUDA-capable device is detected in expression cuInit(0)"), "it died"),
     ],
-    ids=itertools.count(),
 )
 def test_worthless(text: str, reason: str) -> None:
     output = nvbandwidth.parse(text)
@@ -259,7 +259,7 @@ def test_what_can_be_read_beside_an_error_stays() -> None:
     assert [reading.name for reading in output.readings] == ["host_to_device_memcpy_ce"]
 
 
-@pytest.mark.parametrize(
+@each(
     "line",
     [
         " Invalid value when checking the pattern at 0x70a640000000",
@@ -274,7 +274,7 @@ def test_a_fault_is_a_fail_wherever_it_stands(line: str) -> None:
         assert line.strip() in output.reason
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "",
@@ -327,7 +327,6 @@ def test_a_fault_is_a_fail_wherever_it_stands(line: str) -> None:
         '{"nvbandwidth": []}',
         '{"nvbandwidth": {"testcases": ' + "[" * 100_000,
     ],
-    ids=itertools.count(),
 )
 def test_unreadable(text: str) -> None:
     with pytest.raises(UnreadableOutput):
@@ -345,8 +344,8 @@ def test_no_figure_of_json_may_be_what_json_has_not() -> None:
         nvbandwidth.parse(document(bandwidth_matrix=[["55.3123", "5_5"]], sum=110.3123))
 
 
-@pytest.mark.parametrize(
-    ("cells", "total", "outcome"),
+@each(
+    "cells, total, outcome",
     [
         (["0.01", "0.01"], 0.01, "pass"),  # each may be half of 0.01 off
         (["0.01", "0.01"], 0.0, "error"),
@@ -363,7 +362,7 @@ def test_an_error_without_words_is_not_quoted(error: object) -> None:
     assert nvbandwidth.parse(document(status="Error", error=error)).reason.endswith("could not run: 'Error'")
 
 
-@pytest.mark.parametrize("place", range(6))
+@each("place", range(6))
 def test_in_json_both_directions_add_up_to_the_total_cell_by_cell(place: int) -> None:
     rows = [["N/A", "371.2"], ["369.2", "N/A"], ["N/A", "370.4"], ["373.1", "N/A"], ["N/A", "741.6"], ["742.3", "N/A"]]
 
@@ -415,13 +414,13 @@ def test_json_of_a_bidirectional_write() -> None:
 def test_no_line_cut_or_doubled_changes_a_pass(text: str) -> None:
     whole = nvbandwidth.parse(text)
     kept = text.splitlines(keepends=True)
-    for index in range(len(kept)):
+    for index in some(range(len(kept)), 30):
         for changed in (kept[:index] + kept[index + 1 :], kept[: index + 1] + kept[index:]):
             output = parsed("".join(changed))
             assert output is None or output.outcome == "error" or output == whole, kept[index]
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.integers(0, len(TEXT) - 1))
 def test_a_text_cut_anywhere_has_no_other_figures(cut: int) -> None:
     output = parsed(TEXT[:cut])
@@ -430,13 +429,13 @@ def test_a_text_cut_anywhere_has_no_other_figures(cut: int) -> None:
         assert all(reading in whole.readings for reading in output.readings)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.integers(0, JSON.rindex("}\ndone") - 1))
 def test_json_cut_anywhere_is_no_pass(cut: int) -> None:
     assert parsed(JSON[:cut]) is None
 
 
-@pytest.mark.parametrize("old", ["55.34", "392.06", "371.2", "821.20"])
+@each("old", ["55.34", "392.06", "371.2", "821.20"])
 def test_one_changed_figure_is_seen(old: str) -> None:
     changed = TEXT.replace(old, "9" + old, 1)
     output = nvbandwidth.parse(changed)
@@ -448,7 +447,6 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(deadline=None)
 @given(st.one_of(st.text(), st.lists(PIECES).map("".join)))
 def test_nothing_makes_it_crash(text: str) -> None:
     output = parsed(text)

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thoroughness import examples, some
 
 from acceptance.core.limit import UNITS
 from acceptance.core.plain_text import UnreadableOutput
@@ -129,7 +130,7 @@ def test_groups_of_gpus_instead_of_a_connectivity_matrix() -> None:
     assert without.readings == tuple(one for one in output.readings if one.name != "p2p_connectivity")
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         grouped(groups="[0 1]\n"),
@@ -143,7 +144,6 @@ def test_groups_of_gpus_instead_of_a_connectivity_matrix() -> None:
         grouped().replace("P2P Cliques: \n", ""),
         grouped(pairs="").replace("P2P Cliques: \n", ""),
     ],
-    ids=itertools.count(),
 )
 def test_groups_with_a_line_lost_or_added(text: str) -> None:
     assert p2p_bandwidth.parse(text).outcome == "error"
@@ -175,7 +175,7 @@ WEATHER: list[Callable[[str], str]] = [
 ]
 
 
-@pytest.mark.parametrize("weather", WEATHER, ids=itertools.count())
+@each("weather", WEATHER)
 def test_weather(weather: Callable[[str], str]) -> None:
     assert p2p_bandwidth.parse(weather(FOUR)) == p2p_bandwidth.parse(FOUR)
 
@@ -189,8 +189,8 @@ def cell(text: str, heading: str, value: str) -> str:
     return before + heading + "\n".join(rows)
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
+@each(
+    "text, reason",
     [
         (cell(FOUR, ENABLED, "0.00"), "p2p_on of gpu1->gpu0 is 0.00"),
         (cell(FOUR, ENABLED, "-1.00"), "p2p_on of gpu1->gpu0 is -1.00"),
@@ -217,7 +217,6 @@ def cell(text: str, heading: str, value: str) -> str:
         (">>> one or more GPUs not found\n", "it did not start"),
         ("Two or more GPUs with P2P are needed, test waived\n", "it did not start"),
     ],
-    ids=itertools.count(),
 )
 def test_worthless(text: str, reason: str) -> None:
     output = p2p_bandwidth.parse(text)
@@ -235,7 +234,7 @@ def test_a_fault_that_cuda_names() -> None:
     assert output.outcome == "fail"
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "",
@@ -256,46 +255,44 @@ def test_a_fault_that_cuda_names() -> None:
         cell(FOUR, "P2P Connectivity Matrix\n", "2"),
         FOUR.replace("     3\t     0     0     1     1", "     3\t     0     0     1     0"),
     ],
-    ids=itertools.count(),
 )
 def test_unreadable(text: str) -> None:
     with pytest.raises(UnreadableOutput):
         p2p_bandwidth.parse(text)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         box_b().replace("P2P Connectivity Matrix\n", ""),
         box_b().replace("D\\D     0      1", "GPU     0      1"),
         box_b().replace("D\\D     0      1", "CPU     0      1"),
     ],
-    ids=["none", "the GPU's", "the CPU's"],
 )
 def test_a_table_without_its_heading_is_told(text: str) -> None:
     with pytest.raises(UnreadableOutput, match="a table without its heading"):
         p2p_bandwidth.parse(text)
 
 
-@pytest.mark.parametrize("text", [FOUR, OLD, READS, ONE], ids=itertools.count())
+@each("text", [FOUR, OLD, READS, ONE])
 def test_no_line_cut_or_doubled_changes_a_pass(text: str) -> None:
     whole = p2p_bandwidth.parse(text)
     kept = text.splitlines(keepends=True)
-    for index in range(len(kept)):
+    for index in some(range(len(kept)), 30):
         for changed in (kept[:index] + kept[index + 1 :], kept[: index + 1] + kept[index:]):
             output = parsed("".join(changed))
             assert output is None or output.outcome == "error" or output == whole
 
 
-@pytest.mark.parametrize("text", [FOUR, OLD, ONE], ids=itertools.count())
+@each("text", [FOUR, OLD, ONE])
 def test_a_text_cut_inside_its_matrices_is_no_pass(text: str) -> None:
     end = text.index("P2P=Disabled Latency Matrix")
-    for cut in range(0, end - 2):
+    for cut in some(range(end - 2), 60):
         output = parsed(text[:cut])
         assert output is None or output.outcome == "error", text[:cut][-80:]
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.integers(0, len(FOUR) - 1))
 def test_a_text_cut_anywhere_has_no_other_figures(cut: int) -> None:
     output = parsed(FOUR[:cut])
@@ -309,7 +306,6 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(deadline=None)
 @given(st.one_of(st.text(), st.lists(PIECES).map("".join)))
 def test_nothing_makes_it_crash(text: str) -> None:
     output = parsed(text)

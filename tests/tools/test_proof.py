@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from cases import each
 
 from acceptance.core.plain_text import UnreadableOutput
 from acceptance.process.command import Completed
@@ -24,7 +25,7 @@ def parse(text: str) -> ToolOutput:
     raise UnreadableOutput("tool", text, "the text holds no line of it")
 
 
-@pytest.mark.parametrize("seconds", [0.0, 9.5, 10.0, 10.5])
+@each("seconds", [0.0, 9.5, 10.0, 10.5])
 def test_a_whole_run_proves_what_its_text_says(seconds: float) -> None:
     assert proven("tool", ran(), parse, seconds) == ToolOutput("tool", "pass", "the text says pass")
 
@@ -33,7 +34,7 @@ def test_a_program_that_ends_a_twentieth_early_proves_what_its_text_says() -> No
     assert proven("tool", ran(seconds=9.5), parse, 10.0).outcome == "pass"
 
 
-@pytest.mark.parametrize(
+@each(
     "done",
     [
         ran("fail"),
@@ -49,8 +50,8 @@ def test_a_fault_stays_a_fault_however_the_run_ended(done: Completed) -> None:
     assert proven("tool", done, parse, 10.0).outcome == "fail"
 
 
-@pytest.mark.parametrize(
-    ("done", "told"),
+@each(
+    "done, told",
     [
         (ran(returncode=7), "tool ended with exit code 7 after 10.0 s; it last said: pass"),
         (ran(returncode=-11), "tool was ended by signal 11 after 10.0 s; it last said: pass"),

@@ -3,7 +3,8 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from cases import each
+from hypothesis import given
 from hypothesis import strategies as st
 
 from acceptance.core import plain_text
@@ -12,8 +13,8 @@ from acceptance.tools import reading
 from acceptance.tools.reading import Reading, ToolOutput
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@each(
+    "text, expected",
     [
         ("a\r\nb\rc\nd", ("a", "b", "c", "d")),
         ("\ufeffa  \nb\t", ("a", "b")),
@@ -40,7 +41,6 @@ def test_a_quote_says_where_it_was_cut(length: int, shown: str) -> None:
     assert plain_text.quote("x" * length) == shown
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_lines_holds_no_line_end(text: str) -> None:
     assert all("\n" not in line and "\r" not in line for line in plain_text.lines(text))
@@ -54,19 +54,18 @@ def test_unreadable_quotes_the_line_escaped_and_capped() -> None:
     assert str(UnreadableOutput("tool", "", "the text is empty")) == "tool: the text is empty"
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_a_quote_is_one_printable_line(text: str) -> None:
     assert plain_text.quote(text).isprintable()
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@each("value", [math.nan, math.inf, -math.inf])
 def test_a_reading_is_finite(value: float) -> None:
     with pytest.raises(ValueError, match="rate of gpu0 is not a finite number"):
         Reading("rate", "GB/s", {"gpu0": value})
 
 
-@pytest.mark.parametrize("digits", ["9" * 400, "nan", "1,5", "x"])
+@each("digits", ["9" * 400, "nan", "1,5", "x"])
 def test_number_refuses(digits: str) -> None:
     with pytest.raises(UnreadableOutput, match="a number cannot be read"):
         plain_text.number("tool", "the line", digits)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import each
 
 from acceptance.core import plain_text
 from acceptance.tools import (
@@ -30,7 +31,7 @@ PARSERS |= {"topo-m": topo.parse, "topo-p2p": topo.parse_p2p}
 ENTRIES = [e for e in tomllib.loads((RECORDINGS / "INDEX.toml").read_text())["recording"] if e["tool"] in PARSERS]
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry["path"])
+@each("entry", ENTRIES, told=lambda entry: entry["path"])
 def test_recording_is_read_as_indexed(entry: dict[str, Any]) -> None:
     text = (RECORDINGS / entry["path"]).read_text()
     parse = PARSERS[entry["tool"]]
@@ -46,8 +47,8 @@ def test_recording_is_read_as_indexed(entry: dict[str, Any]) -> None:
         assert [f"{e['kind']} {e['code']} {e['component']} {e['severity']}" for e in output.events] == entry["events"]
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry["path"])
-@pytest.mark.parametrize("weather", ["crlf", "indent", "quoted", "ansi"])
+@each("entry", ENTRIES, told=lambda entry: entry["path"])
+@each("weather", ["crlf", "indent", "quoted", "ansi"])
 def test_weather_changes_nothing(entry: dict[str, Any], weather: str) -> None:
     text = (RECORDINGS / entry["path"]).read_text()
     if entry["outcome"] == "unreadable":

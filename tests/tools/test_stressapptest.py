@@ -3,7 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from cases import each
+from hypothesis import given
 from hypothesis import strategies as st
 
 from acceptance.core.plain_text import UnreadableOutput
@@ -27,7 +28,7 @@ def test_argv() -> None:
     )
 
 
-@pytest.mark.parametrize(("megabytes", "seconds", "threads"), [(200, 0, 2), (200, 4, 0), (5, 4, 2)])
+@each("megabytes, seconds, threads", [(200, 0, 2), (200, 4, 0), (5, 4, 2)])
 def test_argv_refuses(megabytes: int, seconds: int, threads: int) -> None:
     with pytest.raises(ValueError, match="stressapptest needs"):
         stressapptest.argv("sat", megabytes=megabytes, seconds=seconds, threads=threads)
@@ -55,8 +56,8 @@ def test_how_wrong_data_is_told() -> None:
     assert one.readings == (), "nobody counted"
 
 
-@pytest.mark.parametrize(
-    ("line", "outcome"),
+@each(
+    "line, outcome",
     [
         ("Report Error: miscompare : DIMM Unknown : 1 : 0s", "fail"),
         (
@@ -79,8 +80,8 @@ def test_one_more_line(line: str, outcome: str) -> None:
     assert output.outcome == outcome, output.reason
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "outcome", "reason"),
+@each(
+    "old, new, outcome, reason",
     [
         (
             "Status: PASS - please verify no corrected errors",
@@ -111,7 +112,7 @@ def test_one_change(old: str, new: str, outcome: str, reason: str) -> None:
     assert (output.outcome, reason in output.reason) == (outcome, True), output.reason
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "",
@@ -149,7 +150,6 @@ def test_a_text_cut_before_its_status_is_no_pass() -> None:
         assert stressapptest.parse("".join(kept[:end])).outcome == "error"
 
 
-@settings(deadline=None)
 @given(st.permutations(PASS.splitlines()))
 def test_order_changes_nothing(order: list[str]) -> None:
     assert stressapptest.parse("\n".join(order)) == stressapptest.parse(PASS)
@@ -179,7 +179,6 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(deadline=None)
 @given(st.one_of(st.text(), st.lists(PIECES).map("".join)))
 def test_nothing_makes_it_crash(text: str) -> None:
     try:
