@@ -11,6 +11,7 @@ import secrets
 import shutil
 import signal
 import sys
+import tempfile
 import time
 import traceback
 import warnings
@@ -20,7 +21,7 @@ from pathlib import Path
 import journals
 import msgspec
 import pytest
-from runs import machine_root
+from runs import digest, machine_root
 
 from acceptance.core.collection import Collected, Session
 from acceptance.core.plan import Plan, PlannedCheck
@@ -43,12 +44,6 @@ OWN = context.SUITES
 _PLUGINS = ("acceptance.session.plugin", "acceptance.suites.fixtures.")
 
 
-@functools.cache
-def digest() -> str:
-    """The package's digest: its files stay as they are while the tests run."""
-    return provenance.package_digest()
-
-
 def _become(argv: Sequence[str], environment: Mapping[str, str], cwd: Path, out: Path, err: Path) -> int:
     """Be the session, in a process that was just forked; gives its exit code."""
     os.setsid()
@@ -57,7 +52,7 @@ def _become(argv: Sequence[str], environment: Mapping[str, str], cwd: Path, out:
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     for number, path, flags in ((0, Path(os.devnull), os.O_RDONLY), (1, out, os.O_WRONLY), (2, err, os.O_WRONLY)):
         os.dup2(os.open(path, flags | os.O_CREAT, 0o600), number)
-    sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115, PTH123
+    sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
     known = command.clean_environment(environment)
     os.environ.clear()
     os.environ.update(known)
@@ -99,6 +94,18 @@ def forked(argv: Sequence[str], environment: Mapping[str, str], cwd: Path, folde
         raise
     code = os.waitstatus_to_exitcode(status)
     return command.Completed(tuple(argv), code, out.read_text(), err.read_text(), time.monotonic() - began)
+
+
+@functools.cache
+def collected() -> context.Answer:
+    """Every check of the package, as its own session collects them."""
+    with tempfile.TemporaryDirectory(prefix="rigproof-tests-") as name:
+        folder = Path(name)
+        told, answer = folder / "context.json", folder / "answer.json"
+        context.write(context.Context(mode="collect", root="/", answer=str(answer)), told)
+        done = forked(context.argv(told), context.environment(None), folder, folder)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return msgspec.json.decode(answer.read_bytes(), type=context.Answer)
 
 
 class Product:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import journals
 import msgspec
+import product_session
 import pytest
 
 from acceptance import __main__, resources
@@ -23,7 +24,6 @@ from acceptance.core.record import Body, RunClosed, RunStarted
 from acceptance.journal import clock, reader, run_folder, segment
 from acceptance.reports import languages
 from acceptance.run import lock, outputs, planning, signals, supervisor
-from acceptance.session import context
 
 Call = Callable[..., tuple[int, str, str]]
 RECORDINGS = Path(__file__).resolve().parents[2] / "fixtures" / "recordings"
@@ -46,15 +46,9 @@ def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tm
     return run
 
 
-@pytest.fixture(scope="module")
-def answer() -> context.Answer:
-    """What the package's own pytest collects; a second a time, so it is asked once."""
-    return planning.collect(Path("/"))
-
-
 @pytest.fixture
-def collected(answer: context.Answer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planning, "collecting", lambda _root: contextlib.nullcontext(lambda: answer))
+def collected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "collecting", lambda _root: contextlib.nullcontext(product_session.collected))
 
 
 def assert_one_sentence(err: str, *words: str) -> None:

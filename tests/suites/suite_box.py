@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from gpu_machine import device, machine
-from product_session import Product
+from product_session import Product, collected
 
-from acceptance.core.collection import Collected, Session
+from acceptance.core.collection import Session
 from acceptance.core.plan import Plan
 from acceptance.core.record import Body, CheckEnded, Measured, Note, Skipped, ToolRan
 from acceptance.expect import components, plan_builder
@@ -26,17 +25,11 @@ LOADS_S = {"nvbandwidth": 1.0, "bandwidth_test": 1.0, "p2p_bandwidth": 1.0, "gpu
 LOADS_S |= {"gpu_gemm_short": 1.0, "gpu_gemm": 7.0, "gpu_copy": 1.0, "vram": 1.0, "burn": 1.0}
 
 
-@functools.cache
-def collected() -> tuple[Collected, ...]:
-    """Every check there is."""
-    return planning.collect(Path("/")).checks
-
-
 def planned(inventory: Inventory, names: Sequence[str], only: Sequence[str], digest: str) -> Plan:
     """The plan of these checks on these GPUs, with the limits that they have on that machine."""
     found = tuple(names)
     return plan_builder.build(
-        collected(),
+        collected().checks,
         profile="smoke",
         loads_s=LOADS_S,
         memory_gib=1.0,

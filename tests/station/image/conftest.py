@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 from engine_stub import Build, install
+from runs import known_provenance
 
+from acceptance.process import command
 from acceptance.process.deadline import Deadline
 from acceptance.station.image import build as image_build
 from acceptance.station.image import progress
@@ -18,6 +20,13 @@ from acceptance.station.image.record import ImageRef
 def short_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scripts end at once, so nothing is gained by a tenth of a second between two looks."""
     monkeypatch.setattr(progress, "LOOK_S", 0.005)
+
+
+@pytest.fixture(autouse=True)
+def plainly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scripts leave nothing running, and a reaper costs ten times what a script does."""
+    monkeypatch.setattr(command, "under_reaper", list)
+    known_provenance(monkeypatch)
 
 
 @pytest.fixture
