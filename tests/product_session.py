@@ -6,6 +6,7 @@ A session is a fork of the tests' own process, which has imported everything alr
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import secrets
 import shutil
@@ -40,12 +41,11 @@ pytestmark = [pytest.mark.session("load"), pytest.mark.costs(1.0)]
 copy = pytest.mark.measures("copy", unit="GB/s", per="gpu")
 """
 OWN = context.SUITES
-# What a session that runs as its own program imports anew.
-_PLUGINS = ("acceptance.session.plugin", "acceptance.suites.fixtures.")
 
 
 def _become(argv: Sequence[str], environment: Mapping[str, str], cwd: Path, out: Path, err: Path) -> int:
     """Be the session, in a process that was just forked; gives its exit code."""
+    gc.freeze()  # what the tests hold is looked through by nobody here
     os.setsid()
     reaper.prctl(reaper.PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -62,7 +62,7 @@ def _become(argv: Sequence[str], environment: Mapping[str, str], cwd: Path, out:
     provenance.package_digest = digest
     suites = Path(argv[-1])
     for name in list(sys.modules):
-        if name.startswith(_PLUGINS) or (suites / f"{name}.py").exists():
+        if (suites / f"{name}.py").exists():  # in the tests it may be another of this name
             del sys.modules[name]
     return int(pytest.main(list(argv[argv.index("pytest") + 1 :])))
 
@@ -109,15 +109,19 @@ def collected() -> context.Answer:
 
 
 class Product:
-    """A folder of suites in the package's place, and the sessions that run them; `real` makes each a program of its own."""
+    """A folder of suites in the package's place, and the sessions that run them; `real` makes each a program of its own.
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, *, real: bool = False) -> None:
-        self.real = real
+    With `own` they are the package's own suites.
+    """
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, *, own: bool = False) -> None:
+        self.real = False
         self._folder = folder
-        self.suites = folder / "suites"
-        self.suites.mkdir()
-        shutil.copy(context.SUITES / "pytest.ini", self.suites)
-        monkeypatch.setattr(context, "SUITES", self.suites)
+        self.suites = OWN if own else folder / "suites"
+        if not own:
+            self.suites.mkdir()
+            shutil.copy(OWN / "pytest.ini", self.suites)
+            monkeypatch.setattr(context, "SUITES", self.suites)
         self.root = machine_root(folder / "root")
         self.run_dir = folder / "run"
         (self.run_dir / "logs").mkdir(parents=True)

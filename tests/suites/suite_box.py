@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +16,8 @@ from acceptance.core.record import Body, CheckEnded, Measured, Note, Skipped, To
 from acceptance.expect import components, plan_builder
 from acceptance.machine.inventory import Inventory
 from acceptance.run import planning
-from acceptance.session import context
 from acceptance.session.check import Check, Violation
 
-OWN = context.SUITES
 LOADS_S = {"nvbandwidth": 1.0, "bandwidth_test": 1.0, "p2p_bandwidth": 1.0, "gpu_burn_float": 1.0}
 LOADS_S |= {"gpu_gemm_short": 1.0, "gpu_gemm": 7.0, "gpu_copy": 1.0, "vram": 1.0, "burn": 1.0}
 
@@ -54,9 +51,7 @@ class Box:
         monkeypatch.setenv("PATH", f"{self.bin}:/usr/bin:/bin")
         self.tool("nvidia-smi", "")  # gpu-burn needs it beside it
         self.inventory = inventory or machine(device(0), device(1))
-        self.product = Product(folder, monkeypatch)
-        for file in OWN.glob("*.py"):
-            shutil.copy(file, self.product.suites)
+        self.product = Product(folder, monkeypatch, own=True)
         self.product.inventory = self.inventory
 
     def tool(self, name: str, *texts: str, code: int = 0, seconds: str = "0") -> None:
