@@ -5,6 +5,7 @@ A session is a fork of the tests' own process, which has imported everything alr
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import os
@@ -22,7 +23,7 @@ from pathlib import Path
 import journals
 import msgspec
 import pytest
-from runs import digest, machine_root
+from runs import digest, known_provenance, machine_root
 
 from acceptance.core.collection import Collected, Session
 from acceptance.core.plan import Plan, PlannedCheck
@@ -31,8 +32,10 @@ from acceptance.core.waiver import Waiver
 from acceptance.journal import provenance, segment
 from acceptance.machine.inventory import Inventory
 from acceptance.machine.machine_file import Machine
+from acceptance.observe.inventory import observe
 from acceptance.process import command, reaper
 from acceptance.process.deadline import Deadline
+from acceptance.run import planning
 from acceptance.session import context
 
 MARKS = """
@@ -106,6 +109,16 @@ def collected() -> context.Answer:
         done = forked(context.argv(told), context.environment(None), folder, folder)
         assert done.returncode == 0, done.stdout + done.stderr
         return msgspec.json.decode(answer.read_bytes(), type=context.Answer)
+
+
+observed = functools.cache(observe)
+
+
+def known_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plan over this machine, its commit and the package's checks as they were first found: they stay as they are while the tests run."""
+    known_provenance(monkeypatch)
+    monkeypatch.setattr(planning, "observe", observed)
+    monkeypatch.setattr(planning, "collecting", lambda _root: contextlib.nullcontext(collected))
 
 
 class Product:
