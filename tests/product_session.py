@@ -29,6 +29,7 @@ from acceptance.core.collection import Collected, Session
 from acceptance.core.plan import Plan, PlannedCheck
 from acceptance.core.record import Body, CheckEnded
 from acceptance.core.waiver import Waiver
+from acceptance.expect import limit_book
 from acceptance.journal import provenance, segment
 from acceptance.machine.inventory import Inventory
 from acceptance.machine.machine_file import Machine
@@ -112,11 +113,13 @@ def collected() -> context.Answer:
 
 
 observed = functools.cache(observe)
+defaults = functools.cache(limit_book.read_defaults)
 
 
 def known_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plan over this machine, its commit and the package's checks as they were first found: they stay as they are while the tests run."""
     known_provenance(monkeypatch)
+    monkeypatch.setattr(limit_book, "read_defaults", defaults)
     monkeypatch.setattr(planning, "observe", observed)
     monkeypatch.setattr(planning, "collecting", lambda _root: contextlib.nullcontext(collected))
 

@@ -21,6 +21,7 @@ from acceptance.__main__ import main
 from acceptance.cli import judge, parser
 from acceptance.core.record import Body, RunClosed, RunStarted
 from acceptance.journal import clock, reader, run_folder, segment
+from acceptance.observe import inventory
 from acceptance.reports import languages
 from acceptance.run import lock, outputs, signals, supervisor
 
@@ -447,7 +448,8 @@ def test_read_standard_input(call: Call, monkeypatch: pytest.MonkeyPatch) -> Non
 # --- inventory ---
 
 
-def test_inventory(call: Call) -> None:
+def test_inventory(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inventory, "observe", product_session.observed)
     code, out, _ = call("inventory")
     assert code == 0
     assert {"cpu", "memory", "disks", "board"} <= set(json.loads(out))

@@ -199,7 +199,14 @@ def accept(nights: Nights, number: int, *, again: bool = False) -> None:
     baseline_file.accept(nights.out / f"night-{number:03}", nights.out, book, replace=again, root=nights.root)
 
 
-@pytest.mark.parametrize("days", [0.0, 4000.0, -4000.0], ids=["right", "years ahead", "years back"])
+@pytest.mark.parametrize(
+    "days",
+    [
+        pytest.param(0.0, id="right", marks=pytest.mark.sweep),
+        pytest.param(4000.0, id="years ahead", marks=pytest.mark.sweep),
+        pytest.param(-4000.0, id="years back"),
+    ],
+)
 def test_nights_count_from_the_one_that_was_accepted_whatever_its_clock_said(nights: Nights, days: float) -> None:
     for _ in range(8):
         nights.run(170.0, 172.0)
