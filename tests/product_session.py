@@ -1,26 +1,42 @@
-"""Real sessions of the product over small suites: the command line, the environment and the digest are the product's own."""
+"""Sessions of the product over small suites: the command line, the environment and the digest are the product's own.
+
+A session is a fork of the tests' own process, which has imported everything already, unless a test asks for a program of its own.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import gc
+import os
 import secrets
 import shutil
-from collections.abc import Sequence
+import signal
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import journals
 import msgspec
 import pytest
-from runs import machine_root
+from runs import digest, known_provenance, machine_root
 
 from acceptance.core.collection import Collected, Session
 from acceptance.core.plan import Plan, PlannedCheck
 from acceptance.core.record import Body, CheckEnded
 from acceptance.core.waiver import Waiver
+from acceptance.expect import limit_book
 from acceptance.journal import provenance, segment
 from acceptance.machine.inventory import Inventory
 from acceptance.machine.machine_file import Machine
-from acceptance.process import command
+from acceptance.observe.inventory import observe
+from acceptance.process import command, reaper
 from acceptance.process.deadline import Deadline
+from acceptance.run import planning
 from acceptance.session import context
 
 MARKS = """
@@ -28,21 +44,105 @@ import pytest
 pytestmark = [pytest.mark.session("load"), pytest.mark.costs(1.0)]
 copy = pytest.mark.measures("copy", unit="GB/s", per="gpu")
 """
+OWN = context.SUITES
+
+
+def _become(argv: Sequence[str], environment: Mapping[str, str], cwd: Path, out: Path, err: Path) -> int:
+    """Be the session, in a process that was just forked; gives its exit code."""
+    gc.freeze()  # what the tests hold is looked through by nobody here
+    os.setsid()
+    reaper.prctl(reaper.PR_SET_PDEATHSIG, signal.SIGKILL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    for number, path, flags in ((0, Path(os.devnull), os.O_RDONLY), (1, out, os.O_WRONLY), (2, err, os.O_WRONLY)):
+        os.dup2(os.open(path, flags | os.O_CREAT, 0o600), number)
+    sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
+    known = command.clean_environment(environment)
+    os.environ.clear()
+    os.environ.update(known)
+    os.chdir(cwd)
+    warnings.resetwarnings()
+    context.SUITES = OWN
+    provenance.package_digest = digest
+    suites = Path(argv[-1])
+    for name in list(sys.modules):
+        if (suites / f"{name}.py").exists():  # in the tests it may be another of this name
+            del sys.modules[name]
+    return int(pytest.main(list(argv[argv.index("pytest") + 1 :])))
+
+
+def forked(argv: Sequence[str], environment: Mapping[str, str], cwd: Path, folder: Path) -> command.Completed:
+    """Run a session's command line in a fork of this process: as cheap as its checks, and as much on its own as a program."""
+    out, err = folder / "session.out", folder / "session.err"
+    for path in (out, err):
+        path.unlink(missing_ok=True)
+    began = time.monotonic()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python 3.12 warns of threads: the child starts none of ours
+        pid = os.fork()
+    if pid == 0:
+        code = 70
+        try:
+            code = _become(argv, environment, cwd, out, err)
+        except BaseException:  # noqa: BLE001 - nothing of a session may come back into the tests
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+    try:
+        _, status = os.waitpid(pid, 0)
+    except BaseException:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        raise
+    code = os.waitstatus_to_exitcode(status)
+    return command.Completed(tuple(argv), code, out.read_text(), err.read_text(), time.monotonic() - began)
+
+
+@functools.cache
+def collected() -> context.Answer:
+    """Every check of the package, as its own session collects them."""
+    with tempfile.TemporaryDirectory(prefix="rigproof-tests-") as name:
+        folder = Path(name)
+        told, answer = folder / "context.json", folder / "answer.json"
+        context.write(context.Context(mode="collect", root="/", answer=str(answer)), told)
+        done = forked(context.argv(told), context.environment(None), folder, folder)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return msgspec.json.decode(answer.read_bytes(), type=context.Answer)
+
+
+observed = functools.cache(observe)
+defaults = functools.cache(limit_book.read_defaults)
+
+
+def known_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plan over this machine, its commit and the package's checks as they were first found: they stay as they are while the tests run."""
+    known_provenance(monkeypatch)
+    monkeypatch.setattr(limit_book, "read_defaults", defaults)
+    monkeypatch.setattr(planning, "observe", observed)
+    monkeypatch.setattr(planning, "collecting", lambda _root: contextlib.nullcontext(collected))
 
 
 class Product:
-    """A folder of suites in the package's place, and the sessions that run them."""
+    """A folder of suites in the package's place, and the sessions that run them; `real` makes each a program of its own.
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.suites = folder / "suites"
-        self.suites.mkdir()
-        shutil.copy(context.SUITES / "pytest.ini", self.suites)
-        monkeypatch.setattr(context, "SUITES", self.suites)
+    With `own` they are the package's own suites.
+    """
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, *, own: bool = False) -> None:
+        self.real = False
+        self._folder = folder
+        self.suites = OWN if own else folder / "suites"
+        if not own:
+            self.suites.mkdir()
+            shutil.copy(OWN / "pytest.ini", self.suites)
+            monkeypatch.setattr(context, "SUITES", self.suites)
         self.root = machine_root(folder / "root")
         self.run_dir = folder / "run"
         (self.run_dir / "logs").mkdir(parents=True)
         self.context = self.run_dir / "session.json"
-        self.digest = provenance.package_digest()
+        self.digest = digest()
         self.machine: Machine | None = None
         self.inventory: Inventory | None = None
 
@@ -56,6 +156,8 @@ class Product:
     def start(self, run_id: str | None = None) -> command.Completed:
         """Run pytest on the context that was written, as a station does."""
         argv, environment = context.argv(self.context), context.environment(run_id)
+        if not self.real:
+            return forked(argv, environment, self.context.parent, self._folder)
         return command.run(argv, deadline=Deadline.after(600.0), env=environment, cwd=self.context.parent)
 
     def run(self, plan: Plan, run_id: str | None = None, name: Session = "load") -> command.Completed:

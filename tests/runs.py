@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import pytest
+
 from acceptance.core.record import Body
-from acceptance.journal import segment
+from acceptance.journal import provenance, segment
+
+commit, digest = functools.cache(provenance.commit), functools.cache(provenance.package_digest)
+
+
+def known_provenance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask for commit and digest once: they stay as they are while the tests run, and cost two programs and every file of the package."""
+    monkeypatch.setattr(provenance, "commit", commit)
+    monkeypatch.setattr(provenance, "package_digest", digest)
+
 
 BOOT, MACHINE = "boot-1", "machine-1"
 

@@ -17,6 +17,7 @@ import statement
 
 from acceptance.__main__ import main
 from acceptance.core.record import Measured
+from acceptance.core.verdict import Verdict
 from acceptance.diagnosis.gpu_history import histories
 from acceptance.journal import reader, segment
 from acceptance.run import outputs
@@ -27,11 +28,11 @@ SCHEMA: dict[str, Any] = json.loads((ROOT / "docs/verdict.schema.json").read_byt
 INDEX: list[dict[str, Any]] = tomllib.loads((RUNS / "INDEX.toml").read_text())["run"]
 
 
-@pytest.fixture(params=INDEX, ids=lambda run: run["name"])
-def recorded(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[dict[str, Any], Path]:
+@pytest.fixture(scope="module", params=INDEX, ids=lambda run: run["name"])
+def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]:
     """What the index says of a run, and a copy of its folder as the harness left it."""
     entry: dict[str, Any] = request.param
-    folder = tmp_path / "run"
+    folder = tmp_path_factory.mktemp(entry["name"]) / "run"
     shutil.copytree(RUNS / entry["name"], folder)
     packed = folder / f"{reader.GPU_TELEMETRY}.gz"
     if packed.is_file():
@@ -40,13 +41,18 @@ def recorded(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[dict[str, 
     return entry, folder
 
 
+@pytest.fixture(scope="module")
+def written(recorded: tuple[dict[str, Any], Path]) -> Verdict:
+    """The verdict on the run, whose files lie in its folder now."""
+    return outputs.write(recorded[1])
+
+
 def test_every_folder_is_indexed() -> None:
     assert {path.name for path in RUNS.iterdir() if path.is_dir()} == {entry["name"] for entry in INDEX}
 
 
-def test_a_recorded_run_is_judged_as_it_was(recorded: tuple[dict[str, Any], Path]) -> None:
-    entry, folder = recorded
-    verdict = outputs.write(folder)
+def test_a_recorded_run_is_judged_as_it_was(recorded: tuple[dict[str, Any], Path], written: Verdict) -> None:
+    (entry, folder), verdict = recorded, written
     assert (verdict.verdict, verdict.scope) == (entry["verdict"], entry["scope"])
     reasons = {finding.text for finding in verdict.of_kind("fail", "error", "skip")}
     assert len(reasons) == len(entry["reasons"])
@@ -58,11 +64,11 @@ def test_a_recorded_run_is_judged_as_it_was(recorded: tuple[dict[str, Any], Path
     jsonschema.Draft202012Validator(SCHEMA).validate(json.loads((folder / "verdict.json").read_bytes()))
 
 
+@pytest.mark.usefixtures("written")
 def test_a_recorded_run_says_what_it_said(
     recorded: tuple[dict[str, Any], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     entry, folder = recorded
-    outputs.write(folder)
     code = main(["judge", str(folder)])
     said = statement.of(folder, capsys.readouterr().out)
     assert code == said["exit_code"]

@@ -176,6 +176,11 @@ def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     return environment
 
 
+def under_reaper(argv: Sequence[str]) -> list[str]:
+    """The command line that really starts a program: it ends with all that it started, and with this process."""
+    return [sys.executable, "-I", "-S", reaper.__file__, str(os.getpid()), str(GRACE_S), "--", *argv]
+
+
 def start(
     argv: Sequence[str],
     *,
@@ -207,14 +212,13 @@ def start(
     if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
         # Inherited from a careless parent: the kernel would throw exit codes away, and Python then answers 0 for each.
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    wrapped = [sys.executable, "-I", "-S", reaper.__file__, str(os.getpid()), str(GRACE_S), "--", *argv]
     began = time.monotonic()
     try:
         with (
             regular_file.open_read(stdin, regular_file.SMALL_RECORD) if stdin else Path(os.devnull).open("rb") as given
         ):
             process = subprocess.Popen(
-                wrapped,
+                under_reaper(argv),
                 stdin=given,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

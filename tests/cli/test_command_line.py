@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 import os
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import journals
 import msgspec
+import product_session
 import pytest
 
 from acceptance import __main__, resources
@@ -21,9 +21,9 @@ from acceptance.__main__ import main
 from acceptance.cli import judge, parser
 from acceptance.core.record import Body, RunClosed, RunStarted
 from acceptance.journal import clock, reader, run_folder, segment
+from acceptance.observe import inventory
 from acceptance.reports import languages
-from acceptance.run import lock, outputs, planning, signals, supervisor
-from acceptance.session import context
+from acceptance.run import lock, outputs, signals, supervisor
 
 Call = Callable[..., tuple[int, str, str]]
 RECORDINGS = Path(__file__).resolve().parents[2] / "fixtures" / "recordings"
@@ -34,6 +34,7 @@ def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tm
     """Runs the command line in a folder of its own: exit code, standard output, standard error."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
+    product_session.known_machine(monkeypatch)
 
     def run(*arguments: str) -> tuple[int, str, str]:
         try:
@@ -44,17 +45,6 @@ def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tm
         return code, captured.out, captured.err
 
     return run
-
-
-@pytest.fixture(scope="module")
-def answer() -> context.Answer:
-    """What the package's own pytest collects; a second a time, so it is asked once."""
-    return planning.collect(Path("/"))
-
-
-@pytest.fixture
-def collected(answer: context.Answer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planning, "collecting", lambda _root: contextlib.nullcontext(lambda: answer))
 
 
 def assert_one_sentence(err: str, *words: str) -> None:
@@ -89,23 +79,29 @@ def test_help_agrees_with_what_there_is(call: Call) -> None:
         assert option in planned
 
 
-@pytest.mark.parametrize(
-    ("module", "unneeded"),
-    [
-        ("acceptance.__main__", {"msgspec", "rich"}),
-        ("acceptance.cli.read", {"rich", "pytest"}),
-        ("acceptance.cli.judge", {"sqlite3", "acceptance.process.command"}),
-        ("acceptance.cli.plan", {"sqlite3"}),
-        ("acceptance.cli.accept", set()),
-    ],
-)
-def test_what_a_verb_does_not_need_is_not_loaded(module: str, unneeded: set[str]) -> None:
-    """Pages are made at the end, a container's engine is not everywhere, and checks are another process's."""
+UNNEEDED = {
+    "acceptance.__main__": {"msgspec", "rich"},
+    "acceptance.cli.read": {"rich"},
+    "acceptance.cli.judge": {"sqlite3", "acceptance.process.command"},
+    "acceptance.cli.plan": {"sqlite3"},
+    "acceptance.cli.accept": set(),
+}
+
+
+def test_what_a_verb_does_not_need_is_not_loaded() -> None:
+    """Pages are made at the end, a container's engine is not everywhere, and checks are another process's.
+
+    One process loads verb after verb: what is not there after the last of several is needed by none of them.
+    """
     never = {"jinja2", "junitparser", "docker", "pytest", "numpy"}
-    code = f"import sys, acceptance.__main__, {module}; print(*sys.modules)"
+    code = f"import importlib, sys\nfor name in {list(UNNEEDED)}:\n    importlib.import_module(name)\n    print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert module in done.stdout.split()
-    assert not set(done.stdout.split()) & (never | unneeded)
+    wrong = []
+    for (module, unneeded), loaded in zip(UNNEEDED.items(), done.stdout.splitlines(), strict=True):
+        found = set(loaded.split())
+        assert module in found
+        wrong += [f"{module}: {name} is loaded" for name in sorted(found & (never | unneeded))]
+    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize(
@@ -156,14 +152,12 @@ def test_a_missing_station_and_profile(call: Call, monkeypatch: pytest.MonkeyPat
     assert_one_sentence(err, "'nightmare'", "smoke, accept, nightly, soak")
 
 
-@pytest.mark.usefixtures("collected")
 def test_a_check_that_does_not_exist(call: Call) -> None:
     code, _, err = call("plan", "--only", "cpu,gpus")
     assert code == 2
     assert_one_sentence(err, "gpus", "cpu.stress_ng")
 
 
-@pytest.mark.usefixtures("collected")
 def test_a_gpu_that_does_not_exist(call: Call) -> None:
     code, _, err = call("plan", "--gpus", "0,99")
     assert code == 2
@@ -247,7 +241,6 @@ def test_a_machine_file_that_cannot_be_read(call: Call) -> None:
         ),
     ],
 )
-@pytest.mark.usefixtures("collected")
 def test_a_machine_file_that_contradicts_the_checks(call: Call, text: str, words: list[str]) -> None:
     Path("box.toml").write_text(HEAD + text, encoding="utf-8")
     code, _, err = call("plan", "--machine", "box.toml")
@@ -255,7 +248,6 @@ def test_a_machine_file_that_contradicts_the_checks(call: Call, text: str, words
     assert_one_sentence(err, "box.toml", *words)
 
 
-@pytest.mark.usefixtures("collected")
 def test_a_plan_with_every_limit(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
     Path("box.toml").write_text(HEAD + "gpus = 0\n", encoding="utf-8")
@@ -456,7 +448,8 @@ def test_read_standard_input(call: Call, monkeypatch: pytest.MonkeyPatch) -> Non
 # --- inventory ---
 
 
-def test_inventory(call: Call) -> None:
+def test_inventory(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inventory, "observe", product_session.observed)
     code, out, _ = call("inventory")
     assert code == 0
     assert {"cpu", "memory", "disks", "board"} <= set(json.loads(out))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import journals
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from runs import machine_root, write_segment
 
@@ -131,7 +131,6 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run"
 
 
-@settings(deadline=None)  # a busy machine is no fault
 @given(shares=st.tuples(st.floats(0.0, 1.0), st.floats(0.0, 1.0)))
 def test_a_run_cut_anywhere_can_be_read(written: Path, shares: tuple[float, float]) -> None:
     cut = written.with_name("cut")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import journals
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from runs import machine_root, write_segment
 
@@ -178,7 +178,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_segment(folder / "journal.jsonl", EVERY, machine_root(folder / "root"))
 
 
-@settings(deadline=None)  # a busy machine is no fault
 @given(share=st.floats(0.0, 1.0))
 def test_a_journal_cut_anywhere_reads_back_as_a_prefix(whole: Path, share: float) -> None:
     data = whole.read_bytes()
@@ -192,7 +191,6 @@ def test_a_journal_cut_anywhere_reads_back_as_a_prefix(whole: Path, share: float
     assert (found.torn is None) == data[:cut].endswith(b"\n")
 
 
-@settings(deadline=None)  # a busy machine is no fault
 @given(place=st.floats(0.0, 1.0, exclude_max=True), byte=st.integers(0, 255))
 def test_a_spoilt_byte_is_told_in_one_way_or_not_at_all(whole: Path, place: float, byte: int) -> None:
     data = bytearray(whole.read_bytes())

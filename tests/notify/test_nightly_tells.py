@@ -10,6 +10,7 @@ from pathlib import Path
 import journals
 import pytest
 from junitparser import Failure, JUnitXml
+from product_session import known_machine
 
 from acceptance.__main__ import main
 from acceptance.cli import machine_test
@@ -24,6 +25,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to stand in, with a command that keeps what it is told."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
+    known_machine(monkeypatch)
     (tmp_path / "hook").write_text("#!/bin/sh\ncat >told\n")
     (tmp_path / "hook").chmod(0o755)
     return tmp_path

@@ -11,6 +11,7 @@ import samples
 from hypothesis import given, settings
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
+from thoroughness import examples
 
 from acceptance.core.fold import fold
 from acceptance.core.record import Body, Observed, Postponed, RunEnded, RunStarted
@@ -257,7 +258,7 @@ def test_names_from_outside_are_labels_and_nothing_else(name: str) -> None:
             assert not any(hostile.HARMFUL.search(value) or len(value) > 300 for value in sample.labels.values())
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20))
 @given(text=hostile.texts)
 def test_whatever_a_journal_holds_the_collector_reads(text: str) -> None:
     found = samples.journal(hostile.attack(text))

@@ -6,6 +6,7 @@ import os
 import re
 import resource
 import secrets
+import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,10 +16,11 @@ from types import SimpleNamespace
 
 import pytest
 from machine_tree import NO_DMI, Programs, Tree, completed
+from product_session import defaults
 
 from acceptance import resources
 from acceptance.core.collection import PlanError
-from acceptance.expect import gpu_limits
+from acceptance.expect import gpu_limits, limit_book
 from acceptance.expect.limit_book import LimitBook
 from acceptance.journal import provenance
 from acceptance.machine.gpu_selection import SelectionError
@@ -35,6 +37,7 @@ from acceptance.session import context
 from acceptance.station.options import Options
 
 GIB = 1 << 30
+PYTHON = (sys.executable, "-ISc")
 CPU_ONLY = resources.locate("machines") / "cpu-only.toml"
 
 
@@ -59,6 +62,7 @@ def prepare(
 ) -> Callable[..., Prepared]:
     """Prepares a run on the tree's machine; `declared` is the text of a machine file."""
     programs = Programs(nvml=completed("", "no library", 1), dmidecode=completed(*NO_DMI))
+    monkeypatch.setattr(limit_book, "read_defaults", defaults)
     monkeypatch.setattr(planning, "observe", partial(observe, run=programs, dmidecode="dmidecode"))
     monkeypatch.setattr(planning, "collecting", lambda _root: contextlib.nullcontext(lambda: collected))
 
@@ -337,7 +341,7 @@ def test_a_full_temporary_folder(temporary: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_a_temporary_folder_that_fills_up(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The session fails over it in words of pytest's own."""
-    monkeypatch.setattr(context, "argv", lambda _: ["python3", "-c", "raise SystemExit('INTERNALERROR>')"])
+    monkeypatch.setattr(context, "argv", lambda _: [*PYTHON, "raise SystemExit('INTERNALERROR>')"])
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (planning.ROOM - 1, hard))
     try:
@@ -360,7 +364,7 @@ def test_checks_that_cannot_be_collected(monkeypatch: pytest.MonkeyPatch) -> Non
         ),
         ("pass", r"could not be collected \(ended with exit code 0 .*\): install it again"),
     ):
-        monkeypatch.setattr(context, "argv", lambda _, code=code: ["python3", "-c", code])
+        monkeypatch.setattr(context, "argv", lambda _, code=code: [*PYTHON, code])
         with pytest.raises(PreparationError, match=told):
             planning.collect(Path("/"))
 
@@ -383,7 +387,7 @@ def test_collecting_does_not_outlive_what_it_was_begun_for(monkeypatch: pytest.M
 @pytest.mark.parametrize("answer", ["{}", '{"digest": "x", "checks": [{"id": 1}]}', "\xff"])
 def test_an_answer_that_is_none(monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
     program = f"open('answer.json', 'wb').write({answer.encode('latin-1')!r})"
-    monkeypatch.setattr(context, "argv", lambda _: ["python3", "-c", program])
+    monkeypatch.setattr(context, "argv", lambda _: [*PYTHON, program])
     with pytest.raises(PreparationError, match="checks are not marked as they should be"):
         planning.collect(Path("/"))
 

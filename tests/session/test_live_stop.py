@@ -11,11 +11,11 @@ from pathlib import Path
 
 import journals
 import pytest
-from runs import machine_root, until
+from product_session import observed
+from runs import known_provenance, machine_root, until
 
 from acceptance.core.record import Entry, Event, Note
 from acceptance.journal import reader, segment
-from acceptance.observe.inventory import observe
 from acceptance.process import command, orphans
 from acceptance.process.deadline import Deadline
 from acceptance.run import supervisor, unfinished
@@ -62,6 +62,7 @@ with segment.Writer(folder / "journal-load.jsonl", pathlib.Path(context.root)) a
 @pytest.fixture(autouse=True)
 def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "GRACE_S", 0.3)
+    known_provenance(monkeypatch)
 
 
 class Burning:
@@ -85,7 +86,7 @@ class Burning:
 def run(folder: Path, what: str, *, stop_at: type[Event] | type[Note], then: str = "go on") -> dict[str, object]:
     """Run the supervisor, and stop it by Ctrl-C as soon as it shows such a record; gives the verdict."""
     made = journals.plan(journals.check("together.burn", seconds=1000.0))
-    prepared = Prepared(Options(), None, observe(), made, "a summary")
+    prepared = Prepared(Options(), None, observed(), made, "a summary")
     run_dir = supervisor.new_run_dir(folder)
 
     def view(entry: Entry) -> None:
@@ -131,7 +132,7 @@ def test_a_harness_that_is_killed_with_all_it_started(tmp_path: Path) -> None:
     root = machine_root(tmp_path / "root")
     run_dir = supervisor.new_run_dir(tmp_path / "out")
     made = journals.plan(journals.check("together.burn", seconds=1000.0))
-    prepared = Prepared(Options(root=root), None, observe(), made, "a summary")
+    prepared = Prepared(Options(root=root), None, observed(), made, "a summary")
     station = Burning("wrong", "die")
     with segment.Writer(run_dir / reader.SUPERVISOR, root) as writer:
         owner = Supervisor(prepared, station, run_dir, lambda _entry: None)

@@ -211,9 +211,10 @@ def test_a_week_of_laps_leaves_some_hundred_notes_and_the_last_is_not_old() -> N
     stamps = []
     for minute in range(7 * 24 * 60):
         heard.now = 1000.0 + 60 * minute
+        line = json.dumps({"note": f"lap {minute}: {'x' * (load_events.QUOTED + 20)}"})
         for index in range(8):
             before = len(heard.written)
-            heard(index, {"note": f"lap {minute}: {'x' * 5000}"})
+            heard(index, line)
             stamps += [heard.now] if len(heard.written) > before else []
     assert 100 < len(stamps) < 400
     assert all(after - before <= 60.0 + (after - 1000.0) / 59 for before, after in itertools.pairwise(stamps))

@@ -250,6 +250,7 @@ def test_a_journal_that_is_there_already(product: Product) -> None:
 
 
 def test_a_disk_that_fills_up_ends_the_session_and_its_load(product: Product) -> None:
+    product.real = True
     product.suite(
         "link",
         f"""
@@ -279,6 +280,7 @@ def test_copy(check, programs):
 
 
 def test_nothing_stray_changes_what_is_run(product: Product, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    product.real = True
     monkeypatch.setenv("PYTEST_ADDOPTS", "-k nothing --no-such-option")
     monkeypatch.setenv("PYTEST_PLUGINS", "no_such_plugin")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
@@ -295,6 +297,7 @@ def test_nothing_stray_changes_what_is_run(product: Product, monkeypatch: pytest
 
 
 def test_without_a_context_there_is_one_sentence(product: Product) -> None:
+    product.real = True
     product.suite("link", PASSES)
     argv = [word for word in context.argv(product.context) if not word.startswith("--rigproof-context")]
     session_argv, product_context = context.argv, product.context

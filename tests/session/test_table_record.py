@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 from runs import machine_root
+from thoroughness import examples
 
 from acceptance.core.fold import fold
 from acceptance.core.plan import Plan
@@ -24,7 +25,7 @@ from acceptance.reports.terminal import Terminal
 TABLE = Table("gpu.present", "gpu0", "gemm_f64_by_size", ("n", "TFLOP/s"), ((128.0, 0.25), (512.0, 21.5)))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50))
 @given(journals.plans(), st.lists(journals.records, max_size=12), st.data())
 def test_no_table_changes_a_verdict(made: Plan, strays: list[Body], data: st.DataObject) -> None:
     bodies = [*journals.bodies(made), *strays]

@@ -2,48 +2,41 @@
 
 from __future__ import annotations
 
-import functools
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from gpu_machine import device, machine
-from product_session import Product
+from product_session import Product, collected, defaults
 
-from acceptance.core.collection import Collected, Session
+from acceptance.core.collection import Session
 from acceptance.core.plan import Plan
 from acceptance.core.record import Body, CheckEnded, Measured, Note, Skipped, ToolRan
-from acceptance.expect import components, plan_builder
+from acceptance.expect import components, limit_book, plan_builder
 from acceptance.machine.inventory import Inventory
 from acceptance.run import planning
-from acceptance.session import context
 from acceptance.session.check import Check, Violation
 
-OWN = context.SUITES
 LOADS_S = {"nvbandwidth": 1.0, "bandwidth_test": 1.0, "p2p_bandwidth": 1.0, "gpu_burn_float": 1.0}
 LOADS_S |= {"gpu_gemm_short": 1.0, "gpu_gemm": 7.0, "gpu_copy": 1.0, "vram": 1.0, "burn": 1.0}
-
-
-@functools.cache
-def collected() -> tuple[Collected, ...]:
-    """Every check there is."""
-    return planning.collect(Path("/")).checks
 
 
 def planned(inventory: Inventory, names: Sequence[str], only: Sequence[str], digest: str) -> Plan:
     """The plan of these checks on these GPUs, with the limits that they have on that machine."""
     found = tuple(names)
+    with mock.patch.object(limit_book, "read_defaults", defaults):  # half of what a plan takes
+        book = planning.book(None, None, inventory, found)
     return plan_builder.build(
-        collected(),
+        collected().checks,
         profile="smoke",
         loads_s=LOADS_S,
         memory_gib=1.0,
         cannot_detect=(),
         components=components.resolve(None, inventory, frozenset(), found),
         not_offered=(),
-        book=planning.book(None, None, inventory, found),
+        book=book,
         waivers=(),
         declared_in=None,
         only=only,
@@ -61,9 +54,7 @@ class Box:
         monkeypatch.setenv("PATH", f"{self.bin}:/usr/bin:/bin")
         self.tool("nvidia-smi", "")  # gpu-burn needs it beside it
         self.inventory = inventory or machine(device(0), device(1))
-        self.product = Product(folder, monkeypatch)
-        for file in OWN.glob("*.py"):
-            shutil.copy(file, self.product.suites)
+        self.product = Product(folder, monkeypatch, own=True)
         self.product.inventory = self.inventory
 
     def tool(self, name: str, *texts: str, code: int = 0, seconds: str = "0") -> None:

@@ -10,7 +10,8 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 from gpu_machine import COUNTERS, SOMEBODY, TRAITS, answer, device, link, look, machine, pairs, tree_of
-from suite_box import Box, Said, ask, collected, planned
+from product_session import collected
+from suite_box import Box, Said, ask, planned
 
 from acceptance.core.record import Skipped
 from acceptance.expect import components, plan_builder
@@ -166,7 +167,7 @@ def test_a_path_that_is_another_than_the_declared_one() -> None:
     declared = msgspec.convert({"schema": 1, "name": "m", "gpus": 2, "gpu_pair": [pair]}, Machine)
     names = ("gpu0", "gpu1")
     made = plan_builder.build(
-        collected(),
+        collected().checks,
         profile="smoke",
         loads_s={},
         memory_gib=1.0,

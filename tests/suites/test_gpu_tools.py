@@ -256,10 +256,14 @@ def test_the_rate_that_is_expected(mode: Mode, sheet: str | None, rate: float) -
     assert gpu_tools.expected_rate(mode, known, TRAITS) == pytest.approx(rate, rel=0.01)
 
 
-@pytest.mark.parametrize("mode", ["float", "tensor", "double"])
-@pytest.mark.parametrize("sheet", SHEETS.values(), ids=lambda sheet: sheet.name)
-def test_every_sheet_gives_a_rate(mode: Mode, sheet: Any) -> None:
-    assert gpu_tools.expected_rate(mode, sheet, TRAITS) > 0
+def test_every_sheet_gives_a_rate() -> None:
+    modes: tuple[Mode, ...] = ("float", "tensor", "double")
+    found = {
+        (name, mode): gpu_tools.expected_rate(mode, sheet, TRAITS) for name, sheet in SHEETS.items() for mode in modes
+    }
+    wrong = [f"{name}, {mode}: {rate}" for (name, mode), rate in found.items() if not rate > 0]
+    assert not wrong, "\n".join(wrong)
+    assert len(found) > 90
 
 
 def test_sheets_without_some_figures() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from runs import BOOT
 from suite_box import Box, Said, ask, planned
 
 from acceptance.core.plan import Plan
-from acceptance.core.record import Body, CheckEnded, CheckStarted, Measured, Sample, Skipped
+from acceptance.core.record import Body, CheckEnded, CheckStarted, Entry, Measured, Sample, Skipped
 from acceptance.diagnosis.gpu_history import GpuHistory, histories
 from acceptance.journal.reader import GPU_TELEMETRY
 from acceptance.journal.segment import VERSION, Head, Line, read_segment
@@ -114,6 +114,29 @@ def always(**values: float | None) -> Change:
     return at(0.0, 1e9, **values)
 
 
+def entries(records: Sequence[tuple[float, Body]]) -> Iterator[Entry]:
+    """As they would be read from a segment."""
+    for number, (moment, body) in enumerate(records):
+        yield Entry(number, moment, "2026-01-01T00:00:00.000Z", body)
+
+
+@functools.cache
+def sound() -> GpuHistory:
+    """The history of a GPU that is healthy, as `samples(unchanged)` tells it."""
+    return histories(entries(samples(unchanged)))["gpu0"]
+
+
+def known(records: list[tuple[float, Body]]) -> Mapping[str, GpuHistory]:
+    """The histories of telemetry; that of a healthy GPU is made once, because every test has one."""
+    by: dict[str, list[tuple[float, Body]]] = {}
+    for moment, body in records:
+        assert isinstance(body, Sample)
+        by.setdefault(str(body.component), []).append((moment, body))
+    healthy = by.get("gpu0") == samples(unchanged)
+    found = histories(entries([one for gpu, own in by.items() if not healthy or gpu != "gpu0" for one in own]))
+    return {gpu: sound() if healthy and gpu == "gpu0" else found[gpu] for gpu in by}
+
+
 @functools.cache
 def box() -> tuple[Inventory, tuple[Gpu, ...]]:
     """Two GPUs that tell everything."""
@@ -131,15 +154,13 @@ def made(name: str) -> Plan:
 class Watch:
     """Asks the checks of the watch what they make of the second GPU's telemetry; the first is healthy."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self) -> None:
         self.inventory, self.gpus = box()
-        self.folder = folder
         self.notes: list[str] = []
 
     def watched(self, records: list[tuple[float, Body]]) -> Mapping[Gpu, GpuHistory]:
-        path = write(self.folder, GPU_TELEMETRY, records)
         fixture: Any = watch.watched
-        found: Mapping[Gpu, GpuHistory] = fixture.__wrapped__(histories(read_segment(path).entries), self.gpus)
+        found: Mapping[Gpu, GpuHistory] = fixture.__wrapped__(known(records), self.gpus)
         return found
 
     def ask(self, name: str, records: list[tuple[float, Body]], **given: object) -> Said:
@@ -162,8 +183,8 @@ class Watch:
 
 
 @pytest.fixture
-def see(tmp_path: Path) -> Watch:
-    return Watch(tmp_path)
+def see() -> Watch:
+    return Watch()
 
 
 # --- the watch itself ---

@@ -18,7 +18,7 @@ echo "$*" >>"$here/calls"
 case "$1 $2" in
 "version "*)
     [ ! -f "$here/down" ] || { cat "$here/down" >&2; exit 1; }
-    [ ! -f "$here/mute" ] || sleep 60
+    [ ! -f "$here/mute" ] || exec sleep 60
     echo 20.10 ;;
 "buildx version") [ -f "$here/has-buildx" ] ;;
 "context inspect") echo unix:///run/docker.sock ;;
@@ -28,7 +28,7 @@ case "$1 $2" in
     [ -f "$file" ] || { echo "No such image: $5" >&2; exit 1; }
     case "$4" in *Labels*) cat "$file" ;; *) echo "sha256:$(name "$5")" ;; esac ;;
 "pull "*)
-    if [ -f "$here/registry-hangs" ]; then sleep 60; fi
+    if [ -f "$here/registry-hangs" ]; then exec sleep 60; fi
     if [ ! -f "$here/registry" ]; then echo "no such host" >&2; exit 1; fi
     echo "1: Pulling from $2"; echo null >"$here/images/$(name "$2")" ;;
 "import "*) [ ! -f "$here/import-fails" ] || exit 1; tar -tf "$2" >/dev/null && echo null >"$here/images/$(name "$3")" ;;
