@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 import hypothesis
+import pytest
 from hypothesis import HealthCheck
 
 ALL = os.environ.get("RIGPROOF_TESTS") == "all"
@@ -21,3 +22,9 @@ hypothesis.settings.register_profile(
     "few", deadline=None, suppress_health_check=SLOW, max_examples=FEW, derandomize=True, database=None
 )
 hypothesis.settings.load_profile("all" if ALL else "few")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int | None:
+    """A worker for each processor that we may use: by psutil xdist counts the machine's cores."""
+    return None if os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS") else len(os.sched_getaffinity(0))
