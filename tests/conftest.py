@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from importlib.util import find_spec
 
+import pytest
+
 ALL = os.environ.get("RIGPROOF_TESTS") == "all"
 FEW = 10
 
@@ -22,3 +24,9 @@ if find_spec("hypothesis"):  # `make test-gpu` runs where torch and pytest are, 
         "few", deadline=None, suppress_health_check=slow, max_examples=FEW, derandomize=True, database=None
     )
     settings.load_profile("all" if ALL else "few")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int | None:
+    """A worker for each processor that we may use: by psutil xdist counts the machine's cores."""
+    return None if os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS") else len(os.sched_getaffinity(0))

@@ -8,6 +8,8 @@ import signal
 import time
 from pathlib import Path
 
+from acceptance.process import table
+
 # A process that outlives SIGKILL for so long hangs in the kernel (a lost GPU, a dead disk), or is not ours to kill.
 KILL_S = 2.0
 
@@ -16,12 +18,13 @@ def find(run_id: str, root: Path = Path("/")) -> dict[int, str]:
     """Process ids and command lines of every process of this run that we may see."""
     mark = f"RIGPROOF_RUN={run_id}".encode()
     found: dict[int, str] = {}
-    for entry in (root / "proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
+    for pid in table.pids(root):
+        if pid != os.getpid():
+            folder = root / "proc" / str(pid)
             with contextlib.suppress(OSError):  # it ended, or it is another user's
-                if mark in (entry / "environ").read_bytes().split(b"\0"):
-                    words = (entry / "cmdline").read_bytes().split(b"\0")
-                    found[int(entry.name)] = b" ".join(words).decode("utf-8", errors="replace").strip()[:120]
+                if mark in (folder / "environ").read_bytes().split(b"\0"):
+                    words = (folder / "cmdline").read_bytes().split(b"\0")
+                    found[pid] = b" ".join(words).decode("utf-8", errors="replace").strip()[:120]
     return found
 
 

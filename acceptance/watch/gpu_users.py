@@ -19,7 +19,7 @@ from acceptance.journal import clock
 from acceptance.machine.inventory import GpuProcess, Users
 from acceptance.observe import gpu_traits, readiness
 from acceptance.observe.nvml_call import told
-from acceptance.process import orphans
+from acceptance.process import orphans, table
 
 Kin = Literal["ours", "foreign", "unreadable", "ending", "elsewhere"]
 
@@ -160,34 +160,24 @@ class GpuUsers:
 
     def _kin(self, pid: int) -> Kin:
         """Whose a process is. "ending": it has no memory any more, so its environment is gone, too."""
-        stat = self._stat(pid)
-        if stat is None:
+        entry = table.entry(pid, self._root)
+        if entry is None:
             return "elsewhere"
         mark = f"RIGPROOF_RUN={self._run_id}".encode()
-        readable, one, line = True, pid, stat
+        readable, one, line = True, pid, entry
         for _ in range(_ANCESTORS):
             try:
                 if mark in (self._proc / str(one) / "environ").read_bytes().split(b"\0"):
                     return "ours"
             except OSError:
                 readable = readable and one != pid
-            parent = int(line[1])
-            above = self._stat(parent) if parent > 0 else None
+            above = table.entry(line.parent, self._root) if line.parent > 0 else None
             if above is None:
                 break
-            one, line = parent, above
-        if int(stat[20]) == 0:
+            one, line = line.parent, above
+        if entry.memory_bytes == 0:
             return "ending"
         return "foreign" if readable else "unreadable"
-
-    def _stat(self, pid: int) -> list[str] | None:
-        """The fields of a process's stat from its state on: state, parent, ...; the 21st is the size of its memory."""
-        try:
-            found = (self._proc / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            return None
-        fields = found.rpartition(")")[2].split()
-        return fields if len(fields) > 20 else None
 
     def _programs(self, listed: set[int]) -> _Own:
         """The run's own programs, looked for once a look at most, and only where something has to be told from them."""

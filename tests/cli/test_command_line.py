@@ -80,8 +80,8 @@ def test_help_agrees_with_what_there_is(call: Call) -> None:
 
 
 UNNEEDED = {
-    "acceptance.__main__": {"msgspec", "rich"},
-    "acceptance.cli.read": {"rich"},
+    "acceptance.__main__": {"msgspec", "rich", "psutil"},
+    "acceptance.cli.read": {"rich", "psutil"},
     "acceptance.cli.judge": {"sqlite3", "acceptance.process.command"},
     "acceptance.cli.plan": {"sqlite3"},
     "acceptance.cli.accept": set(),

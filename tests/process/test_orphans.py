@@ -37,7 +37,8 @@ def test_its_own_process_is_no_stray(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     (process / "environ").write_bytes(b"A=1\0RIGPROOF_RUN=run-1\0")
     other = tmp_path / "proc/4194999"  # beyond what Linux gives a process
     other.mkdir()
-    (other / "environ").write_bytes(b"RIGPROOF_RUN=run-1\0B=2\0")
+    # A gap in an environment ends it for psutil, and must not hide what is behind it.
+    (other / "environ").write_bytes(b"A=1\0\0RIGPROOF_RUN=run-1\0B=2\0")
     (other / "cmdline").write_bytes(b"stress-ng\0--cpu\x000\0")
     (tmp_path / "proc/4194998").mkdir()  # it ended while we looked
     (tmp_path / "proc/cpuinfo").write_text("")

@@ -42,6 +42,7 @@ class Scene:
         (folder / "fd").mkdir(parents=True, exist_ok=True)
         fields = ["S", str(parent), *["0"] * 18, str(size), *["0"] * 20]
         (folder / "stat").write_text(f"{pid} ({name}) (x) {' '.join(fields)}\n")
+        (folder / "statm").write_text(f"{size} 0 0 0 0 0 0\n")
         (folder / "environ").write_bytes(b"" if not size else "\0".join(["HOME=/", *environment]).encode())
         (folder / "cmdline").write_bytes(name.encode())
         (folder / "comm").write_text(f"{name}\n")
