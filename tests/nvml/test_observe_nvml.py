@@ -120,7 +120,7 @@ def _link(number: int, said: dict[str, Any]) -> NvLink:
     )
 
 
-@pytest.mark.parametrize("name", some(NAMES, 3))
+@pytest.mark.parametrize("name", some(NAMES, 2))
 def test_a_described_machine(library: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     path = fake_driver.description(name)
     assert probe(library, path, monkeypatch) == expected(described.read(path))
