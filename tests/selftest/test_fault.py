@@ -8,7 +8,7 @@ from pathlib import Path
 import fake_driver
 import pytest
 from cases import each
-from test_every_limit import collected
+from synthetic_machines import collected
 
 from selftest.fault import FAULTS, CatalogueError, read
 from selftest.row import FAMILIES
