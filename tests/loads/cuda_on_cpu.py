@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
+import os
 import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 SHIM = Path(__file__).with_name("cuda_on_cpu.h")
 # A shift too far, a misaligned access or a division by zero stops the test.
@@ -43,6 +47,20 @@ class Built:
         function = getattr(self._library, f"launch_{name}")
         function.restype = None
         function(ctypes.c_uint(blocks), ctypes.c_uint(threads), *arguments)
+
+
+def shared(source: Path, factory: pytest.TempPathFactory) -> Built:
+    """A kernel file of the product, compiled once for all workers of a test session."""
+    base = factory.getbasetemp()
+    home = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    folder = home / "kernels"
+    with (home / "kernels.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        folder.mkdir(exist_ok=True)
+        library, names = folder / f"{source.stem}.so", folder / f"{source.stem}.names"
+        if not names.exists():  # the last thing that is written
+            names.write_text("\n".join(build(source, folder).names), encoding="utf-8")
+        return Built(library, names.read_text(encoding="utf-8").split())
 
 
 def build(source: Path, folder: Path) -> Built:

@@ -31,7 +31,7 @@ Spoil = Callable[[Copies, int], None]
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> cuda_on_cpu.Built:
-    return cuda_on_cpu.build(cubin.FOLDER / "copy.cu", tmp_path_factory.mktemp("copy"))
+    return cuda_on_cpu.shared(cubin.FOLDER / "copy.cu", tmp_path_factory)
 
 
 @pytest.fixture(autouse=True)

@@ -32,7 +32,7 @@ PATTERNS = {  # of the result's format: a NaN, an infinite number, the negative 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> cuda_on_cpu.Built:
-    return cuda_on_cpu.build(cubin.FOLDER / "compare.cu", tmp_path_factory.mktemp("compare"))
+    return cuda_on_cpu.shared(cubin.FOLDER / "compare.cu", tmp_path_factory)
 
 
 def memory(count: int, off: int = 0) -> Bytes:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from cases import each
 from load_program import COMPONENTS, CORES, CPUS, gone, run, start, wait_for
+from thoroughness import some
 
 from acceptance.loads.cpu.cores import Core, parse_cores
 from acceptance.loads.cpu.gemm import arguments, conclude, dissent, ratios
@@ -43,7 +44,7 @@ def test_a_clean_run(dtype: str, short: str) -> None:
     assert {reading.unit for reading in output.readings} <= {"GFLOP/s", "ratio", "count"}
 
 
-@each("kind", ["bitflip", "nan", "stuck"])
+@each("kind", some(["bitflip", "nan", "stuck"], 2))
 def test_a_wrong_result_is_found_and_told_apart(kind: str) -> None:
     done = run(*TINY, "--inject", kind)
     assert done.returncode == 0
@@ -96,7 +97,7 @@ def begun() -> tuple[subprocess.Popen[str], list[int]]:
     return load, descendants(load.pid)
 
 
-@each("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@each("number", some([signal.SIGKILL, signal.SIGINT, signal.SIGTERM], 2))
 def test_no_worker_outlives_its_parent(number: signal.Signals) -> None:
     load, workers = begun()
     with load:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -48,6 +49,12 @@ def test_the_first_result_of_a_ring_is_never_compared_with_that_of_another() -> 
 
 
 def test_the_table_is_printed_by_running_the_file() -> None:
-    done = subprocess.run([sys.executable, Path(model.__file__)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, Path(model.__file__)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+    )
     assert done.stdout == f"{model.table()}\n"
     assert len(done.stdout.splitlines()) == len(CASES) + 2

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from cases import each
-from cuda_on_cpu import Built, build
+from cuda_on_cpu import Built, shared
 from load_program import run
 from thoroughness import examples
 from vram_on_cpu import WHOLE, Gpu
@@ -40,7 +40,7 @@ LOAD = ("--seconds", "0.01")
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     folder = Path(acceptance.loads.__file__).with_name("kernels")
-    return build(folder / "vram.cu", tmp_path_factory.mktemp("vram"))
+    return shared(folder / "vram.cu", tmp_path_factory)
 
 
 Start = Callable[..., Gpu]

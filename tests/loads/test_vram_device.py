@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cases import each
-from cuda_on_cpu import Built, build
+from cuda_on_cpu import Built, shared
 from vram_on_cpu import Gpu
 
 import acceptance.loads
@@ -26,7 +26,7 @@ NUMBER = Words("number")
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     folder = Path(acceptance.loads.__file__).with_name("kernels")
-    return build(folder / "vram.cu", tmp_path_factory.mktemp("vram"))
+    return shared(folder / "vram.cu", tmp_path_factory)
 
 
 class Clock:

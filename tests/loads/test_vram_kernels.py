@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import each
-from cuda_on_cpu import Built, build
+from cuda_on_cpu import Built, shared
 from vram_on_cpu import pointer
 
 import acceptance.loads
@@ -57,7 +57,7 @@ SAMPLE = tuple(
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    return build(SOURCE, tmp_path_factory.mktemp("vram"))
+    return shared(SOURCE, tmp_path_factory)
 
 
 class Memory:

@@ -120,7 +120,7 @@ def _link(number: int, said: dict[str, Any]) -> NvLink:
     )
 
 
-@pytest.mark.parametrize("name", some(NAMES, 3))
+@pytest.mark.parametrize("name", some(NAMES, 2))
 def test_a_described_machine(library: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     path = fake_driver.description(name)
     assert probe(library, path, monkeypatch) == expected(described.read(path))
@@ -150,12 +150,15 @@ def test_counters_that_grew(library: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize(
     ("how", "code", "why"),
-    [
-        ({"init_error": 18}, 18, "NVML says: "),
-        ({"init_error": 9}, 9, "NVML says: "),
-        ({"init_crash": True}, None, "was ended by signal 6"),
-        ({"nonsense": 1}, 999, "NVML says: "),
-    ],
+    some(
+        [
+            ({"init_crash": True}, None, "was ended by signal 6"),
+            ({"init_error": 18}, 18, "NVML says: "),
+            ({"init_error": 9}, 9, "NVML says: "),
+            ({"nonsense": 1}, 999, "NVML says: "),
+        ],
+        3,
+    ),
 )
 def test_a_driver_that_cannot_be_asked(
     library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: dict[str, Any], code: int | None, why: str

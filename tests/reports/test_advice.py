@@ -9,7 +9,8 @@ from typing import get_args
 
 import pytest
 from cases import each
-from test_every_limit import DEFAULTS, SOURCES, collected
+from synthetic_machines import collected
+from test_every_limit import DEFAULTS, SOURCES
 
 import acceptance
 from acceptance import resources

@@ -6,6 +6,7 @@ import chronicles
 from cases import each
 from test_junit import HOSTILE
 from test_terminal import piped, watched
+from thoroughness import some
 
 from acceptance.core.language import Language
 from acceptance.history import trend
@@ -80,7 +81,7 @@ def test_a_terminal_that_draws_nothing() -> None:
     assert [trend_words.arrow(trend, plain=True) for trend in ("up", "down", "level", None)] == ["^", "v", "=", "-"]
 
 
-@each("text", HOSTILE)
+@each("text", some(HOSTILE, 4))
 def test_hostile_text_is_inert(text: str) -> None:
     for one in (True, False):
         terminal, out = piped()

@@ -6,6 +6,7 @@ import compared_samples
 from cases import each
 from test_junit import HOSTILE
 from test_terminal import piped, watched
+from thoroughness import some
 
 from acceptance.core.language import Language
 from acceptance.history.comparison import Comparison
@@ -88,7 +89,7 @@ def test_a_narrow_terminal_breaks_cells_and_loses_nothing(width: int) -> None:
         assert word in letters
 
 
-@each("text", HOSTILE)
+@each("text", some(HOSTILE, 4))
 def test_hostile_text_stays_text(text: str) -> None:
     terminal, out = piped()
     comparison_terminal.show(compared_samples.hostile(text), terminal, everything=True)

@@ -8,6 +8,7 @@ import chronicles
 from cases import each
 from lxml import html as lxml_html
 from test_junit import HOSTILE
+from thoroughness import some
 
 from acceptance.core.language import Language
 from acceptance.history import trend
@@ -66,7 +67,7 @@ def test_it_says_what_its_signs_mean_and_loads_nothing() -> None:
         assert word in words(page(text))
 
 
-@each("text", HOSTILE)
+@each("text", some(HOSTILE, 4))
 def test_hostile_text_is_inert(text: str) -> None:
     shown = nights.render(chronicles.hostile(text))
     for element in page(shown).iter():

@@ -17,6 +17,7 @@ from cases import each
 from msgspec.structs import replace
 from rich.console import Console
 from test_junit import HOSTILE
+from thoroughness import some
 
 from acceptance.core.finding import Finding
 from acceptance.core.fold import fold
@@ -175,7 +176,7 @@ def test_who_speaks_is_named(source: str, word: str) -> None:
     assert told(event) == f"{word}: fatal: gpu0 gave a wrong result: {{}}\n"
 
 
-@each("text", HOSTILE)
+@each("text", some(HOSTILE, 4))
 def test_hostile_text_is_harmless(text: str) -> None:
     terminal, out = piped()
     verdict, found = samples.hostile(text)

@@ -8,8 +8,8 @@ from pathlib import Path
 import fake_driver
 import pytest
 from cases import each
+from synthetic_machines import collected
 
-from acceptance.run import planning
 from selftest.fault import FAULTS, CatalogueError, read
 from selftest.row import FAMILIES
 
@@ -34,7 +34,7 @@ def test_sixty_faults_and_more_over_every_family() -> None:
 
 def test_every_fault_names_machines_and_checks_that_there_are() -> None:
     described = {path.stem for path in fake_driver.DESCRIPTIONS.glob("*.json")}
-    ids = {one.id for one in planning.collect(Path("/")).checks}
+    ids = {one.id for one in collected()}
     for named in read():
         assert named.fault.machine is None or named.fault.machine in described, named.name
         for expect in named.fault.expect:

@@ -108,6 +108,7 @@ def test_each_mutation_is_noticed_or_not_and_the_list_excuses_only_what_it_names
     assert [one["change"] for one in found.values() if one["why"]] == [entry["change"]]
 
 
+@pytest.mark.sweep
 def test_without_a_green_beginning_there_is_no_score(tmp_path: Path, project: Path) -> None:
     (project / "tests/test_fold.py").write_text(TEST + "\n\ndef test_wrong() -> None:\n    raise ValueError\n")
     done = drive(tmp_path, project, {"acceptance/fold.py": []})
