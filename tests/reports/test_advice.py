@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 from cases import each
 from synthetic_machines import collected
-from test_every_limit import DEFAULTS, SOURCES
+from test_every_limit import NAMES, brought
 
 import acceptance
 from acceptance import resources
@@ -174,7 +174,7 @@ def test_every_measurement_of_every_check_has_its_causes_and_nothing_else_has(fi
     assert all(check.measures for check in collected()), "a check that measures nothing has no causes"
     measured = {measures.name for check in collected() for measures in check.measures}
     assert set(found.measurements) == measured
-    limited = {one.measurement for given in (DEFAULTS.entries, *SOURCES.values()) for one in given if one.limit}
+    limited = {one.measurement for given in map(brought, NAMES) for one in given if one.limit}
     assert limited <= measured
 
 
