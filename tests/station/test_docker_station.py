@@ -34,12 +34,19 @@ pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 REFUSED = "OCI runtime create failed: error setting rlimits for ready process: error setting rlimit type 8: operation not permitted"
 
 
-@pytest.fixture(autouse=True)
-def collected() -> Iterator[None]:
-    gc.freeze()  # what was there before is none of the SDK's, and looking through it takes most of the time
+@pytest.fixture(autouse=True, scope="module")
+def frozen() -> Iterator[None]:
+    """What was there before is none of the SDK's, and looking through it after each test takes most of the time."""
+    gc.freeze()
     yield
     gc.collect()
     gc.unfreeze()
+
+
+@pytest.fixture(autouse=True)
+def collected(frozen: None) -> Iterator[None]:
+    yield
+    gc.collect()
 
 
 class Made:
