@@ -96,7 +96,7 @@ def test_help_agrees_with_what_there_is(call: Call) -> None:
         ("acceptance.cli.read", {"rich", "pytest"}),
         ("acceptance.cli.judge", {"sqlite3", "acceptance.process.command"}),
         ("acceptance.cli.plan", {"sqlite3"}),
-        ("acceptance.cli.accept", set()),
+        ("acceptance.cli.accept", {"concurrent.futures", "importlib.metadata"}),
     ],
 )
 def test_what_a_verb_does_not_need_is_not_loaded(module: str, unneeded: set[str]) -> None:
