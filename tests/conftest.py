@@ -7,8 +7,10 @@ number, or as many as the test names, and sweeps.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import hypothesis
+import pytest
 from hypothesis import HealthCheck
 
 ALL = os.environ.get("RIGPROOF_TESTS") == "all"
@@ -21,3 +23,11 @@ hypothesis.settings.register_profile(
     "few", deadline=None, suppress_health_check=SLOW, max_examples=FEW, derandomize=True, database=None
 )
 hypothesis.settings.load_profile("all" if ALL else "few")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What is kept between starts is kept for these tests alone, not in the home of who runs them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
