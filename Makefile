@@ -48,14 +48,19 @@ help: ## list these targets
 	@scripts/venv test
 	@touch .venv/.run $@
 
-accept: .venv/.run ## test this machine and say whether it is fit (PROFILE=accept)
+# What was pulled or edited since is compiled here, once, and not by every session of a run.
+.venv/.compiled: .venv/.run $(shell find acceptance -name '*.py')
+	@.venv/bin/python -I -m compileall -qq --invalidation-mode checked-hash acceptance || true
+	@touch $@
+
+accept: .venv/.compiled ## test this machine and say whether it is fit (PROFILE=accept)
 	@$(RIGPROOF) accept $(ARGS)
 
 smoke soak: .venv/.run ## the same with that profile: minutes, hours
 	@$(MAKE) --no-print-directory accept PROFILE=$@
 
 # 4: the machine is in use, and nothing was run or the night was given up, which is said and no failure until it happens too often.
-nightly: .venv/.run ## ten minutes, held against the nights before, if nobody uses the machine (NIGHTLY='--on-fail COMMAND ...')
+nightly: .venv/.compiled ## ten minutes, held against the nights before, if nobody uses the machine (NIGHTLY='--on-fail COMMAND ...')
 	@$(RIGPROOF) nightly $(subst --profile "accept",,$(ARGS)) $(NIGHTLY) || [ $$? -eq 4 ]
 
 baseline: .venv/.run ## make a run that passed what later nights are held against (RUN=DIR, the newest if not given; REPLACE=1)
@@ -68,7 +73,7 @@ nightly-install: .venv/.run ## a systemd timer that runs it every night (as root
 nightly-uninstall: .venv/.run ## stop that timer and remove all of it (USER_UNIT=1 for your own user's)
 	@$(RIGPROOF) schedule uninstall $(if $(USER_UNIT),--user) $(SPOKEN)
 
-plan: .venv/.run ## what accept would do, with every limit; runs nothing
+plan: .venv/.compiled ## what accept would do, with every limit; runs nothing
 	@$(RIGPROOF) plan $(ARGS)
 
 inventory: .venv/.run ## the machine as it is found (MACHINE=FILE drafts a machine file)
@@ -140,3 +145,4 @@ bench: .venv/.test ## what the harness itself costs (COLD=1 also builds the imag
 
 clean: ## remove what make has built (not the reports)
 	@rm -rf .venv .tox build dist
+	@find acceptance -name __pycache__ -prune -exec rm -rf {} +

@@ -41,7 +41,10 @@ def made(hours: int, folder: Path) -> None:
     """A run of eight H200s that burns for so long."""
     sys.path[:0] = [
         str(ROOT),
-        *(str(ROOT / "tests" / name) for name in ("", "core", "machine", "observe", "reports", "e2e", "nvml")),
+        *(
+            str(ROOT / "tests" / name)
+            for name in ("", "core", "expect", "machine", "observe", "reports", "e2e", "nvml")
+        ),
     ]
     import sample_runs
 

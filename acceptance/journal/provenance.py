@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import platform
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,6 +56,8 @@ def commit() -> str | None:
 
 def gather(**more: str | None) -> dict[str, str]:
     """Provenance as text by key, with `more` added; what is not known is absent."""
+    import importlib.metadata  # not sooner: a tenth of what a plan would import
+
     known: dict[str, str | None] = {
         "rigproof": __version__,
         "commit": commit(),

@@ -8,7 +8,8 @@ ends the whole family when the program ends, when it is told to (SIGTERM), or wh
 In a container it is the first process, has no parent to outlive, and is called `reaper.py stdin:SECONDS GRACE -- ARGV`: it then ends the
 family when its standard input closes, or after that many seconds.
 
-Standard library only and no import of ours: it starts in about 15 ms.
+Standard library only, as little of it as that takes (`pathlib` alone would be a third of its start),
+and no import of ours: it starts in about 15 ms.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ import select
 import signal
 import sys
 import time
-from pathlib import Path
 from types import FrameType
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -41,12 +41,13 @@ def prctl(option: int, value: int) -> None:
 def children_by_parent() -> dict[int, list[int]]:
     """Every process of the machine that can be seen, under its parent's process id."""
     tree: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):  # it ended while we looked
-                # The name in parentheses may hold anything, so the fields are counted from the last parenthesis.
-                fields = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
-                tree.setdefault(int(fields[1]), []).append(int(entry.name))
+    for name in os.listdir("/proc"):  # noqa: PTH208 - see above
+        if name.isdigit():
+            # It may end while we look.
+            with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
+                # The name in parentheses may hold anything: fields are counted from the last of those.
+                fields = file.read().rpartition(b")")[2].split()
+                tree.setdefault(int(fields[1]), []).append(int(name))
     return tree
 
 

@@ -22,4 +22,5 @@ def environment(package: str) -> jinja2.Environment:
         finalize=harmless,
         trim_blocks=True,
         lstrip_blocks=True,
+        auto_reload=False,  # a page is of one version, though rigproof be updated meanwhile
     )

@@ -23,7 +23,14 @@ def load() -> None:
 
     What is loaded then is what ends the run, though rigproof was updated meanwhile.
     """
-    import acceptance.journal.samples  # noqa: F401 - see above
+    import acceptance.journal.samples
+    import acceptance.reports.junit
+    import acceptance.reports.verdict_json  # noqa: F401 - see above
+    from acceptance.expect import gpu_limits
+    from acceptance.reports.page import render
+
+    gpu_limits.sheets()
+    render.load()
 
 
 def write(run_dir: Path, language: Language = ENGLISH) -> Verdict:

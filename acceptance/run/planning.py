@@ -17,6 +17,7 @@ from acceptance.core.plan import Plan
 from acceptance.core.record import Note, Observed
 from acceptance.expect import ceiling, components, declaration, gpu_limits, limit_book, plan_builder
 from acceptance.expect.limit_book import LimitBook, Override
+from acceptance.journal import provenance
 from acceptance.machine import gpu_selection, machine_file, topology
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
@@ -25,7 +26,7 @@ from acceptance.observe.inventory import observe
 from acceptance.observe.sensors import Sensors
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
-from acceptance.run import profile
+from acceptance.run import check_cache, profile
 from acceptance.session import context as session_context
 from acceptance.station.options import Options
 
@@ -66,7 +67,7 @@ class Prepared:
 
 
 def collect(root: Path) -> session_context.Answer:
-    """Every check there is, as the package's own pytest collects it. Raises PreparationError."""
+    """Every check there is, as the package's own pytest collected it. Raises PreparationError."""
     with collecting(root) as answer:
         return answer()
 
@@ -75,8 +76,20 @@ def collect(root: Path) -> session_context.Answer:
 def collecting(root: Path) -> Iterator[Callable[[], session_context.Answer]]:
     """The same in two steps, with time between them for something else: what it gives waits for the checks.
 
-    Both raise PreparationError.
+    They are collected once for each package, Python and pytest. Both steps raise PreparationError.
     """
+    digest = provenance.package_digest()
+    known = check_cache.read(digest)
+    if known is not None:
+        yield lambda: known
+        return
+
+    def collected() -> session_context.Answer:
+        found = _answer(running.wait(), answer)
+        if found.digest == digest:  # else it was changed meanwhile, and whose list this is is not known
+            check_cache.keep(found)
+        return found
+
     with contextlib.ExitStack() as kept:
         with _room_for_files():
             folder = Path(
@@ -87,7 +100,7 @@ def collecting(root: Path) -> Iterator[Callable[[], session_context.Answer]]:
         argv, env = session_context.argv(context), session_context.environment(None)
         running = command.start(argv, deadline=Deadline.after(120.0), env=env, cwd=folder)
         try:
-            yield lambda: _answer(running.wait(), answer)
+            yield collected
         finally:
             running.stop()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Generator
@@ -55,6 +56,11 @@ def pytest_configure(config: pytest.Config) -> None:
         running = _Session(context, config)
         config.pluginmanager.register(running, "rigproof-session")
         config.pluginmanager.register(running.provided, "rigproof-fixtures")
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays: at the end pytest, and Python, would look through it for garbage."""
+    gc.freeze()
 
 
 def describe(item: pytest.Item) -> Collected:

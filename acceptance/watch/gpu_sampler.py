@@ -17,7 +17,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -90,6 +89,8 @@ class Watch:
         kernel_log: bool,
         users: GpuUsers,
     ) -> None:
+        from concurrent.futures import ThreadPoolExecutor  # not sooner: the supervisor imports this, too
+
         self._nvml = nvml
         self._samples = samples
         self._events = events

@@ -8,10 +8,9 @@ process namespace, and can only be counted: as many of those may be ours as prog
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from acceptance.core.limit import GIB
 from acceptance.core.record import Body, ForeignProcess, Note
@@ -20,6 +19,9 @@ from acceptance.machine.inventory import GpuProcess, Users
 from acceptance.observe import gpu_traits, readiness
 from acceptance.observe.nvml_call import told
 from acceptance.process import orphans, table
+
+if TYPE_CHECKING:  # what starts a run imports this, and starts no thread for it
+    from concurrent.futures import Executor
 
 Kin = Literal["ours", "foreign", "unreadable", "ending", "elsewhere"]
 

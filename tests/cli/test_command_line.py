@@ -84,7 +84,7 @@ UNNEEDED = {
     "acceptance.cli.read": {"rich", "psutil"},
     "acceptance.cli.judge": {"sqlite3", "acceptance.process.command"},
     "acceptance.cli.plan": {"sqlite3"},
-    "acceptance.cli.accept": set(),
+    "acceptance.cli.accept": {"concurrent.futures", "importlib.metadata"},
 }
 
 

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import journals
@@ -39,6 +41,29 @@ def test_the_verdict_goes_last(run_dir: Path) -> None:
         outputs.write(run_dir)
     assert not (run_dir / "verdict.json").exists()
     assert sorted(path.name for path in run_dir.iterdir()) == ["journal.jsonl", "junit.xml", "report.html"]
+
+
+UPDATED = """
+import importlib.machinery, sys
+from pathlib import Path
+from acceptance.run import outputs
+
+outputs.load()
+import jinja2
+
+def gone(*_):
+    raise RuntimeError("this is of another version now")
+
+jinja2.PackageLoader.get_source = importlib.machinery.SourceFileLoader.get_data = gone
+print(outputs.write(Path(sys.argv[1])).verdict)
+"""
+
+
+def test_what_is_loaded_at_the_beginning_ends_the_run(run_dir: Path) -> None:
+    """An update in the middle of a run must not mix two versions of what writes its files."""
+    argv = [sys.executable, "-c", UPDATED, str(run_dir)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("PASS\n", "")
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -316,6 +316,16 @@ def test_the_machine_files_own_limit_goes_first(prepare: Callable[..., Prepared]
 
 
 @pytest.fixture
+def nothing_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No list of checks is there from an earlier start."""
+    (tmp_path / "nothing").mkdir()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "nothing"))
+
+
+collects = pytest.mark.usefixtures("nothing_kept")
+
+
+@pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder for temporary files."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -331,6 +341,7 @@ def assert_full(temporary: object, why: str) -> None:
     )
 
 
+@collects
 def test_a_full_temporary_folder(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "context.json")
@@ -339,6 +350,7 @@ def test_a_full_temporary_folder(temporary: Path, monkeypatch: pytest.MonkeyPatc
     assert_full(temporary, "No space left on device")
 
 
+@collects
 def test_a_temporary_folder_that_fills_up(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The session fails over it in words of pytest's own."""
     monkeypatch.setattr(context, "argv", lambda _: [*PYTHON, "raise SystemExit('INTERNALERROR>')"])
@@ -350,12 +362,14 @@ def test_a_temporary_folder_that_fills_up(temporary: Path, monkeypatch: pytest.M
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
+@collects
 def test_no_temporary_folder_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/nowhere"])
     assert_full("any folder", "No usable temporary directory found in ['/nowhere']")
 
 
+@collects
 def test_checks_that_cannot_be_collected(monkeypatch: pytest.MonkeyPatch) -> None:
     for code, told in (
         (
@@ -369,6 +383,7 @@ def test_checks_that_cannot_be_collected(monkeypatch: pytest.MonkeyPatch) -> Non
             planning.collect(Path("/"))
 
 
+@collects
 def test_collecting_does_not_outlive_what_it_was_begun_for(monkeypatch: pytest.MonkeyPatch) -> None:
     run_id = secrets.token_hex(8)
     monkeypatch.setenv("RIGPROOF_RUN", run_id)
@@ -384,6 +399,7 @@ def test_collecting_does_not_outlive_what_it_was_begun_for(monkeypatch: pytest.M
     assert not orphans.find(run_id)
 
 
+@collects
 @pytest.mark.parametrize("answer", ["{}", '{"digest": "x", "checks": [{"id": 1}]}', "\xff"])
 def test_an_answer_that_is_none(monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
     program = f"open('answer.json', 'wb').write({answer.encode('latin-1')!r})"

@@ -42,6 +42,13 @@ def _environment() -> jinja2.Environment:
     return environment
 
 
+def load() -> None:
+    """Read the templates: those that a page is made from are those that were there then."""
+    environment = _environment()
+    for name in environment.list_templates():
+        environment.get_template(name)
+
+
 def _readable(looks: Iterable[Look], damage: list[str]) -> Iterator[Look]:
     """The samples until one that cannot be read: a view of the rest is worth more than none, and what is missing is said."""
     try:

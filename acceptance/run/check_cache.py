@@ -1,0 +1,136 @@
+"""The checks as pytest collected them, kept from one start to the next: a plan needs no pytest then.
+
+What pytest collects depends on rigproof's own files, on Python and on pytest, and on nothing else:
+the list is kept under all three. It lies in a folder that only this user can write, and is believed
+only whole, as this rigproof wrote it. Anything else counts as not there, and the checks are collected
+again. The sessions of a run collect for themselves, and refuse a plan of other files than theirs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import secrets
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from acceptance.core.regular_file import MIB
+from acceptance.session.context import Answer
+
+# How many lists are kept: those of some checkouts and Pythons, side by side.
+MOST = 8
+PREFIX = "checks-"
+_OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
+# No such folder or file, or not ours; no home; no pytest.
+_TROUBLE = (OSError, RuntimeError, ImportError)
+
+
+class _Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a file holds: the list, and what it was collected with."""
+
+    python: str
+    pytest: str
+    answer: Answer
+
+
+def folder() -> Path:
+    """Where lists are kept. Raises RuntimeError where this user has no home."""
+    given = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(given) if Path(given).is_absolute() else Path.home() / ".cache") / "rigproof"
+
+
+def read(digest: str) -> Answer | None:
+    """The list of the package with this digest; None where it is not kept, or not to be believed."""
+    with contextlib.suppress(*_TROUBLE, ValueError), _own(folder()) as place:
+        checksum, _, text = _read(_name(digest), place).partition(b"\n")
+        if checksum == _sum(text):
+            kept = msgspec.json.decode(text, type=_Kept)
+            own = (sys.version, _pytest_version(), digest)
+            if (kept.python, kept.pytest, kept.answer.digest) == own:
+                return kept.answer
+    return None
+
+
+def keep(answer: Answer) -> None:
+    """Keep a list. Where that cannot be, the next start collects it again, and nothing else is lost."""
+    with contextlib.suppress(*_TROUBLE):
+        place = folder()
+        place.parent.mkdir(mode=0o700, exist_ok=True)
+        if place.parent.stat().st_uid != os.geteuid():
+            return  # as root with another user's home: nothing of root's is left in there
+        place.mkdir(mode=0o700, exist_ok=True)
+        with _own(place) as own:
+            text = msgspec.json.encode(_Kept(sys.version, _pytest_version(), answer))
+            _write(_name(answer.digest), _sum(text) + b"\n" + text, own)
+            _prune(own)
+
+
+def _pytest_version() -> str:
+    """The version of the pytest that sessions import; to import pytest itself takes as long as a plan."""
+    from _pytest._version import version
+
+    return version
+
+
+def _name(digest: str) -> str:
+    key = "\0".join((digest, sys.version, _pytest_version()))
+    return f"{PREFIX}{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
+
+
+def _sum(text: bytes) -> bytes:
+    return hashlib.sha256(text).hexdigest().encode()
+
+
+@contextlib.contextmanager
+def _own(place: Path) -> Iterator[int]:
+    """A folder of this user's that nobody else can write, open. Raises OSError where it is none."""
+    opened = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        _require_own(os.fstat(opened), place.name)
+        yield opened
+    finally:
+        os.close(opened)
+
+
+def _require_own(found: os.stat_result, name: str) -> None:
+    if found.st_uid != os.geteuid() or found.st_mode & _OTHERS_MAY_WRITE:
+        raise PermissionError(f"{name} can be written by others")
+
+
+def _read(name: str, place: int) -> bytes:
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+    with os.fdopen(os.open(name, flags, dir_fd=place), "rb") as file:
+        found = os.fstat(file.fileno())
+        _require_own(found, name)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > MIB:
+            raise OSError(f"{name} is no list of checks")
+        return file.read(MIB)
+
+
+def _write(name: str, content: bytes, place: int) -> None:
+    """Put a file in its place whole: who reads meanwhile finds the old one or the new one."""
+    draft = f"{PREFIX}{secrets.token_hex(8)}.draft"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        with os.fdopen(os.open(draft, flags, 0o600, dir_fd=place), "wb") as file:
+            file.write(content)
+        os.rename(draft, name, src_dir_fd=place, dst_dir_fd=place)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(draft, dir_fd=place)
+        raise
+
+
+def _prune(place: int) -> None:
+    """Remove all but the newest files; a draft that was left behind goes in its turn."""
+    with os.scandir(place) as entries:
+        ours = [entry for entry in entries if entry.name.startswith(PREFIX)]
+        ours.sort(key=lambda one: one.stat(follow_symlinks=False).st_mtime_ns, reverse=True)
+    for entry in ours[MOST:]:
+        with contextlib.suppress(OSError):
+            os.unlink(entry.name, dir_fd=place)
