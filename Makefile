@@ -105,10 +105,10 @@ selftest: .venv/.test ## what rigproof catches, and how little it takes: faulty 
 
 selftest-long: .venv/.test ## the same with 200 kills, 50 full disks, 10,000 clean journals, and every mutant (hours)
 	@.venv/bin/python -m selftest --out "$(OUT)" --long
-	@.venv/bin/python -m selftest.mutation --all --out "$(OUT)/selftest"
+	@RIGPROOF_TESTS=all .venv/bin/python -m selftest.mutation --all --out "$(OUT)/selftest"
 
 mutants: .venv/.test ## rigproof's own judgement mutated, a sample: the tests must notice each
-	@.venv/bin/python -m selftest.mutation --held --sample 300 --out "$(OUT)/selftest"
+	@RIGPROOF_TESTS=all .venv/bin/python -m selftest.mutation --held --sample 300 --out "$(OUT)/selftest"
 
 test: .venv/.test ## the harness's own tests: no GPU, no engine, a minute
 	@$(BYTECODE) .venv/bin/python -m pytest -q -n auto --dist loadfile

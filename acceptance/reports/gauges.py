@@ -29,7 +29,7 @@ ALARMING = frozenset(clock_reasons.HEAT_OR_HARDWARE)
 _MOST_TEXT = 20_000  # of a note: more than thirty GPUs tell
 _KEPT = 200  # events of a GPU that are compared with each other; later ones are counted as they come
 _LAP = re.compile(r"(gpu\d+): lap (\d+) of (\d+)\b((?:(?!; gpu\d+: ).)*)", re.DOTALL)
-_RATE = re.compile(r"([a-z]+[0-9]+) at ([0-9.e+-]+) TFLOP/s")
+_RATE = re.compile(r"(?<![a-z])([a-z]+[0-9]+) at ([0-9.e+-]+) TFLOP/s")
 
 
 @dataclass(frozen=True, slots=True)
