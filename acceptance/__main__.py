@@ -66,7 +66,7 @@ def _run(options: argparse.Namespace) -> int:
     except BaseException as error:
         from acceptance.cli import errors
 
-        for kinds, code in ((errors.USER_ERRORS, USAGE), (errors.TROUBLE, UNJUDGED)):
+        for kinds, code in ((errors.USER_ERRORS, USAGE), (errors.SYSTEM_ERRORS, UNJUDGED)):
             if isinstance(error, kinds):
                 _say(str(error))
                 return code

@@ -122,7 +122,7 @@ def measured(
     context = folder / "context.json"
     watched = gpu_supervisor.due(inventory, [gpu.name])
     assert watched, "NVML does not answer for the GPU, so it cannot be watched"
-    context.write_bytes(msgspec.json.encode(gpu_sampler.Context(str(folder), "/", watched, kernel_log=True)))
+    context.write_bytes(msgspec.json.encode(gpu_sampler.SamplerContext(str(folder), "/", watched, kernel_log=True)))
     with subprocess.Popen(gpu_supervisor.argv(context)) as watch:
         courses: list[Course] = []
         if shutil.which("gpu-burn"):

@@ -40,7 +40,7 @@ def measure(dtype: str, size: int, seconds: float, pairs: int) -> str:
         plain,
         spoiled,
     )
-    from acceptance.loads.cpu.lap import repeat
+    from acceptance.loads.cpu.timed_loop import run_loop
 
     _a, _b, multiply = plain(size, dtype)
     first, result = spoiled(size, dtype), spoiled(size, dtype)
@@ -49,7 +49,7 @@ def measure(dtype: str, size: int, seconds: float, pairs: int) -> str:
 
     def rate(*, verified: bool) -> float:
         check = comparison if verified else lambda _turn: None
-        products, took = repeat(time.monotonic() + seconds, lambda turn: multiply(turn, result), check)
+        products, took = run_loop(time.monotonic() + seconds, lambda turn: multiply(turn, result), check)
         return products * 2 * size**3 / took / 1e9
 
     rate(verified=True)  # warm

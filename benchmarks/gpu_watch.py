@@ -51,7 +51,7 @@ def watched(inventory: Inventory, folder: Path, seconds: float) -> tuple[float, 
     folder.mkdir()
     due = gpu_supervisor.due(inventory, [gpu.name for gpu in gpus(inventory)])
     context = folder / "context.json"
-    context.write_bytes(msgspec.json.encode(gpu_sampler.Context(str(folder), "/", due, kernel_log=True)))
+    context.write_bytes(msgspec.json.encode(gpu_sampler.SamplerContext(str(folder), "/", due, kernel_log=True)))
     segment = folder / reader.GPU_TELEMETRY
     with subprocess.Popen(gpu_supervisor.argv(context)) as process:
         while not segment.exists():

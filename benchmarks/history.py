@@ -23,8 +23,8 @@ sys.path.insert(0, str(ROOT))
 from acceptance import resources
 from acceptance.history import drift_rules, export, noise, queries, retention
 from acceptance.history.era import Era
-from acceptance.history.night import Figure, Line, Night
-from acceptance.history.reference_builder import remember
+from acceptance.history.night import Night, NightMeasurement, SeriesKey
+from acceptance.history.reference_builder import build_reference
 from acceptance.history.store import Store
 
 QUESTION_S, JUDGEMENT_S = 0.1, 2.0
@@ -34,22 +34,22 @@ UNITS = ("TFLOP/s", "TFLOP/s", "GB/s", "GB/s", "GB/s", "GB/s", "degC", "TFLOP/s"
 ERA = Era((("driver", "580.159.04"), ("profile", "nightly"), ("station", "docker")))
 
 
-def lines(count: int) -> list[Line]:
+def lines(count: int) -> list[SeriesKey]:
     """So many measurements, as those of a board of eight cards."""
     return [
-        Line("gpu.load", f"{NAMES[n % 8]}_{n // 64}", f"gpu{n // 8 % 8}", UNITS[n % 8], f"GPU-{n // 8 % 8:036d}")
+        SeriesKey("gpu.load", f"{NAMES[n % 8]}_{n // 64}", f"gpu{n // 8 % 8}", UNITS[n % 8], f"GPU-{n // 8 % 8:036d}")
         for n in range(count)
     ]
 
 
-def night(number: int, measured: Sequence[Line]) -> Night:
+def night(number: int, measured: Sequence[SeriesKey]) -> Night:
     """A night whose every measurement is 100."""
-    figures = tuple(Figure(line, 100.0) for line in measured)
+    figures = tuple(NightMeasurement(line, 100.0) for line in measured)
     told = ("machine-1", "2026-01-01T02:00:00.000Z", FIRST_DAY + number, 500.0, "nightly", "full", "PASS")
     return Night(f"2026-01-01T02-00-00Z-{number:05}", *told, False, False, None, ERA, {"gpu0": "GPU-0"}, figures)  # type: ignore[arg-type]
 
 
-def build(path: Path, nights: int, measured: Sequence[Line]) -> None:
+def build(path: Path, nights: int, measured: Sequence[SeriesKey]) -> None:
     """Write the nights: the first as a run adds it, the rest by measurement, as they lie in the file."""
     drawn = random.Random(9)
     with Store.open(path) as store:
@@ -88,12 +88,12 @@ def judgement(store: Store) -> None:
     """Everything that tonight's values are held against, from the store to a `Past` each."""
     book = drift_rules.read(resources.locate("drift.toml"), noise.read(resources.locate("noise.toml")))
     nights = book.sheet.nights
-    found = queries.looks(store, ERA.key, first=nights.recent, last=nights.known)
+    found = queries.night_values(store, ERA.key, first=nights.recent, last=nights.known)
     today = FIRST_DAY + 20_000
     for part, looks in found.items():
         rule = book.rule(part.measurement, part.unit, None, virtual=False)
         if rule is not None:
-            remember(looks, 100.0, rule=rule, today=today, born_day=FIRST_DAY)
+            build_reference(looks, 100.0, rule=rule, today=today, born_day=FIRST_DAY)
 
 
 def main() -> int:
@@ -118,22 +118,22 @@ def main() -> int:
             timed(
                 "one measurement's series, every night",
                 QUESTION_S,
-                lambda: queries.courses(store, one.measurement, one.component),
+                lambda: queries.trend_series(store, one.measurement, one.component),
             )
             timed(
                 "the overview: every measurement, the last 120 nights",
                 QUESTION_S,
-                lambda: queries.courses(store, last=export.NIGHTS),
+                lambda: queries.trend_series(store, last=export.NIGHTS),
             )
             timed(
                 "looks: every measurement, the first 28 and last 200 nights",
                 QUESTION_S,
-                lambda: queries.looks(store, ERA.key, first=28, last=200),
+                lambda: queries.night_values(store, ERA.key, first=28, last=200),
             )
             timed(
                 "looks: every measurement, the last 120 nights",
                 QUESTION_S,
-                lambda: queries.looks(store, ERA.key, first=0, last=120),
+                lambda: queries.night_values(store, ERA.key, first=0, last=120),
             )
             timed("all that one night is held against, remembered", JUDGEMENT_S, lambda: judgement(store))
             timed("the structure of the whole file checked", 2.0, store.check)

@@ -108,7 +108,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise NotHere(f"no family and no fault holds {given.only!r}: see fixtures/faults")
         with _alone(given.out):
             return _run(given, faults)
-    except (lock.Busy, lock.LockError, CatalogueError, NotHere, ImageError, ImageTrouble, BesideError) as error:
+    except (lock.MachineBusy, lock.LockError, CatalogueError, NotHere, ImageError, ImageTrouble, BesideError) as error:
         sys.stderr.write(f"selftest: {error}\n")
         return 2
     except KeyboardInterrupt:

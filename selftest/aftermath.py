@@ -13,7 +13,7 @@ from run_left import Run
 from acceptance.core.record import RunClosed, RunEnded, Sample
 from acceptance.core.verdict import UnreadableRun
 from acceptance.journal import reader, run_folder, segment
-from acceptance.journal.segment import Head
+from acceptance.journal.segment import SegmentHead
 from acceptance.run import outputs, unfinished
 
 EXIT = {"PASS": 0, "FAIL": 1, "UNJUDGED": 3}
@@ -145,7 +145,7 @@ class Cut:
         yield from self._telemetry(found, closed, line)
 
     def _boot(self, name: str) -> str:
-        return msgspec.json.decode((self.folder / name).read_bytes().splitlines()[0], type=Head).boot_id
+        return msgspec.json.decode((self.folder / name).read_bytes().splitlines()[0], type=SegmentHead).boot_id
 
     @staticmethod
     def _telemetry(found: reader.Journal, closed: RunClosed, line: str) -> Iterator[str]:

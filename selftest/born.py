@@ -45,5 +45,5 @@ def lay(out: Path, inventory: Mapping[str, Any]) -> Path:
     )
     path = files.path(out, machine_id)
     path.parent.mkdir(parents=True)
-    path.write_bytes(baseline.sealed(made))
+    path.write_bytes(baseline.encode_certificate(made))
     return path

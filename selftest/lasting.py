@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from acceptance.diagnosis.gpu_history import GpuHistory, Point
+from acceptance.diagnosis.gpu_history import GpuHistory, HistoryPoint
 from acceptance.diagnosis.laps import Laps, Turn
 from selftest import journals_made
 from selftest.journals_made import Machine, named
@@ -84,7 +84,7 @@ def _flagged(dice: random.Random, lasts: float) -> float:
     """The seconds that the watch makes of a flag that is up for so long."""
     begin = 1002.0 + dice.random()
     points = [
-        Point(stamp, {"reason_hw_thermal": float(begin <= stamp < begin + lasts)})
+        HistoryPoint(stamp, {"reason_hw_thermal": float(begin <= stamp < begin + lasts)})
         for stamp in _stamps(dice, 5.0 + lasts)
     ]
     return GpuHistory("gpu0", tuple(points)).seconds("reason_hw_thermal")
@@ -103,5 +103,5 @@ def _kept(dice: random.Random, lasts: float) -> float:
     for stamp in _stamps(dice, 2 * lap_s):
         clock = 1500.0 * clocks[min(int((stamp - 1000.0) / TURN_S), len(turns) - 1)]
         lost = 0.5 if begin <= stamp < begin + lasts else 1.0
-        points.append(Point(stamp, {"utilisation": 1.0, "sm_clock_mhz": clock * lost}))
+        points.append(HistoryPoint(stamp, {"utilisation": 1.0, "sm_clock_mhz": clock * lost}))
     return Laps(GpuHistory("gpu0", tuple(points)), tuple(turns)).clock_kept()[0]

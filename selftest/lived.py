@@ -17,9 +17,9 @@ from typing import TypeVar
 from acceptance import resources
 from acceptance.core.plan import Due
 from acceptance.history import drift, drift_rules, noise
-from acceptance.history.drift import Drifted, Found
-from acceptance.history.drift_rules import DriftBook, Rule
-from acceptance.history.reference_builder import Look, remember
+from acceptance.history.drift import DriftFinding, DriftJudgement
+from acceptance.history.drift_rules import DriftBook, DriftRule
+from acceptance.history.reference_builder import NightValue, build_reference
 from selftest.decay import FAULTS, Fault
 from selftest.journals_made import Key, Machine, nightly
 from selftest.nights_made import YEAR, Moved, Night, moves, year
@@ -39,9 +39,9 @@ def book() -> DriftBook:
 class Line:
     """One measurement of one part through the nights, as the product remembers and judges it; the first night is the baseline."""
 
-    def __init__(self, due: Due, rule: Rule) -> None:
+    def __init__(self, due: Due, rule: DriftRule) -> None:
         self._due, self._rule = due, rule
-        self._looks: list[Look] = []
+        self._looks: list[NightValue] = []
         self._born: float | None = None
         self._rebased = False
 
@@ -49,7 +49,7 @@ class Line:
         """Another era begins: no night before counts but for counters, which go on counting."""
         self._looks, self._rebased = self._looks if self._rule.rate is not None else [], True
 
-    def night(self, day: int, first: float, second: float) -> tuple[Found, ...]:
+    def night(self, day: int, first: float, second: float) -> tuple[DriftFinding, ...]:
         """Judge one night by those before, and remember it."""
         if self._born is None:
             self._born = first
@@ -57,15 +57,17 @@ class Line:
         rules = self._rule.constants.nights
         early, late = self._looks[: rules.recent], self._looks[rules.recent :][-rules.known :]
         looks = [*early, *late]
-        past = remember(looks, self._born, rule=self._rule, today=float(day), born_day=0.0, rebased=self._rebased)
-        found, again = Drifted(), None
+        past = build_reference(
+            looks, self._born, rule=self._rule, today=float(day), born_day=0.0, rebased=self._rebased
+        )
+        found, again = DriftJudgement(), None
         if past is not None:
             judge = partial(drift.judge, self._due.measurement, self._due.component, self._due.unit, past, first)
             found = judge(None)
             if found.look_again:
                 again = second
                 found = judge(again)
-        self._looks.append(Look(float(day), first, again, found.outside, found.unsteady))
+        self._looks.append(NightValue(float(day), first, again, found.outside, found.unsteady))
         return found.findings
 
 
@@ -91,7 +93,7 @@ class Detected:
     failed: tuple[int | None, ...]
 
 
-def quiet_year(name: str, as_cards: bool, seed: int) -> tuple[int, list[tuple[int, Found]]]:
+def quiet_year(name: str, as_cards: bool, seed: int) -> tuple[int, list[tuple[int, DriftFinding]]]:
     """One sound year: how many figures were judged, and everything that was said, with its night."""
     dice = random.Random(f"sound {name} {seed}")
     machine = nightly(name)

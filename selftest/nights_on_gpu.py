@@ -20,8 +20,8 @@ from pathlib import Path
 from acceptance.core.limit import number
 from acceptance.history import baseline_file, location, queries
 from acceptance.history.errors import BaselineUnsound, HistoryError
-from acceptance.history.store import Kept, Store
-from acceptance.history.trend import Course
+from acceptance.history.store import Store, StoredNight
+from acceptance.history.trend import TrendSeries
 from acceptance.journal import clock, run_folder
 
 LIMIT_S = 900.0  # of one run; a night has ten minutes
@@ -46,7 +46,7 @@ def alarms(folder: Path | None) -> tuple[str, ...]:
     return (*word, *(f"remarked: {json.dumps(one, ensure_ascii=True)}" for one in verdict["warnings"]))
 
 
-def moved(courses: Iterable[Course]) -> list[str]:
+def moved(courses: Iterable[TrendSeries]) -> list[str]:
     """A table in Markdown of how far each figure went over the nights, in per cent of its median; what went farthest comes first.
 
     Figures that were the same each night are counted below it.
@@ -69,7 +69,7 @@ def moved(courses: Iterable[Course]) -> list[str]:
     return [*head, *(row for _, row in rows), "", f"{same} more were the same each night."]
 
 
-def since_baseline(out: Path, machine_id: str) -> list[Kept]:
+def since_baseline(out: Path, machine_id: str) -> list[StoredNight]:
     """The run that is the baseline, and the nights after it that measured something. Raises HistoryError or BaselineUnsound."""
     baseline = baseline_file.read(out, machine_id)
     assert baseline is not None
@@ -134,7 +134,7 @@ def _nights(argv: Sequence[str] | None) -> int:
         if not night("nightly", "nightly"):
             break
     with Store.view(location.database(out, machine_id)) as store:
-        table = moved(queries.courses(store))
+        table = moved(queries.trend_series(store))
     nights = len(since_baseline(out, machine_id)) - 1
     print(f"{nights} of {given.nights} nights after the baseline, {len(wrong)} alarms")
     told = [f"# {nights} nights after a baseline", "", *table, "", "## Alarms", "", *(wrong or ["None."])]

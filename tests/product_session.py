@@ -25,7 +25,7 @@ import msgspec
 import pytest
 from runs import digest, known_provenance, machine_root
 
-from acceptance.core.collection import Collected, Session
+from acceptance.core.collection import CollectedCheck, Session
 from acceptance.core.plan import Plan, PlannedCheck
 from acceptance.core.record import Body, CheckEnded
 from acceptance.core.waiver import Waiver
@@ -71,7 +71,7 @@ def _become(argv: Sequence[str], environment: Mapping[str, str], cwd: Path, out:
     return int(pytest.main(list(argv[argv.index("pytest") + 1 :])))
 
 
-def forked(argv: Sequence[str], environment: Mapping[str, str], cwd: Path, folder: Path) -> command.Completed:
+def forked(argv: Sequence[str], environment: Mapping[str, str], cwd: Path, folder: Path) -> command.ProgramResult:
     """Run a session's command line in a fork of this process: as cheap as its checks, and as much on its own as a program."""
     out, err = folder / "session.out", folder / "session.err"
     for path in (out, err):
@@ -97,7 +97,7 @@ def forked(argv: Sequence[str], environment: Mapping[str, str], cwd: Path, folde
         os.waitpid(pid, 0)
         raise
     code = os.waitstatus_to_exitcode(status)
-    return command.Completed(tuple(argv), code, out.read_text(), err.read_text(), time.monotonic() - began)
+    return command.ProgramResult(tuple(argv), code, out.read_text(), err.read_text(), time.monotonic() - began)
 
 
 @functools.cache
@@ -106,7 +106,7 @@ def collected() -> context.Answer:
     with tempfile.TemporaryDirectory(prefix="rigproof-tests-") as name:
         folder = Path(name)
         told, answer = folder / "context.json", folder / "answer.json"
-        context.write(context.Context(mode="collect", root="/", answer=str(answer)), told)
+        context.write(context.SessionContext(mode="collect", root="/", answer=str(answer)), told)
         done = forked(context.argv(told), context.environment(None), folder, folder)
         assert done.returncode == 0, done.stdout + done.stderr
         return msgspec.json.decode(answer.read_bytes(), type=context.Answer)
@@ -153,16 +153,16 @@ class Product:
     def plan(self, *checks: PlannedCheck, waivers: Sequence[Waiver] = ()) -> Plan:
         return journals.plan(*checks, digest=self.digest, waivers=waivers)
 
-    def start(self, run_id: str | None = None) -> command.Completed:
+    def start(self, run_id: str | None = None) -> command.ProgramResult:
         """Run pytest on the context that was written, as a station does."""
         argv, environment = context.argv(self.context), context.environment(run_id)
         if not self.real:
             return forked(argv, environment, self.context.parent, self._folder)
         return command.run(argv, deadline=Deadline.after(600.0), env=environment, cwd=self.context.parent)
 
-    def run(self, plan: Plan, run_id: str | None = None, name: Session = "load") -> command.Completed:
+    def run(self, plan: Plan, run_id: str | None = None, name: Session = "load") -> command.ProgramResult:
         """Run a session of a plan, under a name of its own: tests beside it sweep away what is left of runs that they close."""
-        told = context.Context(
+        told = context.SessionContext(
             mode="run",
             root=str(self.root),
             session=name,
@@ -175,13 +175,13 @@ class Product:
         context.write(told, self.context)
         return self.start(run_id or f"session-{secrets.token_hex(8)}")
 
-    def collect(self) -> command.Completed:
+    def collect(self) -> command.ProgramResult:
         """Collect only; see `answer`."""
         answer = str(self.run_dir / "answer.json")
-        context.write(context.Context(mode="collect", root=str(self.root), answer=answer), self.context)
+        context.write(context.SessionContext(mode="collect", root=str(self.root), answer=answer), self.context)
         return self.start()
 
-    def answer(self) -> tuple[Collected, ...]:
+    def answer(self) -> tuple[CollectedCheck, ...]:
         return msgspec.json.decode((self.run_dir / "answer.json").read_bytes(), type=context.Answer).checks
 
     def journalled(self, name: Session = "load") -> list[Body]:

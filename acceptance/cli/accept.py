@@ -24,5 +24,5 @@ def run(given: argparse.Namespace) -> int:
         closing.language_of(given),
     )
     screen = Terminal.on_stdout(language)
-    found, run_dir = machine_test.machine(options, screen, language)
-    return closing.close(screen, found, run_dir)
+    found, run_dir = machine_test.run_test(options, screen, language)
+    return closing.show_verdict(screen, found, run_dir)

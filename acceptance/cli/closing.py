@@ -10,7 +10,7 @@ from acceptance.core.language import Language
 from acceptance.core.verdict import Verdict
 from acceptance.journal import reader, run_folder
 from acceptance.reports import languages
-from acceptance.reports.locations import places
+from acceptance.reports.locations import find_locations
 from acceptance.reports.terminal import Terminal
 
 
@@ -20,9 +20,9 @@ def language_of(given: argparse.Namespace) -> Language:
     return languages.choose(given.lang, os.environ)
 
 
-def close(screen: Terminal, found: Verdict, run_dir: Path) -> int:
+def show_verdict(screen: Terminal, found: Verdict, run_dir: Path) -> int:
     """Show a run's verdict and where its files are; returns its exit code."""
-    where = places(reader.read(run_dir))
+    where = find_locations(reader.read(run_dir))
     names = (run_folder.PAGE, run_folder.JUNIT, run_folder.VERDICT)
     screen.verdict(found, [str(run_dir / name) for name in names if (run_dir / name).is_file()], where)
     return found.exit_code()

@@ -79,7 +79,7 @@ def show(
     found = comparison.compare([_run(folder) for folder in folders], noise.read(resources.locate("noise.toml")))
     comparison_terminal.show(found, screen, everything=everything, language=language)
     if page is not None:
-        run_folder.put(page, comparison_page.render(found, language).encode("utf-8"), then="start again")
+        run_folder.write_whole(page, comparison_page.render(found, language).encode("utf-8"), then="start again")
         screen.path(str(page))
     if screen.failure:
         raise OSError(screen.failure.errno, screen.failure.strerror, "standard output")

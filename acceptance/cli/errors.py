@@ -28,7 +28,7 @@ USER_ERRORS: tuple[type[BaseException], ...] = (
     gpu_selection.SelectionError,
     base.StationError,
     supervisor.OutputError,
-    lock.Busy,
+    lock.MachineBusy,
     lock.LockError,
     draft.DraftError,
     languages.UnknownLanguage,
@@ -37,12 +37,12 @@ USER_ERRORS: tuple[type[BaseException], ...] = (
     compare.NoComparison,
     history.NoHistory,
     BaselineRefused,
-    targets.TellingError,
+    targets.TargetError,
     installation.ScheduleError,
 )
 # rigproof or the machine got in the way: exit code 3, and the machine stays unjudged.
-TROUBLE: tuple[type[BaseException], ...] = (
-    signals.Stopped,
+SYSTEM_ERRORS: tuple[type[BaseException], ...] = (
+    signals.UserInterrupt,
     command.CommandError,
     segment.JournalError,
     verdict.UnreadableRun,

@@ -22,7 +22,7 @@ from acceptance.history import rebuild as history_rebuild
 from acceptance.history.baseline_file import Baseline
 from acceptance.history.errors import BaselineUnsound
 from acceptance.history.store import Store
-from acceptance.history.trend import Course
+from acceptance.history.trend import TrendSeries
 from acceptance.journal import clock, reader, run_folder
 from acceptance.reports import trend_terminal, trend_words
 from acceptance.reports.terminal import Terminal
@@ -73,8 +73,8 @@ def run(given: argparse.Namespace) -> int:
         raise NoHistory("--page goes with looking at the history: leave --export, --rebuild and --prune away")
     if (given.prune or given.rebuild) and (given.measurement or given.component or given.nights):
         raise NoHistory("--prune and --rebuild go by whole runs: leave MEASUREMENT, --component and --nights away")
-    asked = Asked(given.out, given.machine_id, given.measurement, given.component, given.nights)
-    histories = Histories(asked, screen, language)
+    asked = HistoryQuery(given.out, given.machine_id, given.measurement, given.component, given.nights)
+    histories = HistoryCommand(asked, screen, language)
     if given.export:
         histories.export(given.export)
     elif given.rebuild:
@@ -96,7 +96,7 @@ class NoHistory(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class HistoryQuery:
     """What of whose history: `measurement` and `component` by name or shell pattern, of the `last` so many nights (None: all there are).
 
     `machine_id` names another machine than this one.
@@ -109,10 +109,12 @@ class Asked:
     last: int | None = None
 
 
-class Histories:
+class HistoryCommand:
     """The histories of one output folder, as this machine sees them."""
 
-    def __init__(self, asked: Asked, screen: Terminal, language: Language = ENGLISH, root: Path = Path("/")) -> None:
+    def __init__(
+        self, asked: HistoryQuery, screen: Terminal, language: Language = ENGLISH, root: Path = Path("/")
+    ) -> None:
         self._asked = asked
         self._screen = screen
         self._language = language
@@ -128,7 +130,7 @@ class Histories:
         asked = self._asked
         baseline = self._baseline()
         with self._opened() as store:
-            found = history_export.told(
+            found = history_export.trend_report(
                 store,
                 asked.out,
                 self._id,
@@ -147,7 +149,7 @@ class Histories:
             from acceptance.reports.page import nights  # reading templates takes its time, and nobody else needs them
 
             content = nights.render(found, self._language).encode("utf-8")
-            run_folder.put(page, content, then="start again")
+            run_folder.write_whole(page, content, then="start again")
             self._screen.path(str(page))
 
     def export(self, form: str) -> None:
@@ -161,7 +163,7 @@ class Histories:
         """Make the history anew. Raises NoHistory, HistoryError, Busy or LockError."""
         self._present()
         with self._alone():
-            store, told = history_rebuild.anew(self._asked.out, self._id)
+            store, told = history_rebuild.rebuild(self._asked.out, self._id)
             store.close()
         for sentence in told:
             self._screen.say(sentence)
@@ -210,7 +212,7 @@ class Histories:
         path = location.database(self._asked.out, self._id)
         if self._id != self._own or not os.access(path.parent if path.exists() else self._asked.out, os.W_OK):
             return Store.view(path)
-        store, told = history_rebuild.opened(self._asked.out, self._id)
+        store, told = history_rebuild.open_history(self._asked.out, self._id)
         for sentence in told if say else ():
             self._screen.say(sentence, "yellow")
         return store
@@ -223,7 +225,7 @@ class Histories:
             return None
 
     def _unknown(self, store: Store) -> NoHistory:
-        known = {name for course in queries.courses(store) for name in (course.measurement, course.component)}
+        known = {name for course in queries.trend_series(store) for name in (course.measurement, course.component)}
         asked = [name for name in (self._asked.measurement, self._asked.component) if name and name not in known]
         near = [name for one in asked for name in difflib.get_close_matches(one, known, _NEAR)]
         there = f" (there is {', '.join(near)})" if near else ""
@@ -231,7 +233,7 @@ class Histories:
         return NoHistory(f"no night has a value of {told}{there}: `rigproof history` lists all that there are")
 
 
-def _born(baseline: Baseline | None) -> Callable[[Course], float | None]:
+def _born(baseline: Baseline | None) -> Callable[[TrendSeries], float | None]:
     """The baseline's value of a course, where it is of the same part."""
     figures = (
         {}
@@ -239,7 +241,7 @@ def _born(baseline: Baseline | None) -> Callable[[Course], float | None]:
         else {(one.check, one.measurement, one.component, one.unit): one for one in baseline.certificate.figures}
     )
 
-    def born(course: Course) -> float | None:
+    def born(course: TrendSeries) -> float | None:
         one = figures.get((course.check, course.measurement, course.component, course.unit))
         if one is None or (one.serial and course.serial and one.serial != course.serial):
             return None

@@ -17,4 +17,4 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """Fold a recorded run again; returns its verdict's exit code."""
     screen = Terminal.on_stdout(closing.language_of(given))
-    return closing.close(screen, outputs.judge(given.run_dir), given.run_dir)
+    return closing.show_verdict(screen, outputs.judge(given.run_dir), given.run_dir)

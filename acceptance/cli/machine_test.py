@@ -17,16 +17,16 @@ from acceptance.machine import gpu_selection
 from acceptance.observe import draft
 from acceptance.reports.terminal import Terminal
 from acceptance.run import idle_gate, lock, outputs, planning, signals, supervisor, unfinished
-from acceptance.run.planning import Prepared
-from acceptance.run.profile import Nights
-from acceptance.run.recall import SECONDS_PER_DAY, Memory
+from acceptance.run.planning import PreparedRun
+from acceptance.run.profile import IdlePolicy
+from acceptance.run.recall import SECONDS_PER_DAY, HistoryRecall
 from acceptance.station import preflight
-from acceptance.station.host import Host
+from acceptance.station.host import HostStation
 from acceptance.station.options import Options
 
 
-def machine(
-    options: Options, screen: Terminal, language: Language, nights: Nights | None = None
+def run_test(
+    options: Options, screen: Terminal, language: Language, nights: IdlePolicy | None = None
 ) -> tuple[Verdict, Path]:
     """Test the machine; returns the verdict and the run's folder. With `nights`, a machine that is in use is left alone."""
     hidden = gpu_selection.refuse_outside(options.gpus, os.environ)
@@ -36,11 +36,11 @@ def machine(
         for sentence in unfinished.close_all(options.out, held.last_run(), options.root):
             screen.say(sentence, "yellow")
         outputs.unlink_latest(options.out)
-        memory = Memory(options.out, options.root)
+        memory = HistoryRecall(options.out, options.root)
         prepared = planning.prepare(options)
-        users = idle_gate.users(prepared, nights) if nights else ()
+        users = idle_gate.find_users(prepared, nights) if nights else ()
         where, remark = (
-            (Host(), None) if users else preflight.choose(options, prepared.plan, prepared.inventory, screen.say)
+            (HostStation(), None) if users else preflight.choose(options, prepared.plan, prepared.inventory, screen.say)
         )
         recalled = memory.recall(prepared, where, time.time() / SECONDS_PER_DAY)
         prepared = replace(prepared, plan=recalled.plan, notes=recalled.notes)
@@ -52,7 +52,9 @@ def machine(
             _say(screen, recalled.notes)
             found = idle_gate.postpone(prepared, run_dir, skipped, language)
         else:
-            run_options.show(screen, prepared, remark, hidden, *(note.text for note in recalled.notes), details=False)
+            run_options.show_plan(
+                screen, prepared, remark, hidden, *(note.text for note in recalled.notes), details=False
+            )
             _draft(prepared, run_dir, screen, language)
             try:
                 screen.start(prepared.plan, {gpu.pci_address: gpu.name for gpu in machine_gpu.gpus(prepared.inventory)})
@@ -66,7 +68,7 @@ def machine(
 
 
 def put_off(
-    options: Options, screen: Terminal, language: Language, nights: Nights, reason: str
+    options: Options, screen: Terminal, language: Language, nights: IdlePolicy, reason: str
 ) -> tuple[Verdict, Path]:
     """Write down that nothing was run because another rigproof run has the machine; returns the verdict and the run's folder.
 
@@ -75,9 +77,9 @@ def put_off(
     """
     with signals.interruptible():
         supervisor.usable(options.out)
-        memory = Memory(options.out, options.root)
+        memory = HistoryRecall(options.out, options.root)
         prepared = planning.prepare(options)
-        recalled = memory.recall(prepared, Host(), time.time() / SECONDS_PER_DAY)
+        recalled = memory.recall(prepared, HostStation(), time.time() / SECONDS_PER_DAY)
         prepared = replace(prepared, plan=recalled.plan, notes=recalled.notes)
         skipped = recalled.postponed((reason,), nights.most_skipped)
         run_dir = _new_run_dir(options)
@@ -111,14 +113,14 @@ def _new_run_dir(options: Options) -> Path:
     """The folder of a new run, written down for whoever asked for that."""
     run_dir = supervisor.new_run_dir(options.out)
     if options.run_dir_file is not None:
-        run_folder.put(options.run_dir_file, os.fsencode(run_dir) + b"\n", then="start again", mode=0o644)
+        run_folder.write_whole(options.run_dir_file, os.fsencode(run_dir) + b"\n", then="start again", mode=0o644)
     return run_dir
 
 
-def _draft(prepared: Prepared, run_dir: Path, screen: Terminal, language: Language) -> None:
+def _draft(prepared: PreparedRun, run_dir: Path, screen: Terminal, language: Language) -> None:
     """Draft a machine file where none was given."""
     if prepared.machine is None:
         drafted = run_dir / "machine.toml"
-        run_folder.put(drafted, draft.render(prepared.inventory).encode("utf-8"), then="start again")
+        run_folder.write_whole(drafted, draft.render(prepared.inventory).encode("utf-8"), then="start again")
         screen.say(language("no machine file was given: one was drafted from what was found, to be corrected by hand:"))
         screen.path(str(drafted))

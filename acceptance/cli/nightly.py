@@ -12,14 +12,14 @@ from msgspec import structs
 from acceptance import resources
 from acceptance.cli import closing, machine_test, run_options
 from acceptance.cli import options as cli_options
-from acceptance.cli.errors import TROUBLE, USER_ERRORS
+from acceptance.cli.errors import SYSTEM_ERRORS, USER_ERRORS
 from acceptance.cli.options import EPILOG as VERDICTS
 from acceptance.core.language import Language
 from acceptance.notify import notices, targets
 from acceptance.notify.schedule import failure_note
 from acceptance.reports.terminal import Terminal
 from acceptance.run import idle_gate, lock, profile, signals
-from acceptance.run.profile import Nights
+from acceptance.run.profile import IdlePolicy
 
 EPILOG = f"{VERDICTS[:-1]}, 4 skipped: the machine is in use, and nothing was run or the night was given up."
 
@@ -38,13 +38,13 @@ def run(given: argparse.Namespace) -> int:
     screen = Terminal.on_stdout(language)
     try:
         code, run_dir, troubles = _night(given, screen, language, settings)
-    except lock.Busy as error:
+    except lock.MachineBusy as error:
         # Nobody need be told: the run that has just taken the machine is this night's, and tells of itself.
         screen.say(language("skipped: {reason}", reason=str(error)), "yellow")
         return idle_gate.SKIPPED
-    except (Exception, signals.Stopped) as error:
+    except (Exception, signals.UserInterrupt) as error:
         # An error of rigproof's own, too: whoever relies on the nights must hear of it.
-        _leave(given, None, screen, notices.trouble(_why(error), settings))
+        _leave(given, None, screen, notices.notify_no_run(_why(error), settings))
         raise
     _leave(given, run_dir, screen, troubles)
     return code
@@ -52,35 +52,35 @@ def run(given: argparse.Namespace) -> int:
 
 def _leave(given: argparse.Namespace, run_dir: Path | None, screen: Terminal, troubles: tuple[str, ...]) -> None:
     """Say what did not work with the telling, and leave for the failure unit whether it is left to do that."""
-    failure_note.leave(given.out, os.environ, run_dir, told=not troubles)
+    failure_note.write_note(given.out, os.environ, run_dir, told=not troubles)
     for sentence in troubles:
         screen.say(sentence, "yellow")
 
 
 def _why(error: BaseException) -> str:
     """Why no run came about; of what is no sentence for users, what it was."""
-    return str(error) if isinstance(error, (*USER_ERRORS, *TROUBLE)) else f"rigproof broke off: {error!r}"
+    return str(error) if isinstance(error, (*USER_ERRORS, *SYSTEM_ERRORS)) else f"rigproof broke off: {error!r}"
 
 
 def _night(
-    given: argparse.Namespace, screen: Terminal, language: Language, settings: targets.Settings
+    given: argparse.Namespace, screen: Terminal, language: Language, settings: targets.NotificationTargets
 ) -> tuple[int, Path, tuple[str, ...]]:
     """The exit code, the run's folder, and what did not work with the telling."""
     nights = _nights(given)
     options = replace(run_options.options(given), niceness=nights.niceness, run_dir_file=given.run_dir_file)
     try:
-        found, run_dir = machine_test.machine(options, screen, language, nights)
-    except lock.Busy as error:
+        found, run_dir = machine_test.run_test(options, screen, language, nights)
+    except lock.MachineBusy as error:
         if abs(error.held_s) < nights.together_s:
             raise
-        found, run_dir = machine_test.put_off(options, screen, language, nights, idle_gate.held(error))
-    code = closing.close(screen, found, run_dir)
+        found, run_dir = machine_test.put_off(options, screen, language, nights, idle_gate.busy_reason(error))
+    code = closing.show_verdict(screen, found, run_dir)
     if found.postponed is not None and found.verdict != "FAIL":
-        return idle_gate.SKIPPED, run_dir, notices.skipped(run_dir, settings)
-    return code, run_dir, notices.tell(run_dir, settings)
+        return idle_gate.SKIPPED, run_dir, notices.notify_skipped(run_dir, settings)
+    return code, run_dir, notices.notify_run(run_dir, settings)
 
 
-def _nights(given: argparse.Namespace) -> Nights:
+def _nights(given: argparse.Namespace) -> IdlePolicy:
     """How this run gives way to others: as its profile says, else as the nightly one does, and as the command line wants it."""
     known = profile.read(resources.locate("profiles.toml"))
     nights = profile.choose(known, given.profile).nights or profile.choose(known, "nightly").nights

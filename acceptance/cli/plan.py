@@ -23,9 +23,9 @@ def run(given: argparse.Namespace) -> int:
     options, language = run_options.options(given), closing.language_of(given)
     hidden = gpu_selection.refuse_outside(options.gpus, os.environ)
     prepared = planning.prepare(options)
-    remark = preflight.remark(options.station, options.image)
+    remark = preflight.station_notice(options.station, options.image)
     screen = Terminal.on_stdout(language)
-    run_options.show(screen, prepared, remark, hidden, details=True)
+    run_options.show_plan(screen, prepared, remark, hidden, details=True)
     if screen.failure:
         raise OSError(screen.failure.errno, screen.failure.strerror, "standard output")
     return 0

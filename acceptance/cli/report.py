@@ -33,4 +33,4 @@ def run(given: argparse.Namespace) -> int:
     found = outputs.write(given.run_dir, language)
     if textfile is not None:
         notices.textfile(given.run_dir, textfile)
-    return closing.close(screen, found, given.run_dir)
+    return closing.show_verdict(screen, found, given.run_dir)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from acceptance.reports.terminal import Terminal
-from acceptance.run.planning import Prepared
+from acceptance.run.planning import PreparedRun
 from acceptance.station.options import Options
 
 
@@ -16,7 +16,7 @@ def options(given: argparse.Namespace) -> Options:
     )
 
 
-def show(screen: Terminal, prepared: Prepared, *remarks: str | None, details: bool) -> None:
+def show_plan(screen: Terminal, prepared: PreparedRun, *remarks: str | None, details: bool) -> None:
     """Show how the machine's parts reach each other, the plan, and whatever else must be seen before it is run."""
     screen.table(prepared.matrix().text())
     screen.plan(prepared.plan, prepared.profile_summary, details=details)

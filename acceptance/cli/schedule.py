@@ -12,10 +12,10 @@ from pathlib import Path
 from acceptance.cli import closing, options
 from acceptance.cli.options import Parser
 from acceptance.notify import notices, targets
-from acceptance.notify.schedule import failure_note, hour, installation, units, user_rights
-from acceptance.notify.schedule import screen as schedule_screen
-from acceptance.notify.schedule.hour import AT
-from acceptance.notify.schedule.installation import Place, ScheduleError
+from acceptance.notify.schedule import default_time, failure_note, installation, units, user_rights
+from acceptance.notify.schedule import schedule_terminal as schedule_screen
+from acceptance.notify.schedule.default_time import AT
+from acceptance.notify.schedule.installation import ScheduleError, UnitLocation
 from acceptance.notify.schedule.units import Schedule
 from acceptance.reports.terminal import Terminal
 
@@ -78,15 +78,15 @@ def run(given: argparse.Namespace, root: Path = Path("/")) -> int:
     screen = Terminal.on_stdout(language)
     if given.what == "failed":
         return _failed(given, screen)
-    place = Place.of_user(os.environ, root) if given.user else Place.system(root)
+    place = UnitLocation.of_user(os.environ, root) if given.user else UnitLocation.system(root)
     if given.what == "uninstall":
-        schedule_screen.uninstalled(screen, language, installation.uninstall(place))
+        schedule_screen.print_removed(screen, language, installation.uninstall(place))
         return 0
     schedule = _schedule(given)
     if given.what == "install":
-        schedule_screen.installed(screen, language, installation.install(schedule, place), place, schedule)
+        schedule_screen.print_installed(screen, language, installation.install(schedule, place), place, schedule)
     else:
-        schedule_screen.shown(screen, language, schedule, place)
+        schedule_screen.print_units(screen, language, schedule, place)
     return 0
 
 
@@ -99,9 +99,9 @@ def _failed(given: argparse.Namespace, screen: Terminal) -> int:
     if ended.told:
         troubles = wrong
     elif left is not None and left.run_dir is not None:
-        troubles = (*wrong, *notices.tell(Path(left.run_dir), settings))
+        troubles = (*wrong, *notices.notify_run(Path(left.run_dir), settings))
     else:
-        troubles = (*wrong, *notices.trouble(ended.text, settings))
+        troubles = (*wrong, *notices.notify_no_run(ended.text, settings))
     for sentence in troubles:
         screen.say(sentence)
     return 3 if troubles else 0
@@ -111,10 +111,10 @@ def _schedule(given: argparse.Namespace) -> Schedule:
     """The schedule that was asked for; what its nightly run is given is looked at now, so that a mistake is found by day."""
     if given.user and given.run_as is not None:
         raise ScheduleError("--run-as is for the units of the machine, --user for those of one user: give one of them")
-    if lost := hour.skipped_on(given.at, date.today()):
+    if lost := default_time.skipped_on(given.at, date.today()):
         raise ScheduleError(
             f"--at {given.at:%H:%M}: on {lost} the clocks here are put on over it, and systemd would skip that night: give another time, "
-            f"such as {hour.AT:%H:%M}"
+            f"such as {default_time.AT:%H:%M}"
         )
     nightly = given.nightly
     run_as = installation.known_user(given.run_as) if given.run_as is not None else None
@@ -122,7 +122,7 @@ def _schedule(given: argparse.Namespace) -> Schedule:
         _look_at(nightly)
     else:
         program = tuple(dict.fromkeys((Path(_program()[0]), Path(sys.executable))))
-        with user_rights.of(run_as) as asked:
+        with user_rights.acting_as(run_as) as asked:
             if asked and (told := user_rights.refused(program, Path.cwd(), nightly.out)):
                 raise ScheduleError(f"--run-as {run_as}: that user {told}")
             _look_at(nightly)

@@ -11,7 +11,7 @@ import msgspec
 Session = Literal["host-before", "load", "host-after"]
 SESSIONS: tuple[Session, ...] = ("host-before", "load", "host-after")
 # A second look at checks of the load whose figures lay outside what this machine gave on the nights before: no plan holds it.
-AGAIN: Literal["load-again"] = "load-again"
+REPEAT_SESSION: Literal["load-again"] = "load-again"
 SessionName = Literal["host-before", "load", "load-again", "host-after"]
 
 
@@ -41,7 +41,7 @@ class Measures(msgspec.Struct, frozen=True):
     waivable: bool = True
 
 
-class Collected(msgspec.Struct, frozen=True):
+class CollectedCheck(msgspec.Struct, frozen=True):
     """One check as pytest collected it.
 
     It costs `seconds`, the time of the load named in `load`, and so much for each GiB of RAM and each GPU that is tested. `slack` is how
@@ -63,7 +63,7 @@ class Collected(msgspec.Struct, frozen=True):
     loads_gpus: bool = False
 
 
-def selected(check_id: str, patterns: Sequence[str]) -> bool:
+def matches_patterns(check_id: str, patterns: Sequence[str]) -> bool:
     """Whether `--only` names this check: a pattern is an id, a subject, an id without its parameter, or a shell pattern."""
     return any(
         check_id == pattern

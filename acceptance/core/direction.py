@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from acceptance.core.limit import Limit, Worse
 
-Held = tuple[Limit | None, float]  # a value with what it was held against
+LimitedValue = tuple[Limit | None, float]  # a value with what it was held against
 
 
 def _sense(limit: Limit) -> str:
@@ -20,7 +20,7 @@ def _outside(limit: Limit, value: float) -> float:
     return max(limit.low - value, value - limit.high, 0.0)
 
 
-def worsened(before: Held, after: Held, unit: Worse | None) -> bool | None:
+def is_worse(before: LimitedValue, after: LimitedValue, unit: Worse | None) -> bool | None:
     """Whether the second value is worse than the first; None where nothing tells. `unit` is what the unit alone says.
 
     With a floor the lower is worse, with a ceiling the higher, with both the one that is further outside. Limits that do not agree

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from acceptance.core.record import Entry, RunClosed, RunStarted
 
 
-def began(entries: Sequence[Entry]) -> Entry | None:
+def first_record(entries: Sequence[Entry]) -> Entry | None:
     """The first record of the run."""
     return next((entry for entry in entries if isinstance(entry.body, RunStarted)), None)
 
 
 def seconds(entries: Sequence[Entry], telemetry_until_s: float = 0.0) -> float | None:
     """How long the run took, by the clock of the boot in which it began: to the last that was written or sampled then."""
-    start = began(entries)
+    start = first_record(entries)
     if start is None:
         return None
     last = max(entry.boot_s for entry in entries if entry.boot == start.boot and not isinstance(entry.body, RunClosed))

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-Kind = Literal["fail", "error", "skip", "warn", "waived"]
+FindingKind = Literal["fail", "error", "skip", "warn", "waived"]
 DRIFT = "drift"  # an event of this kind, `drift.step` say, is a finding about what a measurement was before
 
 
@@ -17,7 +17,7 @@ class Finding(msgspec.Struct, frozen=True):
     which its causes are found, `action` what it asks for, and `quote` the kernel's own line.
     """
 
-    kind: Kind
+    kind: FindingKind
     check: str
     text: str
     measurement: str | None = None

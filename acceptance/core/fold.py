@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from acceptance.core import duration, foreign_process, repeat, whole_run
 from acceptance.core.finding import Finding
-from acceptance.core.incident import findings_of, told_once
+from acceptance.core.incident import findings_of, without_duplicates
 from acceptance.core.judgement import covers, judge_due
 from acceptance.core.plan import Plan, PlannedCheck
 from acceptance.core.record import (
@@ -23,7 +23,7 @@ from acceptance.core.record import (
     RunStarted,
     Skipped,
 )
-from acceptance.core.spans import Spans, notes, proved
+from acceptance.core.spans import CheckSpans, load_progress, notes
 from acceptance.core.verdict import _RANK, CheckResult, UnreadableRun, Verdict, Word, worst
 from acceptance.core.waiver import Waiver
 from acceptance.history import changes
@@ -42,12 +42,12 @@ def fold(entries: Sequence[Entry]) -> Verdict:
     start = starts[0]
     plan = start.plan
     bodies = [entry.body for entry in entries]
-    night = whole_run.postponed(bodies)
-    if night is not None and not whole_run.ran(bodies):
-        return _skipped(start, night, whole_run.skipped(night))
-    entries = told_once(entries)
-    spans = Spans(entries)
-    until_then = proved(entries, spans)
+    night = whole_run.postponement(bodies)
+    if night is not None and not whole_run.has_run(bodies):
+        return _skipped(start, night, whole_run.postponement_finding(night))
+    entries = without_duplicates(entries)
+    spans = CheckSpans(entries)
+    until_then = load_progress(entries, spans)
     events: dict[str | None, list[Event]] = {}
     for entry in entries:
         if isinstance(entry.body, Event):
@@ -56,7 +56,7 @@ def fold(entries: Sequence[Entry]) -> Verdict:
     stopped = next(
         (entry.body.detail for entry in entries if isinstance(entry.body, RunEnded) and not entry.body.complete), None
     )
-    first, second = repeat.divide(entries)
+    first, second = repeat.split_repeat(entries)
     uses = foreign_process.uses(entries)
     ids = {check.id for check in plan.checks}
     checks = tuple(
@@ -73,11 +73,11 @@ def fold(entries: Sequence[Entry]) -> Verdict:
     )
     homeless = [event for name, found in events.items() if name not in ids for event in found]
     findings = [*whole_run.findings(plan, bodies, stopped is not None), *findings_of(homeless, "run")]
-    changed = changes.held(plan.birth, entries) if plan.birth else changes.Held((), ())
+    changed = changes.compare_with_baseline(plan.birth, entries) if plan.birth else changes.BaselineComparison((), ())
     findings += changed.findings
     kinds = {finding.kind for finding in findings} | {finding.kind for check in checks for finding in check.findings}
-    if night is not None and whole_run.given_up(bodies) and "fail" not in kinds:
-        return _skipped(start, night, whole_run.skipped(night, after_s=duration.seconds(entries)))
+    if night is not None and whole_run.was_abandoned(bodies) and "fail" not in kinds:
+        return _skipped(start, night, whole_run.postponement_finding(night, after_s=duration.seconds(entries)))
     word: Word = "FAIL" if "fail" in kinds else "UNJUDGED" if kinds & {"error", "skip"} else "PASS"
     return Verdict(
         verdict=word,
@@ -166,7 +166,7 @@ def _check(
         if body.outcome != "pass" and not waived and not told:
             text = body.message or f"ended as {body.outcome} without saying why"
             findings.append(Finding(body.outcome, check.id, text))
-    findings += repeat.troubles(check.id, second, findings)
+    findings += repeat.repeat_findings(check.id, second, findings)
     findings += [*findings_of(events, check.id, findings), *shared]
     outcome = worst([finding.kind for finding in findings if finding.kind in _RANK])
     if outcome == "pass" and judged and all(one.skipped for one in judged):

@@ -9,7 +9,7 @@ from math import inf
 from acceptance.core.finding import Finding
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import Entry, ForeignProcess
-from acceptance.core.spans import Spans
+from acceptance.core.spans import CheckSpans
 
 _ALL = "gpus"  # every GPU of the test, as one component
 # Units of what another program on the same GPU changes: rates and times.
@@ -47,7 +47,7 @@ def disturbed(check: PlannedCheck, gpu: str) -> bool:
     )
 
 
-def findings(check: PlannedCheck, found: Sequence[Use], spans: Spans) -> list[Finding]:
+def findings(check: PlannedCheck, found: Sequence[Use], spans: CheckSpans) -> list[Finding]:
     """An error for each use of a GPU that falls into the time of a check that it disturbs."""
     told: dict[str, Finding] = {}
     for name, boot, begin_s, end_s in spans.spans:

@@ -24,7 +24,7 @@ def _moment(entry: Entry, event: Event) -> float:
     return event.boot_s if event.boot_s is not None else entry.boot_s
 
 
-def told_once(entries: Sequence[Entry]) -> list[Entry]:
+def without_duplicates(entries: Sequence[Entry]) -> list[Entry]:
     """The entries without those events of NVML's that the kernel log tells too, of the same boot and within ten seconds.
 
     The kernel log's stays: it holds the driver's own words, and grades by them.

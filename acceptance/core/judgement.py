@@ -8,19 +8,19 @@ from collections.abc import Sequence
 
 import msgspec
 
-from acceptance.core.collection import selected
-from acceptance.core.finding import DRIFT, Finding, Kind
+from acceptance.core.collection import matches_patterns
+from acceptance.core.finding import DRIFT, Finding, FindingKind
 from acceptance.core.limit import Limit, number, quantity
 from acceptance.core.plan import Due
 from acceptance.core.record import Measured, Skipped
 from acceptance.core.waiver import Waiver
 from acceptance.history import drift
-from acceptance.history.drift import Drifted
+from acceptance.history.drift import DriftJudgement
 
 NOTE_INLINE = 100  # a note of more characters would hide what was measured and its limit
 
 
-class Judged(msgspec.Struct, frozen=True):
+class Judgement(msgspec.Struct, frozen=True):
     """A due measurement after judgement. `value` is the worst of what was measured, None when nothing finite was.
 
     `waived` says that a waiver was needed; `skipped`, that it was needed because nothing was measured. `again` is the worst of a second
@@ -35,11 +35,11 @@ class Judged(msgspec.Struct, frozen=True):
     skipped: bool = False
     waived: bool = False
     again: float | None = None
-    drift: Drifted | None = None
+    drift: DriftJudgement | None = None
 
 
 def _finding(
-    kind: Kind, check: str, due: Due, text: str, *, note: str | None = None, unmeasured: bool = False
+    kind: FindingKind, check: str, due: Due, text: str, *, note: str | None = None, unmeasured: bool = False
 ) -> Finding:
     return Finding(kind, check, text, due.measurement, due.component, note=note, unmeasured=unmeasured)
 
@@ -51,7 +51,7 @@ def judge_due(
     skips: Sequence[Skipped],
     waivers: Sequence[Waiver],
     again: Sequence[Measured] = (),
-) -> Judged:
+) -> Judgement:
     """Judge one due measurement of a check by all that the check measured and skipped, at a second look (`again`) too.
 
     Limit and ceiling hold for every value. What the measurement was on the nights before is held against the worst of the first look,
@@ -84,7 +84,7 @@ def judge_due(
             Finding(found.kind, check, found.text, due.measurement, due.component, event=f"{DRIFT}.{found.what}")
             for found in drifted.findings
         ]
-    return Judged(
+    return Judgement(
         due,
         value,
         worst.serial if worst else None,
@@ -176,18 +176,18 @@ def covers(waiver: Waiver, check: str, due: Due) -> bool:
     if pattern is not None and pattern != due.component and not fnmatch.fnmatchcase(due.component, pattern):
         return False
     if waiver.skip is not None:
-        return selected(check, [waiver.skip])
+        return matches_patterns(check, [waiver.skip])
     return waiver.measurement == due.measurement
 
 
-def _unmeasured(due: Due, check: str, skips: Sequence[Skipped], waivers: Sequence[Waiver]) -> Judged:
+def _unmeasured(due: Due, check: str, skips: Sequence[Skipped], waivers: Sequence[Waiver]) -> Judgement:
     for body in skips:
         if body.measurement in (None, due.measurement) and body.component in (None, due.component):
             text = f"{due.measurement} on {due.component} was not measured: {body.reason}"
             for waiver in waivers:
                 if waiver.skip is not None and covers(waiver, check, due):
                     known = _finding("waived", check, due, f"{text}; waived: {waiver.reason}")
-                    return Judged(due, None, None, None, (known,), skipped=True, waived=True)
-            return Judged(due, None, None, None, (_finding("skip", check, due, text),))
+                    return Judgement(due, None, None, None, (known,), skipped=True, waived=True)
+            return Judgement(due, None, None, None, (_finding("skip", check, due, text),))
     text = f"{due.measurement} on {due.component} was not measured"
-    return Judged(due, None, None, None, (_finding("error", check, due, text, unmeasured=True),))
+    return Judgement(due, None, None, None, (_finding("error", check, due, text, unmeasured=True),))

@@ -21,7 +21,7 @@ def quote(line: str, limit: int = _QUOTE_LIMIT) -> str:
     return safe + ("..." if len(shown) > limit else "")
 
 
-def shown(value: object) -> str:
+def quote_value(value: object) -> str:
     """A value of a JSON text, for a message; what is nested is named only, for it may be too deep to be written out."""
     return "an object" if isinstance(value, dict) else "a list" if isinstance(value, list) else quote(repr(value))
 

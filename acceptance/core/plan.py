@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from acceptance.core.collection import Session
 from acceptance.core.limit import Limit, Worse
 from acceptance.core.waiver import Waiver
-from acceptance.history.baseline_facts import Birth
-from acceptance.history.reference import Past
+from acceptance.history.baseline_facts import MachineFacts
+from acceptance.history.reference import Reference
 
 Scope = Literal["full", "partial"]
 
@@ -30,7 +30,7 @@ class Due(msgspec.Struct, frozen=True):
     origin: str
     unlimited: str | None = None
     waivable: bool = True
-    past: Past | None = None
+    past: Reference | None = None
     worse: Worse | None = None
     ceiling: Limit | None = None
 
@@ -70,7 +70,7 @@ class Plan(msgspec.Struct, frozen=True):
     inventory_declared: bool
     digest: str
     gpus: tuple[str, ...] = ()
-    birth: Birth | None = None
+    birth: MachineFacts | None = None
 
     def eta_s(self) -> float:
         """Expected seconds, all checks in sequence."""

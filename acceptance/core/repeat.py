@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from acceptance.core.collection import AGAIN
+from acceptance.core.collection import REPEAT_SESSION
 from acceptance.core.finding import DRIFT, Finding
-from acceptance.core.judgement import Judged
+from acceptance.core.judgement import Judgement
 from acceptance.core.record import CheckEnded, CheckStarted, Entry
 
-SEGMENT = f"journal-{AGAIN}.jsonl"
+SEGMENT = f"journal-{REPEAT_SESSION}.jsonl"
 
 
-def divide(entries: Iterable[Entry]) -> tuple[list[Entry], list[Entry]]:
+def split_repeat(entries: Iterable[Entry]) -> tuple[list[Entry], list[Entry]]:
     """The entries of the run itself, and those that the checks of its second look wrote."""
     first: list[Entry] = []
     second: list[Entry] = []
@@ -21,7 +21,7 @@ def divide(entries: Iterable[Entry]) -> tuple[list[Entry], list[Entry]]:
     return first, second
 
 
-def worth(judged: Sequence[Judged], findings: Sequence[Finding]) -> bool:
+def should_repeat(judged: Sequence[Judgement], findings: Sequence[Finding]) -> bool:
     """Whether a check is to be taken once more: something lay outside what it was before, and nothing else is wrong with it.
 
     A check that failed by a limit, or did not come to its end, is never run again.
@@ -32,7 +32,7 @@ def worth(judged: Sequence[Judged], findings: Sequence[Finding]) -> bool:
     return outside and sound
 
 
-def troubles(check: str, second: Sequence[Entry], known: Sequence[Finding]) -> Iterator[Finding]:
+def repeat_findings(check: str, second: Sequence[Entry], known: Sequence[Finding]) -> Iterator[Finding]:
     """What was wrong with the second look at one check beside its values; `known` is what these came to."""
     own = [entry.body for entry in second if getattr(entry.body, "check", None) == check]
     began = [body for body in own if isinstance(body, CheckStarted)]

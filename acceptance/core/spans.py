@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from acceptance.core.record import CheckEnded, CheckStarted, Entry, Note
 
 
-class Spans:
+class CheckSpans:
     """When each check ran, by the boot-time clock: (boot, start, end)."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
@@ -26,7 +26,7 @@ class Spans:
         return next((check for check, b, start, end in self.spans if b == boot and start <= moment <= end), None)
 
 
-def proved(entries: Sequence[Entry], spans: Spans) -> dict[str | None, str]:
+def load_progress(entries: Sequence[Entry], spans: CheckSpans) -> dict[str | None, str]:
     """What the loads of each check had proved when they last told of it, by the check that was running."""
     return {
         spans.at(entry.boot, entry.boot_s): entry.body.text
@@ -35,9 +35,9 @@ def proved(entries: Sequence[Entry], spans: Spans) -> dict[str | None, str]:
     }
 
 
-def notes(entries: Sequence[Entry], spans: Spans) -> tuple[str, ...]:
+def notes(entries: Sequence[Entry], spans: CheckSpans) -> tuple[str, ...]:
     """What is worth telling and decides nothing; of what the loads of a check proved the last word alone."""
-    last = proved(entries, spans)
+    last = load_progress(entries, spans)
     found = []
     for entry in reversed(entries):
         if not isinstance(entry.body, Note) or entry.body.trouble:

@@ -9,7 +9,7 @@ import msgspec
 
 from acceptance.core.collection import Session
 from acceptance.core.finding import Finding
-from acceptance.core.judgement import Judged
+from acceptance.core.judgement import Judgement
 from acceptance.core.plan import Scope
 from acceptance.core.record import Event, Outcome, Postponed
 
@@ -35,7 +35,7 @@ class CheckResult(msgspec.Struct, frozen=True):
     session: Session
     outcome: Outcome
     seconds: float
-    judged: tuple[Judged, ...]
+    judged: tuple[Judgement, ...]
     findings: tuple[Finding, ...]
     events: tuple[Event, ...]
 

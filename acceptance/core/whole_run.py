@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from acceptance.core.collection import AGAIN, SESSIONS, SessionName
+from acceptance.core.collection import REPEAT_SESSION, SESSIONS, SessionName
 from acceptance.core.finding import Finding
 from acceptance.core.plan import Plan
 from acceptance.core.record import (
@@ -24,10 +24,10 @@ def findings(plan: Plan, bodies: Sequence[Body], stopped: bool) -> list[Finding]
     told = list(plan.gaps)
     if not any(check.due for check in plan.checks):
         told.append("the plan holds no measurement, so nothing can pass")
-    for session in (*SESSIONS, AGAIN):
+    for session in (*SESSIONS, REPEAT_SESSION):
         told += _session_troubles(plan, session, bodies, stopped)
     told += [body.text for body in bodies if isinstance(body, Note) and body.trouble]
-    if any(isinstance(body, Postponed) for body in bodies) and not given_up(bodies):
+    if any(isinstance(body, Postponed) for body in bodies) and not was_abandoned(bodies):
         told.append("it was put off because the machine was in use, and yet something was run")
     named = {name: None for body in bodies if (name := getattr(body, "check", None)) is not None}
     ids = {check.id for check in plan.checks}
@@ -48,7 +48,7 @@ def _session_troubles(plan: Plan, session: SessionName, bodies: Sequence[Body], 
     if any(body.digest != plan.digest or not share.issubset(body.collection) for body in begun):
         yield f"session {session} ran another version of rigproof than the one that made the plan"
     yield from (f"session {session} {body.detail}" for body in done if not body.complete)
-    if session == AGAIN:
+    if session == REPEAT_SESSION:
         due = 1 if begun or done else 0
     else:
         due = 1 if share else 0
@@ -57,18 +57,18 @@ def _session_troubles(plan: Plan, session: SessionName, bodies: Sequence[Body], 
         yield f"session {session} began {len(begun)} and ended {len(done)} times, not {'once' if due else 'never'}"
 
 
-def postponed(bodies: Sequence[Body]) -> Postponed | None:
+def postponement(bodies: Sequence[Body]) -> Postponed | None:
     """Why the run was put off or given up because somebody else was using the machine; None where the journal does not say that once."""
     told = [body for body in bodies if isinstance(body, Postponed)]
     return told[0] if len(told) == 1 else None
 
 
-def ran(bodies: Sequence[Body]) -> bool:
+def has_run(bodies: Sequence[Body]) -> bool:
     """Whether anything of the plan was run."""
     return any(isinstance(body, SessionStarted | SessionEnded) or hasattr(body, "check") for body in bodies)
 
 
-def given_up(bodies: Sequence[Body]) -> bool:
+def was_abandoned(bodies: Sequence[Body]) -> bool:
     """Whether a run was given up in its middle: a process of somebody else's was seen on a GPU, it was postponed, and then it ended.
 
     Anything else that ran although it was put off is judged as it is.
@@ -77,10 +77,10 @@ def given_up(bodies: Sequence[Body]) -> bool:
     told = [kind for kind in kinds if kind is not ForeignProcess]
     ends = [body for body in bodies if isinstance(body, RunEnded)]
     seen = ForeignProcess in kinds
-    return seen and ran(bodies) and told == [Postponed, RunEnded] and not ends[0].complete
+    return seen and has_run(bodies) and told == [Postponed, RunEnded] and not ends[0].complete
 
 
-def skipped(night: Postponed, after_s: float | None = None) -> Finding:
+def postponement_finding(night: Postponed, after_s: float | None = None) -> Finding:
     """What a night says on which nothing was run, or which was given up after so many seconds: a skip, and a failure where that has gone
     on for too long."""
     reasons = "; ".join(night.reasons) or "without a reason"

@@ -6,16 +6,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-Key = tuple[str, str]  # what was made: format and shape
+ProductKey = tuple[str, str]  # what was made: format and shape
 Digests = tuple[str, str]  # of what went in, and of what came out
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class ProductDigests:
     """What one GPU made: digests by product, and the library that it made them with. Another library may add in another order."""
 
     library: str
-    rows: Mapping[Key, Digests]
+    rows: Mapping[ProductKey, Digests]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,17 +25,17 @@ class Agreement:
     `troubles` say why GPUs of one model could not be compared.
     """
 
-    differing: Mapping[str, Mapping[Key, str]] = field(default_factory=dict)
+    differing: Mapping[str, Mapping[ProductKey, str]] = field(default_factory=dict)
     troubles: tuple[str, ...] = ()
 
 
-def compare(made: Mapping[str, Made], siblings: Mapping[str, Sequence[str]]) -> Agreement:
+def compare(made: Mapping[str, ProductDigests], siblings: Mapping[str, Sequence[str]]) -> Agreement:
     """Holds what each GPU made against what the GPUs of its model made, itself included; `siblings` are the GPUs by model.
 
     A row is right where more GPUs have it than any other. Where no row has the most (two GPUs alone that differ), nobody is cleared:
     all that have one of those that lead differ. A GPU without a sibling that made something is absent.
     """
-    differing: dict[str, dict[Key, str]] = {}
+    differing: dict[str, dict[ProductKey, str]] = {}
     troubles: list[str] = []
     for model, names in siblings.items():
         group = {name: made[name] for name in names if name in made}
@@ -51,7 +51,7 @@ def compare(made: Mapping[str, Made], siblings: Mapping[str, Sequence[str]]) -> 
     return Agreement(differing, tuple(troubles))
 
 
-def _unlike(model: str, group: Mapping[str, Made]) -> str | None:
+def _unlike(model: str, group: Mapping[str, ProductDigests]) -> str | None:
     """Why these GPUs did not do the same work, or None."""
     libraries = {one.library for one in group.values()}
     if len(libraries) > 1:
@@ -66,7 +66,7 @@ def _unlike(model: str, group: Mapping[str, Made]) -> str | None:
     return None
 
 
-def _outliers(key: Key, group: Mapping[str, Made]) -> dict[str, str]:
+def _outliers(key: ProductKey, group: Mapping[str, ProductDigests]) -> dict[str, str]:
     """The GPUs whose row is not the one that most have, and what differs."""
     votes = Counter(one.rows[key] for one in group.values())
     if len(votes) == 1:

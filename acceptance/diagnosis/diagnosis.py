@@ -11,10 +11,18 @@ from itertools import zip_longest
 from typing import Any
 
 from acceptance.diagnosis import miscompare, ring_pattern
-from acceptance.diagnosis.miscompare import Again, Copied, Inputs, Reference, Ring, Vram, Wrong
+from acceptance.diagnosis.miscompare import (
+    ChangedInputs,
+    LapMismatch,
+    Miscompare,
+    WrongCopy,
+    WrongMemory,
+    WrongProduct,
+    WrongReference,
+)
 from acceptance.diagnosis.ring_pattern import right_moments_of
-from acceptance.diagnosis.signature import Heat, Look
-from acceptance.diagnosis.vram_pattern import vram_look
+from acceptance.diagnosis.signature import GpuHeat, Signature
+from acceptance.diagnosis.vram_pattern import vram_signature
 
 _MEANS: Mapping[str, str] = {
     "inputs": "the memory that holds the operands changed: bad memory of the GPU, and every product after it proves nothing of the chip; "
@@ -49,7 +57,9 @@ class Diagnosis:
     sentence: str
 
 
-def diagnose(facts: Sequence[Mapping[str, Any]], heat: Sequence[Heat | None], right: Sequence[Heat] = ()) -> Diagnosis:
+def diagnose(
+    facts: Sequence[Mapping[str, Any]], heat: Sequence[GpuHeat | None], right: Sequence[GpuHeat] = ()
+) -> Diagnosis:
     """What the wrong results of one GPU and one format (or of its copies, or its memory) look like.
 
     `facts` are what a load told of them, `heat` the GPU's at the moment when each was made, in their order. `right` is its heat at moments
@@ -57,15 +67,15 @@ def diagnose(facts: Sequence[Mapping[str, Any]], heat: Sequence[Heat | None], ri
     """
     if not facts:
         return Diagnosis("unknown", "nothing wrong was told of, so there is nothing to say")
-    wrong: list[Wrong] = []
+    wrong: list[Miscompare] = []
     for number, fact in enumerate(facts, start=1):
         try:
             wrong.append(miscompare.read(fact))
-        except miscompare.Unclear as unclear:
+        except miscompare.MiscompareError as unclear:
             of = f"wrong result {number} of {len(facts)}" if len(facts) > 1 else "the wrong result"
             return Diagnosis("unknown", f"{of} cannot be judged by its looks: {unclear}")
     known = list(zip_longest(wrong, heat[: len(wrong)]))
-    look = _look(known, right)
+    look = _signature(known, right)
     told = f"{look.words}: {look.evidence}{_others(wrong, look.of)}. Usually {_MEANS[look.kind]}"
     return Diagnosis(look.kind, " ".join(told.split()))
 
@@ -76,22 +86,22 @@ def right_moments(facts: Sequence[Mapping[str, Any]]) -> tuple[float, ...]:
     for fact in facts:
         try:
             one = miscompare.read(fact)
-        except miscompare.Unclear:
+        except miscompare.MiscompareError:
             return ()
-        if isinstance(one, Ring):
+        if isinstance(one, WrongProduct):
             rings.append(one)
     return right_moments_of(rings)
 
 
-def _look(known: Sequence[tuple[Wrong, Heat | None]], right: Sequence[Heat]) -> Look:
+def _signature(known: Sequence[tuple[Miscompare, GpuHeat | None]], right: Sequence[GpuHeat]) -> Signature:
     """The looks of the facts that say most: what makes others follow goes first."""
     wrong = [one for one, _ in known]
-    inputs = [one for one in wrong if isinstance(one, Inputs)]
-    references = [one for one in wrong if isinstance(one, Reference)]
-    again = [one for one in wrong if isinstance(one, Again)]
-    rings = [(one, own) for one, own in known if isinstance(one, Ring)]
-    memory = [one for one in wrong if isinstance(one, Vram)]
-    copies = [one for one in wrong if isinstance(one, Copied)]
+    inputs = [one for one in wrong if isinstance(one, ChangedInputs)]
+    references = [one for one in wrong if isinstance(one, WrongReference)]
+    again = [one for one in wrong if isinstance(one, LapMismatch)]
+    rings = [(one, own) for one, own in known if isinstance(one, WrongProduct)]
+    memory = [one for one in wrong if isinstance(one, WrongMemory)]
+    copies = [one for one in wrong if isinstance(one, WrongCopy)]
     if inputs:
         return _inputs(inputs)
     if references:
@@ -99,18 +109,18 @@ def _look(known: Sequence[tuple[Wrong, Heat | None]], right: Sequence[Heat]) -> 
     if again:
         return _again(again, [one for one, _ in rings])
     if rings:
-        return ring_pattern.look(rings, right)
-    return vram_look(memory) if memory else _copies(copies)
+        return ring_pattern.product_signature(rings, right)
+    return vram_signature(memory) if memory else _copies(copies)
 
 
-def _inputs(found: Sequence[Inputs]) -> Look:
+def _inputs(found: Sequence[ChangedInputs]) -> Signature:
     names = " and ".join(dict.fromkeys(one.operand for one in found))
     first = found[0]
     evidence = f"operand {names}, digest {first.expected} at the start and {first.got} now"
-    return Look("inputs", "The inputs themselves changed", evidence, Inputs)
+    return Signature("inputs", "The inputs themselves changed", evidence, ChangedInputs)
 
 
-def _references(found: Sequence[Reference]) -> Look:
+def _references(found: Sequence[WrongReference]) -> Signature:
     first = found[0]
     odd = [f"{one} {name}" for one, name in ((first.nan, "NaN"), (first.infinite, "infinite")) if one]
     against = "exact whole numbers give" if first.check == "whole" else "float64 gives"
@@ -118,40 +128,42 @@ def _references(found: Sequence[Reference]) -> Look:
     parts = [f"{elements} ({first.rows} rows were checked) are not what {against}"]
     parts += [*odd, *([f"first {first.first}"] if first.first else [])]
     evidence = ", ".join(parts)
-    return Look("repeatable", f"The first product is wrong already ({len(found)} of its checks)", evidence, Reference)
+    return Signature(
+        "repeatable", f"The first product is wrong already ({len(found)} of its checks)", evidence, WrongReference
+    )
 
 
-def _again(found: Sequence[Again], rings: Sequence[Ring]) -> Look:
+def _again(found: Sequence[LapMismatch], rings: Sequence[WrongProduct]) -> Signature:
     first = found[0]
     evidence = f"{first.shape} gave digest {first.expected} first and {first.got} later, {len(found)} times"
     if rings:
         evidence += f"; {len(rings)} products were told wrong that were held against it"
-    return Look(
-        "unrepeatable", "The same product of the same inputs came out differently in a later lap", evidence, Again
+    return Signature(
+        "unrepeatable", "The same product of the same inputs came out differently in a later lap", evidence, LapMismatch
     )
 
 
-def _copies(found: Sequence[Copied]) -> Look:
+def _copies(found: Sequence[WrongCopy]) -> Signature:
     ways = ", ".join(f"{one} on {where}" for one, where in dict.fromkeys((one.check, one.component) for one in found))
     first = found[0]
     told = f"{sum(one.words for one in found)} words"
     copies = f"copies: {len(found)} ({ways})" + (f", first {first.first}" if first.first else "")
     if all(one.words and one.words == one.unwritten for one in found):
         told = f"{told} still hold what lay there before"
-        return Look("lost copies", "The copy never arrived", f"{told}, {copies}", Copied)
+        return Signature("lost copies", "The copy never arrived", f"{told}, {copies}", WrongCopy)
     lost = sum(one.unwritten or 0 for one in found)
     told += f", {lost} of which still hold what lay there before" if lost else ""
-    return Look("copies", "Data changed while it was copied", f"{told}, {copies}", Copied)
+    return Signature("copies", "Data changed while it was copied", f"{told}, {copies}", WrongCopy)
 
 
-def _others(wrong: Sequence[Wrong], of: type) -> str:
+def _others(wrong: Sequence[Miscompare], of: type) -> str:
     """What else was wrong beside what the diagnosis is of; inputs that changed are never beside anything."""
     words = {
-        Ring: "products",
-        Again: "products of later laps",
-        Reference: "first products",
-        Copied: "copies",
-        Vram: "passes over the memory",
+        WrongProduct: "products",
+        LapMismatch: "products of later laps",
+        WrongReference: "first products",
+        WrongCopy: "copies",
+        WrongMemory: "passes over the memory",
     }
     counts = {kind: sum(isinstance(one, kind) for one in wrong) for kind in words if kind is not of}
     told = [f"{count} wrong {words[kind]}" for kind, count in counts.items() if count]

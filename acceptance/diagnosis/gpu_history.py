@@ -32,14 +32,14 @@ EDGE_S = 1.5
 # What one sample may stand for at most, and how many of them at edges a run may show before they count like any other.
 LONE_S, MOST_LONE = 0.2, 3
 # What helps where something is not known.
-LOOK = "look for NVRM lines in `dmesg`, and run again"
+DMESG_ADVICE = "look for NVRM lines in `dmesg`, and run again"
 LOAD = "run a profile with a burn, or a longer one (BURN=120)"
 # What a flag that was seen counts for at least: it was up for a moment, even in the last sample of all.
 MOMENT_S = 0.001
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class HistoryPoint:
     """Readings at one moment (`span_s` 0), or their means over the `span_s` seconds before it with their extremes.
 
     A reading without extremes of its own was the same all the time.
@@ -70,7 +70,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
+class OutOfRange:
     """Samples of one reading that lay outside its sensor's range: how many, the least and the largest value, and the range."""
 
     count: int
@@ -84,13 +84,13 @@ class Outside:
         samples = "1 sample" if self.count == 1 else f"{self.count} samples"
         return f"{samples} of {values}, outside {self.low:g} to {self.high:g}, which no such sensor can mean"
 
-    def joined(self, value: float) -> Outside:
+    def joined(self, value: float) -> OutOfRange:
         """With one sample more."""
-        return Outside(self.count + 1, min(self.least, value), max(self.most, value), self.low, self.high)
+        return OutOfRange(self.count + 1, min(self.least, value), max(self.most, value), self.low, self.high)
 
 
 @dataclass(frozen=True, slots=True)
-class HeldBack:
+class ThrottleTime:
     """For how long a reason held the clocks back, in seconds, and the lone samples at the edge of a load that were not counted.
 
     `lone` holds their moments in seconds since boot.
@@ -112,16 +112,16 @@ class GpuHistory:
     """
 
     gpu: str
-    points: tuple[Point, ...]
-    outside: Mapping[str, Outside] = field(default_factory=dict, compare=False)
+    points: tuple[HistoryPoint, ...]
+    outside: Mapping[str, OutOfRange] = field(default_factory=dict, compare=False)
     to_the_end: bool = field(default=False, compare=False)
 
-    def _points(self, name: str) -> list[Point]:
+    def _points(self, name: str) -> list[HistoryPoint]:
         found = [point for point in self.points if name in point.values]
         if not found:
             if name in self.outside:
-                raise ValueError(f"{name} of {self.gpu} was not measured ({self.outside[name]}): {LOOK}")
-            raise ValueError(f"{name} of {self.gpu} was never sampled: {LOOK}")
+                raise ValueError(f"{name} of {self.gpu} was not measured ({self.outside[name]}): {DMESG_ADVICE}")
+            raise ValueError(f"{name} of {self.gpu} was never sampled: {DMESG_ADVICE}")
         if not all(math.isfinite(value) for point in found for value in (point.least(name), point.most(name))):
             raise ValueError(f"{name} of {self.gpu} has a sample that is no finite number")
         seen = self.points[0].began_s
@@ -130,11 +130,11 @@ class GpuHistory:
                 seen = point.boot_s
             elif point.boot_s - seen > GAP_S:
                 told = f"{name} of {self.gpu} fell silent for more than {GAP_S:g} s while others were sampled"
-                raise ValueError(f"{told}: {LOOK}")
+                raise ValueError(f"{told}: {DMESG_ADVICE}")
         silent_s, most_s = self.points[-1].boot_s - seen, SLOW_TAIL_S if name in sensor_range.SLOW else TAIL_S
         if self.to_the_end and silent_s > most_s:
             told = f"{name} of {self.gpu} vanished: the last {silent_s:.1f} s of the watch did not tell it any more"
-            raise ValueError(f"{told}: {LOOK}")
+            raise ValueError(f"{told}: {DMESG_ADVICE}")
         return found
 
     def vanished(self) -> dict[str, str]:
@@ -147,7 +147,7 @@ class GpuHistory:
                 found[name] = str(error)
         return found
 
-    def known(self, name: str) -> tuple[Point, ...]:
+    def known(self, name: str) -> tuple[HistoryPoint, ...]:
         """The points that have a reading."""
         return tuple(self._points(name))
 
@@ -175,7 +175,7 @@ class GpuHistory:
         values = [value for point in found for value in (point.least(name), point.most(name))]
         if values != sorted(values):
             told = f"{name} of {self.gpu} fell: the counter was reset, so its growth is not known"
-            raise ValueError(f"{told}: {LOOK}")
+            raise ValueError(f"{told}: {DMESG_ADVICE}")
         return values[-1] - values[0]
 
     def seconds(self, flag: str) -> float:
@@ -193,7 +193,7 @@ class GpuHistory:
                 total += max(point.values[flag] * lasted, MOMENT_S)
         return total
 
-    def held_back(self, flag: str, counter: str | None = None) -> HeldBack:
+    def held_back(self, flag: str, counter: str | None = None) -> ThrottleTime:
         """For how long a reason held the clocks back: by its samples, or by the driver's own sum where that is more.
 
         A lone sample within EDGE_S of the begin or end of a load is not counted, nor what the driver's sum grew by meanwhile, nor a
@@ -219,12 +219,12 @@ class GpuHistory:
                     ticks.append((after.boot_s, grown))
         alike = [moment for moment, _ in ticks if not _near(moment, moment, lone)]
         if len(lone) + len(alike) > MOST_LONE:
-            return HeldBack(max(self.seconds(flag), by_driver))
+            return ThrottleTime(max(self.seconds(flag), by_driver))
         by_driver -= sum(grown for _, grown in ticks)
-        return HeldBack(max(by_sample, by_driver, 0.0), tuple(sorted((*lone, *alike))))
+        return ThrottleTime(max(by_sample, by_driver, 0.0), tuple(sorted((*lone, *alike))))
 
     @staticmethod
-    def _stood(points: Sequence[Point], moment_s: float) -> float:
+    def _stood(points: Sequence[HistoryPoint], moment_s: float) -> float:
         """The seconds for which the sample of a moment counts, as `seconds` has them."""
         for point, following in pairwise(points):
             if point.boot_s == moment_s:
@@ -256,14 +256,14 @@ class GpuHistory:
             raise ValueError(f"{self.gpu} was never in full use while {name} was sampled: {LOAD}")
         return min(values)
 
-    def _in_full_use(self) -> Iterator[Point]:
+    def _in_full_use(self) -> Iterator[HistoryPoint]:
         for stretch in self._stretches():
             since, until = stretch[0].began_s + SETTLE_S, stretch[-1].boot_s - EBB_S
             yield from (point for point in stretch if since <= point.began_s and point.boot_s <= until)
 
-    def _stretches(self) -> Iterator[list[Point]]:
+    def _stretches(self) -> Iterator[list[HistoryPoint]]:
         """Points in full use that follow upon each other."""
-        stretch: list[Point] = []
+        stretch: list[HistoryPoint] = []
         for point in self.points:
             if stretch and (not point.busy() or point.began_s - stretch[-1].boot_s > GAP_S):
                 yield stretch
@@ -307,9 +307,9 @@ class Collector:
     """
 
     def __init__(self, ranges: Mapping[str, Mapping[str, sensor_range.Range]] | None = None) -> None:
-        self.points: dict[str, list[Point]] = {}
+        self.points: dict[str, list[HistoryPoint]] = {}
         self._ranges = ranges or {}
-        self._outside: dict[str, dict[str, Outside]] = {}
+        self._outside: dict[str, dict[str, OutOfRange]] = {}
         self._packer = Packer()
 
     def add(self, entry: Entry) -> None:
@@ -322,7 +322,9 @@ class Collector:
                 for one in (body.values, body.low, body.high)
             )
             assert values is not None
-            self.points.setdefault(body.component, []).append(Point(entry.boot_s, values, body.span_s, low, high))
+            self.points.setdefault(body.component, []).append(
+                HistoryPoint(entry.boot_s, values, body.span_s, low, high)
+            )
 
     def _left_out(self, gpu: str, sample: Sample) -> list[str]:
         """The readings of a sample that lie outside their range; each is written down."""
@@ -334,7 +336,7 @@ class Collector:
             if wrong:
                 found.append(name)
                 known = self._outside.setdefault(gpu, {})
-                before = known.get(name, Outside(0, wrong[0], wrong[0], *ranges[name]))
+                before = known.get(name, OutOfRange(0, wrong[0], wrong[0], *ranges[name]))
                 known[name] = before.joined(wrong[-1])
         return found
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from acceptance.core import clock_reasons
-from acceptance.diagnosis.gpu_history import IN_USE, GpuHistory, Point, running_at
+from acceptance.diagnosis.gpu_history import IN_USE, GpuHistory, HistoryPoint, running_at
 
-SpansOfChecks = Sequence[tuple[str, float, float]]
+NamedSpans = Sequence[tuple[str, float, float]]
 
 _WORDS = {
     "power_limit_w": ("the power limit", "{:g} W"),
@@ -29,7 +29,7 @@ FREE_S = 2.0  # a GPU that was in use for so long without the reason was not hel
 PERIOD_S = 0.2  # what one sample stands for
 
 
-def changes(history: GpuHistory, spans: SpansOfChecks) -> tuple[str, ...]:
+def setting_changes(history: GpuHistory, spans: NamedSpans) -> tuple[str, ...]:
     """Every setting that changed during the run, a sentence each; `spans` are (check, begin, end) in seconds since boot."""
     return tuple(_changes(history, spans))
 
@@ -43,7 +43,7 @@ def notes(history: GpuHistory) -> tuple[str, ...]:
     )
 
 
-def _changes(history: GpuHistory, spans: SpansOfChecks) -> Iterator[str]:
+def _changes(history: GpuHistory, spans: NamedSpans) -> Iterator[str]:
     for name, (words, form) in _WORDS.items():
         points = [point for point in history.points if name in point.values]
         for point in points:
@@ -63,15 +63,15 @@ def _value(name: str, form: str, value: float) -> str:
     return ("on" if value else "off") if name in _SWITCHES else form.format(value)
 
 
-def _moment(history: GpuHistory, point: Point, spans: SpansOfChecks) -> str:
+def _moment(history: GpuHistory, point: HistoryPoint, spans: NamedSpans) -> str:
     seconds = point.boot_s - history.points[0].began_s
     during = running_at([(point.began_s, point.boot_s)], spans)
     return f"{seconds:.0f} s after the watch began{f' (during {during[0]})' if during else ''}"
 
 
-def _held_since(history: GpuHistory, flag: str) -> Point | None:
+def _held_since(history: GpuHistory, flag: str) -> HistoryPoint | None:
     """The first point from which a reason held the clocks of the GPU in use for LEAST points; None where none did."""
-    held: list[Point] = []
+    held: list[HistoryPoint] = []
     for point in _used(history, flag):
         held = [*held, point] if point.most(flag) > 0.0 else []
         if len(held) >= LEAST or (held and held[-1].span_s):
@@ -79,7 +79,7 @@ def _held_since(history: GpuHistory, flag: str) -> Point | None:
     return None
 
 
-def _from_the_start(history: GpuHistory, since: Point) -> bool:
+def _from_the_start(history: GpuHistory, since: HistoryPoint) -> bool:
     """Whether a reason that holds the clocks since a point may have held them from the first use of the GPU on.
 
     A card whose application clock is below its highest clock is held by it in every light load, and that is how it was sold.
@@ -91,10 +91,10 @@ def _from_the_start(history: GpuHistory, since: Point) -> bool:
     return sum(max(point.span_s, PERIOD_S) for point in before) < FREE_S
 
 
-def _used(history: GpuHistory, flag: str) -> list[Point]:
+def _used(history: GpuHistory, flag: str) -> list[HistoryPoint]:
     """The points in which a GPU was in use; all of them where its driver does not tell its use."""
     return [point for point in history.points if flag in point.values and _in_use(point)]
 
 
-def _in_use(point: Point) -> bool:
+def _in_use(point: HistoryPoint) -> bool:
     return point.values.get("utilisation", 1.0) >= IN_USE

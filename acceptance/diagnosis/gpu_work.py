@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from acceptance.core.clock_reasons import IDLE
-from acceptance.diagnosis.gpu_history import IN_USE, GpuHistory, Point
-from acceptance.diagnosis.time_weight import stood
+from acceptance.diagnosis.gpu_history import IN_USE, GpuHistory, HistoryPoint
+from acceptance.diagnosis.time_weight import with_durations
 
 # A check that loads its GPUs for less is too short for samples that are averages of up to a second.
 HEATS_S = 5.0
@@ -66,7 +66,7 @@ def work(history: GpuHistory, begin_s: float, end_s: float) -> Work:
     return Work(use_s, power_s, energy_s, ", ".join(parts))
 
 
-def _power_words(points: Sequence[Point], power_s: float | None, limit_w: float | None) -> str:
+def _power_words(points: Sequence[HistoryPoint], power_s: float | None, limit_w: float | None) -> str:
     told = [point for point in points if "power_w" in point.values]
     if not told:
         return "its power is not told"
@@ -76,7 +76,7 @@ def _power_words(points: Sequence[Point], power_s: float | None, limit_w: float 
     return f"above {POWER_SHARE * limit_w:.0f} W for {power_s:.1f} s (at most {most:.0f} W)"
 
 
-def idle(history: GpuHistory, begin_s: float, end_s: float, load_s: float) -> str | None:
+def idle_reason(history: GpuHistory, begin_s: float, end_s: float, load_s: float) -> str | None:
     """Why a GPU is not shown to have worked for the time of a load within a check; None where it is.
 
     `begin_s` and `end_s` are the check's, in seconds since boot, `load_s` the seconds for which its load keeps the GPU at work.
@@ -116,9 +116,9 @@ def idle_clock(history: GpuHistory, span: tuple[float, float], highest_mhz: floa
     return f"the clock of {history.gpu} was not measured: {told}, which is an idle card's"
 
 
-def _still(points: Sequence[Point]) -> str | None:
+def _still(points: Sequence[HistoryPoint]) -> str | None:
     """That the power did not change for STILL_S while the GPU was in use (or while nobody tells its use)."""
-    since: Point | None = None
+    since: HistoryPoint | None = None
     for point in points:
         power_w = point.values["power_w"]
         loaded = point.values.get("utilisation", 1.0) >= IN_USE
@@ -131,7 +131,7 @@ def _still(points: Sequence[Point]) -> str | None:
     return None
 
 
-def _idling(history: GpuHistory, points: Sequence[Point]) -> str | None:
+def _idling(history: GpuHistory, points: Sequence[HistoryPoint]) -> str | None:
     """That a GPU in full use took no more than an idle one, for STILL_S together."""
     limit_w = _limit_w(history)
     if limit_w is None:
@@ -148,7 +148,7 @@ def _idling(history: GpuHistory, points: Sequence[Point]) -> str | None:
     return f"at most {most:.0f} W of its limit of {limit_w:.0f} W for {seconds:.0f} s in full use"
 
 
-def _disagreement(points: Sequence[Point]) -> str | None:
+def _disagreement(points: Sequence[HistoryPoint]) -> str | None:
     """That sampled power and energy counter disagree over a span of STILL_S or more."""
     told = [point for point in points if "energy_j" in point.values]
     if len(told) < 2 or told[-1].boot_s - told[0].boot_s < STILL_S:
@@ -167,7 +167,7 @@ def _disagreement(points: Sequence[Point]) -> str | None:
     return f"its samples make {sampled:.0f} W over {seconds:.0f} s, and the card's energy counter makes {counted:.0f} W"
 
 
-def _within(points: Sequence[Point], begin_s: float, end_s: float) -> list[Point]:
+def _within(points: Sequence[HistoryPoint], begin_s: float, end_s: float) -> list[HistoryPoint]:
     return [point for point in points if begin_s <= point.began_s and point.boot_s <= end_s]
 
 
@@ -176,20 +176,20 @@ def _limit_w(history: GpuHistory) -> float | None:
     return next((point.values["power_limit_w"] for point in history.points if "power_limit_w" in point.values), None)
 
 
-def _steps(points: Sequence[Point]) -> Iterator[tuple[Point, float]]:
+def _steps(points: Sequence[HistoryPoint]) -> Iterator[tuple[HistoryPoint, float]]:
     """Points, each with the seconds for which it stands; a gap stands for nothing."""
-    for point, seconds in stood(points):
+    for point, seconds in with_durations(points):
         yield point, point.span_s or (seconds if seconds <= _GAP_S else 0.0)
 
 
-def _use_s(points: Sequence[Point]) -> float | None:
+def _use_s(points: Sequence[HistoryPoint]) -> float | None:
     told = [point for point in points if "utilisation" in point.values]
     if not told:
         return None
     return sum(seconds * _used(point) for point, seconds in _steps(told))
 
 
-def _used(point: Point) -> float:
+def _used(point: HistoryPoint) -> float:
     """The share of a point's time in which the GPU was in use; one whose driver calls it idle was not."""
     if point.values.get(IDLE, 0.0) >= IN_USE:
         return 0.0
@@ -198,14 +198,14 @@ def _used(point: Point) -> float:
     return float(point.values["utilisation"] >= IN_USE)
 
 
-def _power_s(points: Sequence[Point], least_w: float) -> float | None:
+def _power_s(points: Sequence[HistoryPoint], least_w: float) -> float | None:
     told = [point for point in points if "power_w" in point.values]
     if not told:
         return None
     return sum(seconds for point, seconds in _steps(told) if point.values["power_w"] >= least_w)
 
 
-def _energy_s(points: Sequence[Point], least_w: float) -> float | None:
+def _energy_s(points: Sequence[HistoryPoint], least_w: float) -> float | None:
     """By the energy counter, over steps of ENERGY_STEP_S."""
     told = [point for point in points if "energy_j" in point.values]
     if len(told) < 2:

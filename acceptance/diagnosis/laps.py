@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from acceptance.core.record import Table
 from acceptance.diagnosis.gpu_history import LOAD, GpuHistory
-from acceptance.diagnosis.steady import WITHIN_C, Settled
-from acceptance.diagnosis.time_weight import mean, stood, weighed
+from acceptance.diagnosis.steady_state import WITHIN_C, SettleTime
+from acceptance.diagnosis.time_weight import mean, weighted_values, with_durations
 
 # Until then a turn's samples may tell of the format before it: the driver's power and use are averages of up to a second.
 START_S = 1.0
@@ -55,7 +55,7 @@ class Laps:
     history: GpuHistory
     turns: tuple[Turn, ...]
 
-    def settled(self) -> Settled:
+    def settled(self) -> SettleTime:
         """From the beginning to the end of the last turn that was more than 2 degC warmer or cooler than the same format's in the last lap.
 
         The first turn's end at least: within a turn nothing is told apart. Where even the last turn before the last lap was another, the
@@ -66,9 +66,9 @@ class Laps:
         begin_s, latest = self.turns[0].from_s, pairs[-1]
         if abs(latest.then - latest.last) > WITHIN_C:
             moving = "still warming" if latest.last > latest.then else "still cooling"
-            return Settled(self.turns[-1].to_s - begin_s, f"{moving}: {told}")
+            return SettleTime(self.turns[-1].to_s - begin_s, f"{moving}: {told}")
         unlike = [pair for pair in pairs if abs(pair.then - pair.last) > WITHIN_C]
-        return Settled((unlike or pairs[:1])[-1].turn.to_s - begin_s, told)
+        return SettleTime((unlike or pairs[:1])[-1].turn.to_s - begin_s, told)
 
     def _told(self) -> str:
         told = f"{self.final_temperature():.0f} degC in the last lap"
@@ -90,7 +90,7 @@ class Laps:
 
     def _of_last_lap(self, name: str) -> float:
         (*_, last) = _whole(self.turns)
-        return mean(weighed(self.history, name, last.from_s, last.to_s))
+        return mean(weighted_values(self.history, name, last.from_s, last.to_s))
 
     def _pairs(self, name: str, until_lap: float) -> list[Pair]:
         """The turns up to a lap, each beside the last lap's; of samples too far apart for that, whole laps, which hold the same formats."""
@@ -110,7 +110,7 @@ class Laps:
 
     def _means(self, name: str, turns: Sequence[Turn]) -> dict[Turn, float]:
         """The mean of a reading in each turn, of samples in full use that are wholly its own; turns with too few of them are left out."""
-        samples = stood(self.history.known(name))
+        samples = with_durations(self.history.known(name))
         ends = [point.boot_s for point, _ in samples]
         found = {}
         for turn in turns:

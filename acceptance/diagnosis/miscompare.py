@@ -11,14 +11,14 @@ _HEX = re.compile(r"[0-9a-fA-F]{1,32}")
 _FOREVER_S = 1e12
 
 
-class Unclear(ValueError):
+class MiscompareError(ValueError):
     """What a load told cannot be used; the message names the key."""
 
 
 def value(fact: Mapping[str, Any], key: str) -> Any:
     """What stands under a key. Raises Unclear, as all of these do, naming the key."""
     if key not in fact:
-        raise Unclear(f"it does not tell its {key}")
+        raise MiscompareError(f"it does not tell its {key}")
     return fact[key]
 
 
@@ -26,7 +26,7 @@ def text(fact: Mapping[str, Any], key: str) -> str:
     """A text that is not empty."""
     found = value(fact, key)
     if not isinstance(found, str) or not found:
-        raise Unclear(f"its {key} is no text")
+        raise MiscompareError(f"its {key} is no text")
     return found
 
 
@@ -34,7 +34,7 @@ def bits_of(fact: Mapping[str, Any], key: str) -> int:
     """A text of hexadecimal digits, as the whole number that it is."""
     found = text(fact, key)
     if not _HEX.fullmatch(found):
-        raise Unclear(f"its {key} is not in hexadecimal digits")
+        raise MiscompareError(f"its {key} is not in hexadecimal digits")
     return int(found, 16)
 
 
@@ -47,7 +47,7 @@ def count(fact: Mapping[str, Any], key: str) -> int:
     """A whole number, 0 or above."""
     found = value(fact, key)
     if not whole(found):
-        raise Unclear(f"its {key} is no whole number")
+        raise MiscompareError(f"its {key} is no whole number")
     assert isinstance(found, int)
     return found
 
@@ -56,7 +56,7 @@ def seconds(fact: Mapping[str, Any], key: str) -> float:
     """A finite number of seconds."""
     found = value(fact, key)
     if isinstance(found, bool) or not isinstance(found, int | float) or not -_FOREVER_S < found < _FOREVER_S:
-        raise Unclear(f"its {key} is no finite number of seconds")
+        raise MiscompareError(f"its {key} is no finite number of seconds")
     return float(found)
 
 
@@ -64,7 +64,7 @@ def listed_in(fact: Mapping[str, Any], key: str) -> Sequence[Any]:
     """A list."""
     found = value(fact, key)
     if not isinstance(found, list | tuple):
-        raise Unclear(f"its {key} is no list")
+        raise MiscompareError(f"its {key} is no list")
     return found
 
 
@@ -84,7 +84,7 @@ class Element:
 
 
 @dataclass(frozen=True, slots=True)
-class Ring:
+class WrongProduct:
     """One product of which elements differ from what all of them must be; `made_s` and `found_s` are seconds since boot.
 
     `stride` is the usual distance of its wrong elements in elements, `width` the bits of one, `bits` how often each bit differs among the
@@ -117,7 +117,7 @@ class Ring:
 
 
 @dataclass(frozen=True, slots=True)
-class Inputs:
+class ChangedInputs:
     """An operand that changed while products were made: its digest before and after."""
 
     operand: str
@@ -126,7 +126,7 @@ class Inputs:
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class LapMismatch:
     """The first product of a later lap, of which the digest is not that of the first lap's."""
 
     shape: str
@@ -135,7 +135,7 @@ class Again:
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class WrongReference:
     """A first product that is not what float64 or whole numbers give; `check` is "normal" or "whole"."""
 
     check: str
@@ -148,7 +148,7 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
-class Copied:
+class WrongCopy:
     """A copy that arrived wrong; `check` names its way, such as "copy_h2d".
 
     `unwritten` are those of its wrong words that still hold what lay there before the copy; None
@@ -163,7 +163,7 @@ class Copied:
 
 
 @dataclass(frozen=True, slots=True)
-class Vram:
+class WrongMemory:
     """Words that the test of the memory found wrong in one pass; `address_bits` are the address lines where it could tell them."""
 
     pattern: str
@@ -177,28 +177,28 @@ class Vram:
     address_bits: tuple[int, ...]
 
 
-Wrong = Ring | Inputs | Again | Reference | Copied | Vram
+Miscompare = WrongProduct | ChangedInputs | LapMismatch | WrongReference | WrongCopy | WrongMemory
 
 
-def read(fact: Mapping[str, Any]) -> Wrong:
+def read(fact: Mapping[str, Any]) -> Miscompare:
     """One wrong result. Raises Unclear where it is of no known kind, or has not all that its kind must have."""
     check = text(fact, "check")
     if check == "ring":
         return _ring(fact)
     if check == "inputs":
-        return Inputs(text(fact, "operand"), text(fact, "expected"), text(fact, "got"))
+        return ChangedInputs(text(fact, "operand"), text(fact, "expected"), text(fact, "got"))
     if check == "again":
-        return Again(text(fact, "shape"), text(fact, "expected"), text(fact, "got"))
+        return LapMismatch(text(fact, "shape"), text(fact, "expected"), text(fact, "got"))
     if check in ("normal", "whole"):
         rows, elements = count(fact, "rows"), count(fact, "elements")
         nan, infinite = count(fact, "nan"), count(fact, "infinite")
-        return Reference(check, text(fact, "shape"), rows, elements, nan, infinite, _place(fact))
+        return WrongReference(check, text(fact, "shape"), rows, elements, nan, infinite, _place(fact))
     if check == "vram":
         return _vram(fact)
     if check.startswith("copy_"):
         unwritten = count(fact, "unwritten") if "unwritten" in fact else None
-        return Copied(check, text(fact, "component"), count(fact, "words"), unwritten, _place(fact))
-    raise Unclear(f"its check is {check!r}, which is none that is known here")
+        return WrongCopy(check, text(fact, "component"), count(fact, "words"), unwritten, _place(fact))
+    raise MiscompareError(f"its check is {check!r}, which is none that is known here")
 
 
 def _place(fact: Mapping[str, Any]) -> str:
@@ -208,20 +208,20 @@ def _place(fact: Mapping[str, Any]) -> str:
         return ""
     first = listed[0]
     if not isinstance(first, Mapping):
-        raise Unclear("an entry of its first is no object")
+        raise MiscompareError("an entry of its first is no object")
     if "word" in first:
         place = f"word {count(first, 'word')}"
     else:
         index = listed_in(first, "index")
         if not index or not all(map(whole, index)):
-            raise Unclear("an entry of its first has an index that is not whole numbers")
+            raise MiscompareError("an entry of its first has an index that is not whole numbers")
         place = f"row {index[0]}" if len(index) == 1 else f"element {list(index)}"
     if "expected" not in first:
         return place
     return f"{place}: {text(first, 'got')} for {text(first, 'expected')}"
 
 
-def _ring(fact: Mapping[str, Any]) -> Ring:
+def _ring(fact: Mapping[str, Any]) -> WrongProduct:
     if not any(key in fact for key in _DESCRIPTION):
         unseen = {"stride": None, "span": [0, 0], "xor_or": "0", "xor_and": "0", "bits": {"0": 0}}
         fact = {**fact, **unseen}
@@ -230,13 +230,13 @@ def _ring(fact: Mapping[str, Any]) -> Ring:
         first = _elements(fact)
     span = listed_in(fact, "span")
     if len(span) != 2 or not all(whole(one) for one in span):
-        raise Unclear("its span is not two element numbers")
+        raise MiscompareError("its span is not two element numbers")
     stride = value(fact, "stride")
     if stride is not None and not (whole(stride) and stride > 0):
-        raise Unclear("its stride is no whole number above 0")
+        raise MiscompareError("its stride is no whole number above 0")
     xor_or = text(fact, "xor_or")
     of = count(fact, "of")
-    return Ring(
+    return WrongProduct(
         iteration=count(fact, "iteration"),
         lap=count(fact, "lap"),
         slot=count(fact, "slot"),
@@ -257,11 +257,11 @@ def _ring(fact: Mapping[str, Any]) -> Ring:
     )
 
 
-def _vram(fact: Mapping[str, Any]) -> Vram:
+def _vram(fact: Mapping[str, Any]) -> WrongMemory:
     lines = listed_in(fact, "address_bits") if "address_bits" in fact else []
     if not all(whole(one) for one in lines):
-        raise Unclear("its address_bits are not whole numbers")
-    return Vram(
+        raise MiscompareError("its address_bits are not whole numbers")
+    return WrongMemory(
         pattern=text(fact, "pattern"),
         number=count(fact, "pass"),
         words=count(fact, "words"),
@@ -286,21 +286,21 @@ def _elements(fact: Mapping[str, Any]) -> tuple[Element, ...]:
     found = []
     for one in listed_in(fact, "first"):
         if not isinstance(one, Mapping):
-            raise Unclear("an entry of its first is no object")
+            raise MiscompareError("an entry of its first is no object")
         index = one.get("index", [])
         if not isinstance(index, list) or not all(whole(part) for part in index):
-            raise Unclear("an entry of its first has an index that is not whole numbers")
+            raise MiscompareError("an entry of its first has an index that is not whole numbers")
         values = [bits_of(one, name) for name in ("expected", "got", "xor")]
         found.append(Element(count(one, "address"), tuple(index), *values))
     if not found:
-        raise Unclear("its first is empty")
+        raise MiscompareError("its first is empty")
     return tuple(found)
 
 
 def _bits(fact: Mapping[str, Any]) -> dict[int, int]:
     bits = value(fact, "bits")
     if not isinstance(bits, Mapping) or not bits:
-        raise Unclear("its bits are no counts by bit")
+        raise MiscompareError("its bits are no counts by bit")
     if not all(isinstance(bit, str) and bit.isdecimal() and whole(count) for bit, count in bits.items()):
-        raise Unclear("its bits are no counts by bit")
+        raise MiscompareError("its bits are no counts by bit")
     return {int(bit): count for bit, count in bits.items()}

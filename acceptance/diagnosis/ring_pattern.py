@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
-from acceptance.diagnosis.miscompare import Ring
-from acceptance.diagnosis.signature import Heat, Look, bits_text, extent, positions, power_of_two, swapped
+from acceptance.diagnosis.miscompare import WrongProduct
+from acceptance.diagnosis.signature import GpuHeat, Signature, bits_text, extent, positions, power_of_two, swapped
 
 FEW_BITS = 2  # a stuck cell shows one bit, now and then two beside each other
 MANY = 8  # elements from which on a distance of a power of two says something
@@ -21,10 +21,10 @@ COOLER_C = 3.0  # what a sensor rounds and lags must not make a difference
 BY_CHANCE = 0.05
 MOMENTS = 64
 
-Known = Sequence[tuple[Ring, Heat | None]]
+Known = Sequence[tuple[WrongProduct, GpuHeat | None]]
 
 
-def look(known: Known, right: Sequence[Heat] = ()) -> Look:
+def product_signature(known: Known, right: Sequence[GpuHeat] = ()) -> Signature:
     """The looks of wrong products of one format, in any number; `right` is the heat of products of this format that were right."""
     rings = [one for one, _ in known]
     kind, words = _kind(rings)
@@ -34,10 +34,10 @@ def look(known: Known, right: Sequence[Heat] = ()) -> Look:
         cooler = sum(one.temperature_c is not None and one.temperature_c < threshold_c for one in right)
         told = f"Wrong only at {threshold_c:.0f} degC and above, while {cooler} of {len(right)} right products looked at were cooler"
         kind, words = "thermal", f"{told}; by itself: {words[:1].lower()}{words[1:]}"
-    return Look(kind, words, evidence(known), Ring)
+    return Signature(kind, words, evidence(known), WrongProduct)
 
 
-def _kind(rings: Sequence[Ring]) -> tuple[str, str]:
+def _kind(rings: Sequence[WrongProduct]) -> tuple[str, str]:
     """The kind of all products together, and its looks in words."""
     if cell := _cell(rings):
         return "memory bit", cell
@@ -53,7 +53,7 @@ def _kind(rings: Sequence[Ring]) -> tuple[str, str]:
     return "many", f"The products are wrong in different ways ({told})"
 
 
-def _cell(rings: Sequence[Ring]) -> str | None:
+def _cell(rings: Sequence[WrongProduct]) -> str | None:
     """The same address and the same bit in several products, whatever lay there; None where most products show none such."""
     cells: Counter[tuple[int, int]] = Counter()
     own = []
@@ -70,7 +70,7 @@ def _cell(rings: Sequence[Ring]) -> str | None:
     return f"The same bit at the same address in {cells[address, bit]} of {len(rings)} products (byte {address:#x}, bit {bit}{more})"
 
 
-def _same_elements(rings: Sequence[Ring]) -> tuple[str, str] | None:
+def _same_elements(rings: Sequence[WrongProduct]) -> tuple[str, str] | None:
     """The same elements with the same bits in every product, in more than one place of memory: the chip and not a cell."""
     looks = {
         (one.elements, one.span, one.xor_or, one.xor_and, tuple((wrong.index, wrong.xor) for wrong in one.first))
@@ -91,7 +91,7 @@ def _same_elements(rings: Sequence[Ring]) -> tuple[str, str] | None:
     )
 
 
-def _single(one: Ring) -> tuple[str, str]:
+def _single(one: WrongProduct) -> tuple[str, str]:
     """The looks of one product by itself."""
     if not one.described:
         return "read back right", "Wrong when it was compared, and right when it was read again"
@@ -106,7 +106,7 @@ def _single(one: Ring) -> tuple[str, str]:
     return _regular(one) or ("many", _irregular(one))
 
 
-def _regular(one: Ring) -> tuple[str, str] | None:
+def _regular(one: WrongProduct) -> tuple[str, str] | None:
     """What distance and bits tell of many elements."""
     wide = len(positions(one.xor_or)) >= max(3, one.width // 4)
     stride = one.stride if one.stride is not None and one.stride > 1 and one.elements > 2 else None
@@ -125,7 +125,7 @@ def _regular(one: Ring) -> tuple[str, str] | None:
     return None
 
 
-def _irregular(one: Ring) -> str:
+def _irregular(one: WrongProduct) -> str:
     if one.elements == 1:
         return "One element with several wrong bits"
     if one.stride == 1:
@@ -133,12 +133,12 @@ def _irregular(one: Ring) -> str:
     return "Elements without a regular distance and with many bits wrong"
 
 
-def _low(one: Ring) -> bool:
+def _low(one: WrongProduct) -> bool:
     low = sum(count for bit, count in one.bits.items() if bit < one.width // 4)
     return low >= LOW_SHARE * sum(one.bits.values())
 
 
-def _units(one: Ring) -> str:
+def _units(one: WrongProduct) -> str:
     """How far off the elements are that are listed, in units of the last place: their bits read as whole numbers."""
     off = [abs(wrong.got - wrong.expected) for wrong in one.first]
     most = max(off)
@@ -149,7 +149,7 @@ def _ordinal(number: int) -> str:
     return "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
 
 
-def _threshold(known: Known, right: Sequence[Heat]) -> float | None:
+def _threshold(known: Known, right: Sequence[GpuHeat]) -> float | None:
     """The temperature in degC above which alone products were wrong; None where heat does not tell wrong ones from right ones.
 
     All wrong ones must be hot, cooler right ones known, and so many right ones cool that all wrong ones are hot by chance once in twenty.
@@ -197,7 +197,7 @@ def evidence(known: Known) -> str:
     return ", ".join(parts)
 
 
-def right_moments_of(rings: Sequence[Ring]) -> tuple[float, ...]:
+def right_moments_of(rings: Sequence[WrongProduct]) -> tuple[float, ...]:
     """Moments at which products between these wrong ones were made, MOMENTS at most, spread evenly over those products.
 
     Only within a lap, where products of a format follow each other, and in the first lap back to its first product: there alone the
@@ -206,7 +206,7 @@ def right_moments_of(rings: Sequence[Ring]) -> tuple[float, ...]:
     found: list[
         tuple[float, int, float]
     ] = []  # moment of a right product, how many follow it, seconds from one to the next
-    laps: dict[int, list[Ring]] = {}
+    laps: dict[int, list[WrongProduct]] = {}
     for one in sorted(rings, key=lambda one: one.iteration):
         laps.setdefault(one.lap, []).append(one)
     for lap, own in laps.items():

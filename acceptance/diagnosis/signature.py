@@ -10,7 +10,7 @@ from acceptance.diagnosis.miscompare import Element
 
 
 @dataclass(frozen=True, slots=True)
-class Heat:
+class GpuHeat:
     """A GPU at one moment: its temperature in degC and the clock of its multiprocessors in MHz; None for what was not read."""
 
     temperature_c: float | None
@@ -18,7 +18,7 @@ class Heat:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Signature:
     """A kind of wrong result, what it looks like in words, the evidence in numbers, and the kind of facts that it is told of."""
 
     kind: str

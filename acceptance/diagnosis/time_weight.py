@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import accumulate, zip_longest
 
-from acceptance.diagnosis.gpu_history import GAP_S, GpuHistory, Point
+from acceptance.diagnosis.gpu_history import GAP_S, GpuHistory, HistoryPoint
 
 Shares = list[tuple[float, float]]  # values, each with the seconds for which it stands
 
 
-def stood(points: Sequence[Point]) -> list[tuple[Point, float]]:
+def with_durations(points: Sequence[HistoryPoint]) -> list[tuple[HistoryPoint, float]]:
     """Points, each with the seconds for which it stands: its span, or the time until the next one, GAP_S at most."""
     found = []
     for point, following in zip_longest(points, points[1:]):
@@ -19,15 +19,19 @@ def stood(points: Sequence[Point]) -> list[tuple[Point, float]]:
     return found
 
 
-def weighed(
-    history: GpuHistory, name: str, since_s: float, until_s: float, which: Callable[[Point], bool] = lambda _: True
+def weighted_values(
+    history: GpuHistory,
+    name: str,
+    since_s: float,
+    until_s: float,
+    which: Callable[[HistoryPoint], bool] = lambda _: True,
 ) -> Shares:
     """The values of a reading between two moments (seconds since boot) that are not filtered out.
 
     Raises ValueError where there are none, and as the history does.
     """
     found = []
-    for point, seconds in stood(history.known(name)):
+    for point, seconds in with_durations(history.known(name)):
         if point.boot_s >= since_s and point.began_s <= until_s and which(point):
             within_s = min(point.boot_s, until_s) - max(point.began_s, since_s)
             found.append((point.values[name], max(within_s, 1e-3) if point.span_s else seconds))

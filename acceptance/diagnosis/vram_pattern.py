@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from acceptance.diagnosis.miscompare import Vram
-from acceptance.diagnosis.signature import Look, bits_text, positions, swapped
+from acceptance.diagnosis.miscompare import WrongMemory
+from acceptance.diagnosis.signature import Signature, bits_text, positions, swapped
 
 WORD_BITS = 64
 RANDOM = "random"  # in the name of the pattern whose words are random
 
 
-def vram_look(found: Sequence[Vram]) -> Look:
+def vram_signature(found: Sequence[WrongMemory]) -> Signature:
     """The looks of what the passes over a GPU's memory found wrong."""
     kind, words = _kind(found)
     first = min(found, key=lambda one: one.found_s)
@@ -27,10 +27,10 @@ def vram_look(found: Sequence[Vram]) -> Look:
         f"{words_wrong} wrong word{'s' if words_wrong > 1 else ''} in {passes} ({patterns}), first at byte {place.address:#x} "
         f"({place.got:x} for {place.expected:x}), {bits_text(either, WORD_BITS)}, found {first.found_s:.0f} s after boot"
     )
-    return Look(kind, words, evidence, Vram)
+    return Signature(kind, words, evidence, WrongMemory)
 
 
-def _kind(found: Sequence[Vram]) -> tuple[str, str]:
+def _kind(found: Sequence[WrongMemory]) -> tuple[str, str]:
     if address := _address_line(found):
         return "address line", address
     listed = [wrong for one in found for wrong in one.first]
@@ -49,7 +49,7 @@ def _kind(found: Sequence[Vram]) -> tuple[str, str]:
     return "many", "Many words with different bits"
 
 
-def _address_line(found: Sequence[Vram]) -> str | None:
+def _address_line(found: Sequence[WrongMemory]) -> str | None:
     """Words that lie where others belong, by what the load says or by the words themselves.
 
     Where every word is its own number a data line that is wrong looks the same; where words are random it cannot. So what random words
@@ -64,12 +64,12 @@ def _address_line(found: Sequence[Vram]) -> str | None:
     return f"Words lie where others belong: the places differ in address bit{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}"
 
 
-def _lines(one: Vram) -> tuple[int, ...]:
+def _lines(one: WrongMemory) -> tuple[int, ...]:
     pair = swapped(one.first)
     return positions(pair[0] ^ pair[1]) if pair is not None else ()
 
 
-def _cell(found: Sequence[Vram]) -> str | None:
+def _cell(found: Sequence[WrongMemory]) -> str | None:
     """The same bit of the same word in several passes, and nothing else in half of them at least."""
     cells: Counter[tuple[int, int]] = Counter()
     own = []

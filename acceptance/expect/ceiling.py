@@ -13,8 +13,8 @@ from acceptance.core.dtype import DTYPES, PEAKS, burn_name, gemm_names
 from acceptance.core.limit import Limit, number
 from acceptance.expect import architecture, sheet
 from acceptance.expect.architecture import Architecture
-from acceptance.expect.compute import Card
-from acceptance.expect.gpu import GpuSeen
+from acceptance.expect.compute import ComputeFacts
+from acceptance.expect.gpu import GpuFacts
 from acceptance.expect.gpu_pair import WRITES
 from acceptance.expect.limit_book import Override
 from acceptance.expect.sheet import LOCAL_COPY, Sheet
@@ -78,8 +78,8 @@ def _ceiling(name: str, component: str, unit: str, error: float, rate: Rate, sha
 
 
 def gpu_ceilings(
-    gpus: Sequence[GpuSeen],
-    cards: Sequence[Card],
+    gpus: Sequence[GpuFacts],
+    cards: Sequence[ComputeFacts],
     sheets: Sequence[Sheet],
     architectures: Sequence[Architecture],
 ) -> Iterator[Override]:
@@ -100,12 +100,12 @@ def gpu_ceilings(
         yield from _pair(first, second, known, links)
 
 
-def _host_link(gpu: GpuSeen) -> Rate | None:
+def _host_link(gpu: GpuFacts) -> Rate | None:
     """GB/s between the host's memory and this GPU in one direction."""
     if gpu.model is not None and _C2C.search(gpu.model):
         return C2C_GBS, "NVLink-C2C to the processor in one direction"
-    generation = pcie.lesser("generation ", gpu.card_link_gen, gpu.slot_link_gen)
-    width = pcie.lesser("x", gpu.card_link_width, gpu.slot_link_width)
+    generation = pcie.link_maximum("generation ", gpu.card_link_gen, gpu.slot_link_gen)
+    width = pcie.link_maximum("x", gpu.card_link_width, gpu.slot_link_width)
     rate = pcie.data_rate(generation.value, width.value) if generation and width else None
     if generation is None or width is None or rate is None:
         return None
@@ -113,8 +113,8 @@ def _host_link(gpu: GpuSeen) -> Rate | None:
 
 
 def _pair(
-    first: GpuSeen,
-    second: GpuSeen,
+    first: GpuFacts,
+    second: GpuFacts,
     known: Mapping[str, Sheet | None],
     links: Mapping[str, Rate | None],
 ) -> Iterator[Override]:
@@ -139,7 +139,7 @@ def _pair(
         yield from (_ceiling(name, component, "GB/s", LINK_ERROR, found) for name in WRITES)
 
 
-def _memory(card: Card, own: Sheet | None) -> Iterator[Override]:
+def _memory(card: ComputeFacts, own: Sheet | None) -> Iterator[Override]:
     """Copies within the GPU's memory. Their buffers are four times the L2 cache and more, so the cache cannot serve them."""
     rates: list[Rate] = []
     error = MEMORY_ERROR
@@ -158,7 +158,7 @@ def _memory(card: Card, own: Sheet | None) -> Iterator[Override]:
     yield Override("vram_rate", "ceiling", Limit("ratio", f"{VRAM_RATE:g} x {told}", high=VRAM_RATE), card.name)
 
 
-def _products(card: Card, own: Sheet | None, architectures: Sequence[Architecture]) -> Iterator[Override]:
+def _products(card: ComputeFacts, own: Sheet | None, architectures: Sequence[Architecture]) -> Iterator[Override]:
     """Products of matrices: our own from cool and sustained, in the burn, and gpu-burn's."""
     capability = card.compute_capability or (own.compute_capability if own is not None else None)
     known = architecture.find(architectures, capability, card.model)
@@ -175,7 +175,7 @@ def _products(card: Card, own: Sheet | None, architectures: Sequence[Architectur
             yield _ceiling(f"gpu_burn_{mode}", card.name, "TFLOP/s", PRODUCT_ERROR, max(found))
 
 
-def _peak(card: Card, own: Sheet | None, known: Architecture | None, dtype: str) -> Rate | None:
+def _peak(card: ComputeFacts, own: Sheet | None, known: Architecture | None, dtype: str) -> Rate | None:
     """The dense peak of a format in TFLOP/s at the card's highest clock: the sheet's, or the architecture's where that is more."""
     rates = list(_published(card, own, dtype))
     capped = own is not None and not own.half_rate and any(key in own.exempt for key in PEAKS[dtype])
@@ -184,7 +184,7 @@ def _peak(card: Card, own: Sheet | None, known: Architecture | None, dtype: str)
     return max(rates, default=None)
 
 
-def _published(card: Card, own: Sheet | None, dtype: str) -> Iterator[Rate]:
+def _published(card: ComputeFacts, own: Sheet | None, dtype: str) -> Iterator[Rate]:
     if own is None:
         return
     clock = max(filter(None, (card.max_sm_clock_mhz, own.nvml_max_sm_mhz)), default=None)
@@ -202,7 +202,7 @@ def _published(card: Card, own: Sheet | None, dtype: str) -> Iterator[Rate]:
             yield peak, told
 
 
-def _counted(card: Card, known: Architecture | None, dtype: str) -> Iterator[Rate]:
+def _counted(card: ComputeFacts, known: Architecture | None, dtype: str) -> Iterator[Rate]:
     if card.cuda_cores is None or card.max_sm_clock_mhz is None:
         return
     clock = f"{card.max_sm_clock_mhz:g} MHz"

@@ -113,9 +113,9 @@ def link_siblings(machine: Machine | None, inventory: Inventory, names: Sequence
     """The GPUs of these names by model and by what card and slot can do together: only on equal links are equal copies to be expected."""
     due = tuple(gpu for gpu in gpus(inventory) if gpu.name in names)
     found: dict[str, tuple[str, ...]] = {}
-    for one in gpu_limits.seen(inventory, due, machine):
-        generation = pcie.lesser("", one.card_link_gen, one.slot_link_gen)
-        width = pcie.lesser("", one.card_link_width, one.slot_link_width)
+    for one in gpu_limits.gpu_facts(inventory, due, machine):
+        generation = pcie.link_maximum("", one.card_link_gen, one.slot_link_gen)
+        width = pcie.link_maximum("", one.card_link_width, one.slot_link_width)
         if one.model is not None and generation is not None and width is not None:
             key = f"{one.model} at generation {generation.value} x{width.value}"
             found[key] = (*found.get(key, ()), one.name)

@@ -18,7 +18,7 @@ ALL_THE_SAME = "it is measured and not judged; a [[limit]] in the machine file j
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class ComputeFacts:
     """What a GPU shows of how fast it could be. None: it is not shown.
 
     `model` is NVML's name, `device_id` "10de:2684", `compute_capability` "8.9". The clocks are the highest that NVML names.
@@ -38,7 +38,7 @@ class Card:
 
 
 def compute_limits(
-    cards: Sequence[Card], sheets: Sequence[Sheet], architectures: Sequence[Architecture]
+    cards: Sequence[ComputeFacts], sheets: Sequence[Sheet], architectures: Sequence[Architecture]
 ) -> Iterator[Override]:
     """The floors of each card's products of matrices, burning too, and of its local copy, with their bases; or why none can be.
 
@@ -72,24 +72,26 @@ def of_burn(found: Override) -> Iterator[Override]:
         yield Override(name, found.origin, floor, found.component)
 
 
-def _of_sheet(card: Card, own: Sheet | None, measurement: str) -> Override | None:
+def _of_sheet(card: ComputeFacts, own: Sheet | None, measurement: str) -> Override | None:
     if own is None:
         return None
     row = next((row for row in own.limit if row.measurement == measurement), None)
     return None if row is None else Override(measurement, f"sheet of {own.name}", row.limit(), card.name)
 
 
-def _unlimited(card: Card, measurement: str, reason: str, origin: str = NO_ARCHITECTURE) -> Override:
+def _unlimited(card: ComputeFacts, measurement: str, reason: str, origin: str = NO_ARCHITECTURE) -> Override:
     return Override(measurement, origin, component=card.name, unlimited=f"{reason}: {ALL_THE_SAME}")
 
 
-def _unknown(card: Card, capability: str | None) -> str:
+def _unknown(card: ComputeFacts, capability: str | None) -> str:
     if capability is None:
         return f"neither driver nor model sheets tell the compute capability of {card} with PCI id {card.device_id}"
     return f"no model sheet limits it for {card}, and no architecture of compute capability {capability} is known"
 
 
-def _product(card: Card, measurement: str, dtype: str, known: Architecture | None, capability: str | None) -> Override:
+def _product(
+    card: ComputeFacts, measurement: str, dtype: str, known: Architecture | None, capability: str | None
+) -> Override:
     if known is None:
         return _unlimited(card, measurement, _unknown(card, capability))
     share = (known.short if measurement == gemm_names(dtype)[0] else known.sustained).get(dtype)
@@ -106,7 +108,7 @@ def _product(card: Card, measurement: str, dtype: str, known: Architecture | Non
     return Override(measurement, f"architecture: {known}", at_least(share * peak, "TFLOP/s", told), card.name)
 
 
-def _copy(card: Card, known: Architecture | None, capability: str | None) -> Override:
+def _copy(card: ComputeFacts, known: Architecture | None, capability: str | None) -> Override:
     if known is None:
         return _unlimited(card, LOCAL_COPY, _unknown(card, capability))
     if card.max_memory_clock_mhz is None or card.memory_bus_bits is None:

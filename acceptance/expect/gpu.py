@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
+from acceptance.core.grammar import with_article
 from acceptance.core.limit import Limit
-from acceptance.core.words import with_article
-from acceptance.expect.gpu_pair import PairSeen, Side, pair_limits
+from acceptance.expect.gpu_pair import PairFacts, Side, pair_limits
 from acceptance.expect.limit_book import NO_SHEET, Override, at_least, exactly
 from acceptance.expect.sheet import Sheet, find
 from acceptance.machine import pcie
@@ -25,7 +25,7 @@ DECLARE = "a [[limit]] in the machine file judges it all the same"
 
 
 @dataclass(frozen=True, slots=True)
-class GpuSeen:
+class GpuFacts:
     """What limits of a GPU are derived from. None: it is not shown.
 
     `model` is NVML's name, `device_id` "10de:2684". `card_*` is the most that the card can do, `slot_*` the slot (a VM withholds it):
@@ -48,7 +48,7 @@ class GpuSeen:
         return self.model or self.device_id
 
 
-def gpu_limits(gpus: Sequence[GpuSeen], pairs: Sequence[PairSeen], sheets: Sequence[Sheet]) -> Iterator[Override]:
+def gpu_limits(gpus: Sequence[GpuFacts], pairs: Sequence[PairFacts], sheets: Sequence[Sheet]) -> Iterator[Override]:
     """The limits of each GPU, and of each ordered pair of GPUs, with their bases; or why none can be."""
     sides = [Side(gpu.name, str(gpu), find(sheets, pci_id=gpu.device_id, nvml_name=gpu.model)) for gpu in gpus]
     for gpu, side in zip(gpus, sides, strict=True):
@@ -60,11 +60,11 @@ def gpu_limits(gpus: Sequence[GpuSeen], pairs: Sequence[PairSeen], sheets: Seque
         yield from pair_limits(first, second, seen.get((first.name, second.name)))
 
 
-def _link(gpu: GpuSeen) -> Iterator[Override]:
+def _link(gpu: GpuFacts) -> Iterator[Override]:
     """The link under load, and what can be copied over it."""
     origin = "derived from card and slot"
-    generation = pcie.lesser("generation ", gpu.card_link_gen, gpu.slot_link_gen)
-    width = pcie.lesser("x", gpu.card_link_width, gpu.slot_link_width)
+    generation = pcie.link_maximum("generation ", gpu.card_link_gen, gpu.slot_link_gen)
+    width = pcie.link_maximum("x", gpu.card_link_width, gpu.slot_link_width)
     for name, found in (("gpu_link_gen", generation), ("gpu_link_width", width)):
         if found is None:
             reason = f"neither card nor slot shows what it can do (a VM may withhold it): {DECLARE}"
@@ -77,7 +77,7 @@ def _link(gpu: GpuSeen) -> Iterator[Override]:
         yield Override(name, origin, limit, gpu.name, why)
 
 
-def _copy(generation: pcie.Lesser | None, width: pcie.Lesser | None) -> Limit | None:
+def _copy(generation: pcie.LinkMaximum | None, width: pcie.LinkMaximum | None) -> Limit | None:
     if generation is None or width is None:
         return None
     rate = pcie.data_rate(generation.value, width.value)
@@ -88,7 +88,7 @@ def _copy(generation: pcie.Lesser | None, width: pcie.Lesser | None) -> Limit | 
     return at_least(COPY_SHARE * rate[0], "GB/s", told)
 
 
-def _nvlink(gpu: GpuSeen, sheet: Sheet | None, *, alone: bool) -> Iterator[Override]:
+def _nvlink(gpu: GpuFacts, sheet: Sheet | None, *, alone: bool) -> Iterator[Override]:
     """How many links are active, and how fast each is.
 
     Where the driver lists no link there is nothing to be held against a limit, but a board that must have links is named all the same.
@@ -107,7 +107,7 @@ def _nvlink(gpu: GpuSeen, sheet: Sheet | None, *, alone: bool) -> Iterator[Overr
     yield Override("nvlink_speed", origin, at_least(LINK_SHARE * speed, "GB/s", told), gpu.name)
 
 
-def _links(gpu: GpuSeen, sheet: Sheet | None, *, alone: bool) -> tuple[Limit | None, str | None]:
+def _links(gpu: GpuFacts, sheet: Sheet | None, *, alone: bool) -> tuple[Limit | None, str | None]:
     """How many links must be active; or why that cannot be said."""
     cure = "declare nvlink_links in the machine file"
     if sheet is None:
@@ -127,7 +127,7 @@ def _links(gpu: GpuSeen, sheet: Sheet | None, *, alone: bool) -> tuple[Limit | N
     return exactly(full, "count", told), None
 
 
-def _facts(gpu: GpuSeen, sheet: Sheet | None) -> Iterator[Override]:
+def _facts(gpu: GpuFacts, sheet: Sheet | None) -> Iterator[Override]:
     """How many multiprocessors there are, and how much memory."""
     for name, key in (("gpu_sm_count", "sm"), ("gpu_memory_total", "memory.gib")):
         doubt = sheet.doubt(key) if sheet else None
@@ -144,5 +144,5 @@ def _facts(gpu: GpuSeen, sheet: Sheet | None) -> Iterator[Override]:
         yield Override(name, f"sheet of {sheet.name}", limit, gpu.name)
 
 
-def _no_sheet(gpu: GpuSeen) -> str:
+def _no_sheet(gpu: GpuFacts) -> str:
     return f"no model sheet is that of {gpu} with PCI id {gpu.device_id}: {DECLARE}"

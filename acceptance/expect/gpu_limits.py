@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from acceptance import resources
+from acceptance.core.grammar import with_article
 from acceptance.core.limit import MIB, Limit
-from acceptance.core.words import with_article
 from acceptance.expect import architecture, sheet
 from acceptance.expect.architecture import Architecture
 from acceptance.expect.ceiling import gpu_ceilings
-from acceptance.expect.compute import Card, compute_limits
-from acceptance.expect.gpu import GpuSeen, gpu_limits
-from acceptance.expect.gpu_pair import PairSeen
+from acceptance.expect.compute import ComputeFacts, compute_limits
+from acceptance.expect.gpu import GpuFacts, gpu_limits
+from acceptance.expect.gpu_pair import PairFacts
 from acceptance.expect.limit_book import Override
 from acceptance.expect.sheet import Sheet
 from acceptance.machine.gpu import Gpu, gpus
@@ -42,8 +42,8 @@ def overrides(inventory: Inventory, names: tuple[str, ...], declared: Machine | 
     """The limits of the GPUs of these names, and of the ways between them."""
     due = tuple(gpu for gpu in gpus(inventory) if gpu.name in names)
     known = sheets()
-    yield from gpu_limits(seen(inventory, due, declared), pairs(inventory, due), known)
-    yield from compute_limits(cards(inventory, due), known, architectures())
+    yield from gpu_limits(gpu_facts(inventory, due, declared), pair_facts(inventory, due), known)
+    yield from compute_limits(compute_facts(inventory, due), known, architectures())
     for gpu in due:
         device = device_of(inventory, gpu)
         traits = device.traits if device is not None else None
@@ -59,20 +59,20 @@ def ceilings(inventory: Inventory, names: tuple[str, ...]) -> Iterator[Override]
     """The most that is possible of the GPUs of these names, and of the ways between them. What was declared is no ceiling."""
     due = tuple(gpu for gpu in gpus(inventory) if gpu.name in names)
     functions = {function.address: function for function in inventory.pci}
-    found = seen(inventory, due, None)
+    found = gpu_facts(inventory, due, None)
     if inventory.cpu.virtualised is not False:
         found = tuple(_without_port(one, functions[gpu.pci_address]) for one, gpu in zip(found, due, strict=True))
-    yield from gpu_ceilings(found, cards(inventory, due), sheets(), architectures())
+    yield from gpu_ceilings(found, compute_facts(inventory, due), sheets(), architectures())
 
 
-def _without_port(gpu: GpuSeen, function: PciFunction) -> GpuSeen:
+def _without_port(gpu: GpuFacts, function: PciFunction) -> GpuFacts:
     """A GPU without its slot where its link carries more than that offers: then the port above it is the hypervisor's own."""
     wider = (function.link_width or 0) > (gpu.slot_link_width or math.inf)
     faster = (generation(function.link_speed_gts) or 0) > (gpu.slot_link_gen or math.inf)
     return replace(gpu, slot_link_gen=None, slot_link_width=None) if wider or faster else gpu
 
 
-def seen(inventory: Inventory, due: tuple[Gpu, ...], declared: Machine | None) -> tuple[GpuSeen, ...]:
+def gpu_facts(inventory: Inventory, due: tuple[Gpu, ...], declared: Machine | None) -> tuple[GpuFacts, ...]:
     """What limits of GPUs are derived from. Where a VM is between, the machine file's word stands for what the slot can do."""
     functions = {function.address: function for function in inventory.pci}
     told = [gpu for gpu in declared.gpu for _ in range(gpu.count)] if declared is not None else []
@@ -93,13 +93,13 @@ def slot_link(function: PciFunction, device: NvmlDevice | None) -> tuple[float |
     return function.slot_max_link_speed_gts, function.slot_max_link_width
 
 
-def _seen(gpu: Gpu, function: PciFunction, device: NvmlDevice | None, declared: DeclaredGpu) -> GpuSeen:
+def _seen(gpu: Gpu, function: PciFunction, device: NvmlDevice | None, declared: DeclaredGpu) -> GpuFacts:
     traits = device.traits if device is not None else None
     links = device.links if device is not None else ()
     card_gen = traits.max_link_gen if traits is not None else None
     slot_speed, slot_width = slot_link(function, device)
     slot_gen = generation(slot_speed)
-    return GpuSeen(
+    return GpuFacts(
         name=gpu.name,
         model=gpu.model,
         device_id=gpu.device_id,
@@ -134,12 +134,12 @@ def gaps(inventory: Inventory, names: tuple[str, ...]) -> Iterator[str]:
             yield f"{gpu.name}: the driver tells {told}, and {model} has one of them: {UNCOUNTED}"
 
 
-def pairs(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[PairSeen, ...]:
+def pair_facts(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[PairFacts, ...]:
     """Every ordered pair of GPUs of which NVML speaks."""
     names = {gpu.nvml_index: gpu.name for gpu in due if gpu.nvml_index is not None}
     devices = {device.index: device for device in inventory.nvml.devices}
     return tuple(
-        PairSeen(
+        PairFacts(
             names[pair.a],
             names[pair.b],
             nvlinks(devices[pair.a], devices[pair.b]),
@@ -156,14 +156,14 @@ def architectures() -> tuple[Architecture, ...]:
     return architecture.read(resources.locate("models") / "architectures.toml")
 
 
-def cards(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[Card, ...]:
+def compute_facts(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[ComputeFacts, ...]:
     """What floors of computing are derived from."""
     return tuple(_card(gpu, device_of(inventory, gpu)) for gpu in due)
 
 
-def _card(gpu: Gpu, device: NvmlDevice | None) -> Card:
+def _card(gpu: Gpu, device: NvmlDevice | None) -> ComputeFacts:
     traits = device.traits if device is not None else None
-    return Card(
+    return ComputeFacts(
         name=gpu.name,
         model=gpu.model,
         device_id=gpu.device_id,

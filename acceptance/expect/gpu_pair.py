@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from acceptance.core.words import with_article
+from acceptance.core.grammar import with_article
 from acceptance.expect.limit_book import NO_SHEET, Override, at_least, exactly
 from acceptance.expect.sheet import Sheet
 
@@ -19,7 +19,7 @@ WRITE_SHARE = 0.65
 
 
 @dataclass(frozen=True, slots=True)
-class PairSeen:
+class PairFacts:
     """From GPU `a` to GPU `b` ("gpu0", "gpu1").
 
     `nvlinks` is how many links lead from one to the other, through a switch or not; `p2p` NVML's word for peer-to-peer access ("ok",
@@ -41,14 +41,14 @@ class Side:
     sheet: Sheet | None
 
 
-def pair_limits(first: Side, second: Side, seen: PairSeen | None) -> Iterator[Override]:
+def pair_limits(first: Side, second: Side, seen: PairFacts | None) -> Iterator[Override]:
     """The limits of the way from one GPU to another; `seen` is None where NVML says nothing of the pair."""
     yield _supported(first, second, seen)
     yield _gain(f"{first.name}->{second.name}", seen)
     yield from (_write(name, first, second, seen) for name in WRITES)
 
 
-def _supported(first: Side, second: Side, seen: PairSeen | None) -> Override:
+def _supported(first: Side, second: Side, seen: PairFacts | None) -> Override:
     component, origin = f"{first.name}->{second.name}", NO_SHEET
     sheets = [side.sheet for side in (first, second) if side.sheet is not None]
 
@@ -88,7 +88,7 @@ def _supported(first: Side, second: Side, seen: PairSeen | None) -> Override:
     return held(1, f"{told}, and there is one") if seen.nvlinks else held(0, f"{told}, and none is seen")
 
 
-def _gain(component: str, seen: PairSeen | None) -> Override:
+def _gain(component: str, seen: PairFacts | None) -> Override:
     if seen is not None and seen.nvlinks:
         told = f"{NVLINK_GAIN:g} x: over {seen.nvlinks} NVLinks a copy is far faster than through the host"
         floor = NVLINK_GAIN
@@ -105,7 +105,7 @@ def _gain(component: str, seen: PairSeen | None) -> Override:
 WRITES = ("p2p_write", "copy_d2d_read", "copy_d2d_write", "copy_own_p2p")
 
 
-def _write(name: str, first: Side, second: Side, seen: PairSeen | None) -> Override:
+def _write(name: str, first: Side, second: Side, seen: PairFacts | None) -> Override:
     component, origin = f"{first.name}->{second.name}", "derived from the path"
     if seen is None or not seen.nvlinks:
         reason = "without NVLink it depends on switches, sockets and the board: p2p_gain judges it"

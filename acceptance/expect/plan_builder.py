@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from acceptance.core.collection import SESSIONS, Collected, PlanError, selected
+from acceptance.core.collection import SESSIONS, CollectedCheck, PlanError, matches_patterns
 from acceptance.core.limit import UNITS
 from acceptance.core.plan import Due, Plan, PlannedCheck
 from acceptance.core.waiver import Waiver
 from acceptance.expect.limit_book import LimitBook
 
 
-def lint(collected: Sequence[Collected], book: LimitBook) -> None:
+def lint(collected: Sequence[CollectedCheck], book: LimitBook) -> None:
     """Both ways, over every check there is: units agree, every limit is measured, every measurement has a limit or says why not.
 
     Raises PlanError, also for a machine's own limit on what no waiver may excuse: it would be a waiver without a bound.
@@ -44,7 +44,7 @@ def lint(collected: Sequence[Collected], book: LimitBook) -> None:
             raise PlanError(f"{measures.name} is measured but has no limit, and nothing says why none can be")
 
 
-def lint_waivers(collected: Sequence[Collected], waivers: Iterable[Waiver], where: str) -> None:
+def lint_waivers(collected: Sequence[CollectedCheck], waivers: Iterable[Waiver], where: str) -> None:
     """A waiver must name something that exists and that may be waived. Raises PlanError."""
     for number, waiver in enumerate(waivers):
         named = [one for check in collected for one in check.measures if one.name == waiver.measurement]
@@ -54,12 +54,12 @@ def lint_waivers(collected: Sequence[Collected], waivers: Iterable[Waiver], wher
         if not all(one.waivable for one in named):
             told = f"{waiver.measurement} cannot be waived, because it proves a fault: remove it"
             raise PlanError(told, where, ("waiver", number, "measurement"))
-        if waiver.skip is not None and not any(selected(check.id, [waiver.skip]) for check in collected):
+        if waiver.skip is not None and not any(matches_patterns(check.id, [waiver.skip]) for check in collected):
             told = f"a waiver names the check {waiver.skip}, which does not exist: correct it"
             raise PlanError(told, where, ("waiver", number, "skip"))
 
 
-def dues(check: Collected, components: Mapping[str, Sequence[str]], book: LimitBook) -> tuple[Due, ...]:
+def dues(check: CollectedCheck, components: Mapping[str, Sequence[str]], book: LimitBook) -> tuple[Due, ...]:
     """Everything one check owes on this machine.
 
     Raises PlanError for a component class that nothing resolves, and for a component for which there is neither a limit nor a reason.
@@ -83,7 +83,10 @@ def dues(check: Collected, components: Mapping[str, Sequence[str]], book: LimitB
 
 
 def _gaps(
-    checks: Sequence[Collected], planned: Sequence[PlannedCheck], classes: Mapping[str, Sequence[str]], book: LimitBook
+    checks: Sequence[CollectedCheck],
+    planned: Sequence[PlannedCheck],
+    classes: Mapping[str, Sequence[str]],
+    book: LimitBook,
 ) -> Iterator[str]:
     """What keeps a full run from passing: a GPU that nothing loads, a limit for a component that this machine does not show."""
     loaded = {check.id for check in checks if check.session == "load" and check.heats}
@@ -99,7 +102,7 @@ def _gaps(
 
 
 def build(
-    collected: Sequence[Collected],
+    collected: Sequence[CollectedCheck],
     *,
     profile: str,
     loads_s: Mapping[str, float],
@@ -124,12 +127,12 @@ def build(
     lint(collected, book)
     lint_waivers(collected, waivers, declared_in or "the machine file")
     for pattern in only:
-        if not any(selected(check.id, [pattern]) for check in collected):
+        if not any(matches_patterns(check.id, [pattern]) for check in collected):
             names = ", ".join(check.id for check in collected)
             raise PlanError(f"--only {pattern} matches no check; the checks are: {names}")
     planned: list[PlannedCheck] = []
     for check in sorted(collected, key=lambda check: (SESSIONS.index(check.session), not check.gate, check.heats)):
-        if only and not selected(check.id, only):
+        if only and not matches_patterns(check.id, only):
             continue
         if check.load is not None and check.load not in loads_s:
             continue  # this profile does not run that load
@@ -145,7 +148,7 @@ def build(
     if not planned:
         raise PlanError("nothing is due: no check of this selection applies to this machine")
     for pattern in only:
-        if not any(selected(check.id, [pattern]) for check in planned):
+        if not any(matches_patterns(check.id, [pattern]) for check in planned):
             raise PlanError(f"--only {pattern}: nothing of it is due on this machine in the profile {profile}")
     partial = bool(only) or narrowed
     return Plan(

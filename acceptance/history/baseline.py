@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from acceptance.core.fold import fold
-from acceptance.core.judgement import Judged
+from acceptance.core.judgement import Judgement
 from acceptance.core.plan import Due, Plan
 from acceptance.core.record import Entry, Measured, RunStarted
 from acceptance.core.verdict import Verdict
 from acceptance.history import facts
-from acceptance.history.baseline_facts import NOT_HELD, Birth
+from acceptance.history.baseline_facts import NOT_COMPARED, MachineFacts
 from acceptance.history.noise import NoiseBook
 from acceptance.machine import recorded_inventory
 
@@ -24,7 +24,7 @@ FORMAT = 1
 AGAIN = "run `rigproof accept` again"
 
 
-class Refused(Exception):
+class RunRejected(Exception):
     """A run cannot be a baseline; the message is how the sentence about that run goes on."""
 
 
@@ -36,7 +36,7 @@ class NewerFormat(Exception):
     """A later rigproof wrote it; the message is how the sentence about the file goes on."""
 
 
-class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class BaselineValue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One measurement of one component, in `unit`. `serial` is the part's own UUID or serial number, where the run told it.
 
     `among` is how far the run's own values of it lie apart, where it took several. `spread` is how far two runs of one sound part may lie
@@ -76,8 +76,8 @@ class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rigproof: str
     profile: str
     inventory_declared: bool
-    birth: Birth
-    figures: tuple[Figure, ...]
+    birth: MachineFacts
+    figures: tuple[BaselineValue, ...]
     waived: tuple[str, ...]
     set_aside: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -85,7 +85,7 @@ class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     era: tuple[tuple[str, str], ...]
     replaces: Former | None = None
 
-    def figure(self, check: str, measurement: str, component: str) -> Figure | None:
+    def figure(self, check: str, measurement: str, component: str) -> BaselineValue | None:
         """What was measured of a component as that run named it; None where nothing was."""
         found = (
             one
@@ -120,12 +120,15 @@ def make(
     held = fold(entries)
     verdict = fold(_alone(entries)) if anew else held
     for refusal in _refusals(verdict):
-        raise Refused(refusal)
+        raise RunRejected(refusal)
     birth = facts.facts_of(entries)
     if birth is None:
-        raise Refused(f"holds no inventory, so it does not tell what the machine is made of: {AGAIN}")
+        raise RunRejected(f"holds no inventory, so it does not tell what the machine is made of: {AGAIN}")
     start = next(entry.body for entry in entries if isinstance(entry.body, RunStarted))
-    virtual = recorded_inventory.table(recorded_inventory.observed(entries).inventory, "cpu").get("virtualised") is True
+    virtual = (
+        recorded_inventory.table(recorded_inventory.observed_record(entries).inventory, "cpu").get("virtualised")
+        is True
+    )
     return Certificate(
         machine_id=start.machine_id,
         folder=folder,
@@ -167,11 +170,11 @@ def _alone(entries: Sequence[Entry]) -> list[Entry]:
 def _unheld(plan: Plan) -> Plan:
     replace = msgspec.structs.replace
     checks = (replace(check, due=tuple(replace(due, past=None) for due in check.due)) for check in plan.checks)
-    gaps = tuple(gap for gap in plan.gaps if not gap.startswith(NOT_HELD))
+    gaps = tuple(gap for gap in plan.gaps if not gap.startswith(NOT_COMPARED))
     return replace(plan, checks=tuple(checks), gaps=gaps, birth=None)
 
 
-def _figures(verdict: Verdict, entries: Sequence[Entry], book: NoiseBook, virtual: bool) -> Iterator[Figure]:
+def _figures(verdict: Verdict, entries: Sequence[Entry], book: NoiseBook, virtual: bool) -> Iterator[BaselineValue]:
     values: dict[tuple[str, str, str], list[float]] = {}
     for entry in entries:
         body = entry.body
@@ -184,14 +187,16 @@ def _figures(verdict: Verdict, entries: Sequence[Entry], book: NoiseBook, virtua
                 yield _figure(check.id, judged, judged.value, own, book, virtual)
 
 
-def _figure(check: str, judged: Judged, value: float, own: Sequence[float], book: NoiseBook, virtual: bool) -> Figure:
+def _figure(
+    check: str, judged: Judgement, value: float, own: Sequence[float], book: NoiseBook, virtual: bool
+) -> BaselineValue:
     due: Due = judged.due
     among = max(own) - min(own) if len(own) > 1 else None
     spread = book.spread(due.measurement, due.unit, same_part=True, virtual=virtual)
     why = book.incomparable(due.measurement)
     allowed = None if why else spread.between(value, value)
     basis = why or spread.basis
-    return Figure(check, due.measurement, due.component, due.unit, value, judged.serial, among, allowed, basis)
+    return BaselineValue(check, due.measurement, due.component, due.unit, value, judged.serial, among, allowed, basis)
 
 
 def seal(content: bytes) -> str:
@@ -199,7 +204,7 @@ def seal(content: bytes) -> str:
     return hashlib.sha256(msgspec.json.encode(msgspec.json.decode(content), order="deterministic")).hexdigest()
 
 
-def sealed(certificate: Certificate) -> bytes:
+def encode_certificate(certificate: Certificate) -> bytes:
     """The file of a certificate: JSON, laid out for people."""
     content = msgspec.json.encode(certificate)
     return (
@@ -207,7 +212,7 @@ def sealed(certificate: Certificate) -> bytes:
     )
 
 
-def opened(file: bytes) -> tuple[Certificate, str]:
+def decode_certificate(file: bytes) -> tuple[Certificate, str]:
     """A certificate from its file, with its seal. Raises BrokenSeal or NewerFormat; the seal is looked at before anything is believed."""
     try:
         found = msgspec.json.decode(file, type=_Sealed)

@@ -7,12 +7,12 @@ import msgspec
 from acceptance.history.change_rules import ChangeBook
 
 # How a gap of a plan begins that is none of the run's own: what was before it cannot be read, and the run is to be held against that.
-CHANGED_UNTOLD = "what changed since the machine was accepted cannot be told"
-NIGHTS_UNTOLD = "what changed from night to night cannot be told"
-NOT_HELD = (CHANGED_UNTOLD, NIGHTS_UNTOLD)
+CHANGES_UNKNOWN = "what changed since the machine was accepted cannot be told"
+NIGHTLY_CHANGES_UNKNOWN = "what changed from night to night cannot be told"
+NOT_COMPARED = (CHANGES_UNKNOWN, NIGHTLY_CHANGES_UNKNOWN)
 
 
-class Known(msgspec.Struct, frozen=True):
+class KnownChange(msgspec.Struct, frozen=True):
     """A change since the baseline that a night before has told of: `part` as the baseline names it, "" for the machine.
 
     `what` is the fact, or what became of the part ("moved"); `now` is what it was on that night, `since` the date of the first night that
@@ -25,7 +25,7 @@ class Known(msgspec.Struct, frozen=True):
     since: str
 
 
-class Birth(msgspec.Struct, frozen=True):
+class MachineFacts(msgspec.Struct, frozen=True):
     """A machine as one run found it: `utc` is when that run began.
 
     `parts` are its GPUs, disks, DIMMs and network links, those without a serial number too; `identities` are UUIDs and serial numbers by
@@ -41,7 +41,7 @@ class Birth(msgspec.Struct, frozen=True):
     facts: tuple[tuple[str, str, str], ...]
     looked: tuple[str, ...]
     book: ChangeBook | None = None
-    known: tuple[Known, ...] = ()
+    known: tuple[KnownChange, ...] = ()
 
     def told(self) -> dict[tuple[str, str], str]:
         """The facts by component and name."""

@@ -21,7 +21,7 @@ from acceptance.core.record import RunStarted
 from acceptance.history import baseline, era, location
 from acceptance.history.baseline import Certificate, Former
 from acceptance.history.errors import BaselineRefused, BaselineUnsound, HistoryError
-from acceptance.history.lock import alone
+from acceptance.history.lock import history_lock
 from acceptance.history.noise import NoiseBook
 from acceptance.journal import clock, reader
 from acceptance.machine import recorded_inventory
@@ -90,7 +90,7 @@ def needed(out: Path, machine_id: str) -> Baseline:
 
 def _opened(file: Path, content: bytes) -> Baseline:
     try:
-        found, sha256 = baseline.opened(content)
+        found, sha256 = baseline.decode_certificate(content)
     except baseline.BrokenSeal as error:
         raise BaselineUnsound(f"{file}: {error}: {_SOUND}") from error
     except baseline.NewerFormat as error:
@@ -123,7 +123,7 @@ def accept(run_dir: Path, out: Path, book: NoiseBook, *, replace: bool = False, 
     made = _made(run_dir, book, root, anew=replace)
     file = path(out, made.machine_id)
     try:
-        with alone(file.parent):
+        with history_lock(file.parent):
             return _put(file, made, replace=replace)
     except HistoryError as error:
         raise BaselineUnsound(str(error)) from error
@@ -151,10 +151,12 @@ def _made(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -> Certific
             folder=run_dir.resolve().name,
             accepted_utc=clock.utc(),
             rigproof=__version__,
-            era=era.of(start.plan, start.provenance, recorded_inventory.observed(found.entries).inventory).facts,
+            era=era.era_of_run(
+                start.plan, start.provenance, recorded_inventory.observed_record(found.entries).inventory
+            ).facts,
             anew=anew,
         )
-    except baseline.Refused as error:
+    except baseline.RunRejected as error:
         raise BaselineRefused(f"{run_dir}: {error}") from error
 
 
@@ -178,7 +180,7 @@ def _put(file: Path, made: Certificate, *, replace: bool) -> Accepted:
         known = before.certificate
         replaces = Former(known.birth.run_id, known.accepted_utc, before.sha256)
         made = msgspec.structs.replace(made, replaces=replaces)
-    content = baseline.sealed(made)
+    content = baseline.encode_certificate(made)
     _write(file, content)
     return Accepted(_opened(file, content), former)
 

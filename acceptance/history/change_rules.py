@@ -15,7 +15,7 @@ from acceptance.core.strict import Strict, Text
 FactChange = Literal["differs", "lower", "higher"]
 PartChange = Literal["missing", "added", "replaced", "moved", "unread"]
 Means = Literal["fail", "warn", "note", "nothing"]
-Kind = Literal["machine", "cpu", "memory", "gpu", "dimm", "disk", "net"]
+PartKind = Literal["machine", "cpu", "memory", "gpu", "dimm", "disk", "net"]
 _OF_FACTS: tuple[FactChange, ...] = ("differs", "lower", "higher")
 _NAMELESS: tuple[PartChange, ...] = (
     "missing",
@@ -23,7 +23,7 @@ _NAMELESS: tuple[PartChange, ...] = (
     "replaced",
     "unread",
 )  # nothing tells tonight's from last night's
-_PARTS: tuple[Kind, ...] = ("gpu", "dimm", "disk", "net")
+_PARTS: tuple[PartKind, ...] = ("gpu", "dimm", "disk", "net")
 _Texts = Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
 
 
@@ -31,14 +31,14 @@ class ChangeFileError(Exception):
     """The file of changes of rigproof's own is wrong; the message is one sentence that names file and entry."""
 
 
-class Rule(Strict, frozen=True, kw_only=True):
+class ChangeRule(Strict, frozen=True, kw_only=True):
     """What one change means. `facts` has the words for each fact by its name; it is empty where the rule is about parts themselves.
 
     `within` is the share of the earlier value by which a number may be lower or higher without meaning anything. `afterwards` is what the
     change means once a night before has told of it; without it the same every night.
     """
 
-    of: Annotated[tuple[Kind, ...], msgspec.Meta(min_length=1)]
+    of: Annotated[tuple[PartKind, ...], msgspec.Meta(min_length=1)]
     change: FactChange | PartChange
     means: Means
     event: Annotated[str, msgspec.Meta(pattern=r"\Ainventory\.[a-z]+\Z")]
@@ -60,15 +60,15 @@ class ChangeBook(Strict, frozen=True):
     """All rules, the first that fits goes before the others."""
 
     counted: Counted
-    change: tuple[Rule, ...]
+    change: tuple[ChangeRule, ...]
 
-    def of_part(self, kind: str, change: PartChange) -> Rule | None:
+    def of_part(self, kind: str, change: PartChange) -> ChangeRule | None:
         """The rule for what happened to a part; None where that means nothing."""
         return next(
             (rule for rule in self.change if not rule.facts and kind in rule.of and rule.change == change), None
         )
 
-    def of_fact(self, kind: str, fact: str, *changes: FactChange) -> Rule | None:
+    def of_fact(self, kind: str, fact: str, *changes: FactChange) -> ChangeRule | None:
         """The first rule for one of these changes of a fact; None for a fact that nobody compares."""
         found = (rule for rule in self.change if kind in rule.of and fact in rule.facts and rule.change in changes)
         return next(found, None)

@@ -16,13 +16,13 @@ from acceptance.core.finding import Finding
 from acceptance.core.limit import GIB, quantity
 from acceptance.core.record import Entry
 from acceptance.history import facts as history_facts
-from acceptance.history.baseline_facts import Birth, Known
-from acceptance.history.change_rules import ChangeBook, FactChange, PartChange, Rule
+from acceptance.history.baseline_facts import KnownChange, MachineFacts
+from acceptance.history.change_rules import ChangeBook, ChangeRule, FactChange, PartChange
 from acceptance.history.facts import NETWORK, Parts, kind_of
 from acceptance.history.matching import match
 
-Kind = Literal["fail", "warn", "note"]
-_ORDER: tuple[Kind, ...] = ("fail", "warn", "note")
+ChangeSeverity = Literal["fail", "warn", "note"]
+_ORDER: tuple[ChangeSeverity, ...] = ("fail", "warn", "note")
 CHANGES = "inventory."  # how the events of changes begin
 _SWITCH = ("off", "on")  # off is the lower
 _NAMED_BY_SLOT = "dimm"
@@ -33,19 +33,19 @@ _MOST = 5  # names in a line: the journal has them all
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class MachineChange:
     """One thing that is not as it was. `event` is by which its causes are found; `component` as tonight's run names it, None where no
     part of tonight's is meant. `known` is what later nights are to know of it; None for what is told in one way every night."""
 
-    kind: Kind
+    kind: ChangeSeverity
     event: str
     component: str | None
     text: str
-    known: Known | None = None
+    known: KnownChange | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class BaselineComparison:
     """A run held against the birth of its machine: findings of the run as a whole (fail, warn, error), and notes that decide nothing.
 
     `known` is what the next night is to know of it; None where this run could not be held against anything.
@@ -53,25 +53,25 @@ class Held:
 
     findings: tuple[Finding, ...]
     notes: tuple[str, ...]
-    known: tuple[Known, ...] | None = None
+    known: tuple[KnownChange, ...] | None = None
 
 
-def held(birth: Birth, entries: Sequence[Entry]) -> Held:
+def compare_with_baseline(birth: MachineFacts, entries: Sequence[Entry]) -> BaselineComparison:
     """Hold a run against the birth in its plan."""
     now = history_facts.facts_of(entries)
     if now is None:
-        return Held((Finding("error", "run", NO_INVENTORY),), ())
-    found = changes(birth, now)
+        return BaselineComparison((Finding("error", "run", NO_INVENTORY),), ())
+    found = machine_changes(birth, now)
     findings = tuple(
         Finding(change.kind, "run", change.text, component=change.component, event=change.event)
         for change in found
         if change.kind != "note"
     )
     notes = tuple(change.text for change in found if change.kind == "note")
-    return Held(findings, notes, tuple(change.known for change in found if change.known))
+    return BaselineComparison(findings, notes, tuple(change.known for change in found if change.known))
 
 
-def changes(birth: Birth, now: Birth) -> tuple[Change, ...]:
+def machine_changes(birth: MachineFacts, now: MachineFacts) -> tuple[MachineChange, ...]:
     """Everything that changed since, failures first. The rules are those of `birth`; without any nothing is compared."""
     if birth.book is None:
         return ()
@@ -92,7 +92,7 @@ def _size(told: str) -> float | None:
 class _Pair:
     """A birth and tonight's run, with the parts of one matched to those of the other."""
 
-    def __init__(self, birth: Birth, now: Birth, book: ChangeBook) -> None:
+    def __init__(self, birth: MachineFacts, now: MachineFacts, book: ChangeBook) -> None:
         self._book = book
         self._when = f"when the baseline was recorded ({birth.utc[:10]})"
         self._tonight = now.utc[:10]
@@ -106,7 +106,7 @@ class _Pair:
         # Another network card in the same place is told by its address, which an administrator may give as well.
         self._replaced = {one.component: one for one in matching.replaced if kind_of(one.component) != NETWORK}
 
-    def parts(self) -> Iterator[Change]:
+    def parts(self) -> Iterator[MachineChange]:
         """Parts that are missing, replaced, moved, or were added."""
         for part in self._then.names:
             now = self._names.get(part)
@@ -124,26 +124,34 @@ class _Pair:
             if name not in self._then.names:
                 yield from self._part("added", part, part, f"{self._now.called(part)} was not there {self._when}")
 
-    def _part(self, change: PartChange, part: str, component: str | None, text: str, now: str = "") -> Iterator[Change]:
+    def _part(
+        self, change: PartChange, part: str, component: str | None, text: str, now: str = ""
+    ) -> Iterator[MachineChange]:
         kind = kind_of(part)
         rule = self._book.of_part(kind, change)
         both = kind in self._then.looked & self._now.looked
         if rule is not None and (both or change == "unread"):
             yield from self._told(rule, component, text, (part, change, now))
 
-    def _told(self, rule: Rule, component: str | None, text: str, key: tuple[str, str, str]) -> Iterator[Change]:
+    def _told(
+        self, rule: ChangeRule, component: str | None, text: str, key: tuple[str, str, str]
+    ) -> Iterator[MachineChange]:
         """What a rule makes of a change. `key` tells it from others: the part as it was named, what became of it, and what it is now."""
         if rule.means == "nothing":
             return
         basis = f"basis: {rule.basis}"
         if rule.afterwards is None:
-            yield Change(rule.means, rule.event, component, f"{text}; {basis}")
+            yield MachineChange(rule.means, rule.event, component, f"{text}; {basis}")
         elif since := self._known.get(key):
-            yield Change(
-                rule.afterwards, rule.event, component, f"{text}; told of since {since}; {basis}", Known(*key, since)
+            yield MachineChange(
+                rule.afterwards,
+                rule.event,
+                component,
+                f"{text}; told of since {since}; {basis}",
+                KnownChange(*key, since),
             )
         else:
-            yield Change(rule.means, rule.event, component, f"{text}; {basis}", Known(*key, self._tonight))
+            yield MachineChange(rule.means, rule.event, component, f"{text}; {basis}", KnownChange(*key, self._tonight))
 
     def _moved(self, part: str, now: str) -> str | None:
         """Where a part was and is, where that is another slot. Bus numbers change when a card is added: a slot's own name goes first."""
@@ -162,7 +170,7 @@ class _Pair:
             if part not in self._replaced and (part in self._names or part not in self._then.names):
                 yield part, name, before
 
-    def facts(self) -> Iterator[Change]:
+    def facts(self) -> Iterator[MachineChange]:
         """Facts that changed."""
         for part, name, before in self._compared():
             now = self._names.get(part, part)
@@ -170,7 +178,7 @@ class _Pair:
             if after is not None and after != before:
                 yield from self._fact(part, now, name, before, after)
 
-    def _fact(self, then: str, part: str, name: str, before: str, after: str) -> Iterator[Change]:
+    def _fact(self, then: str, part: str, name: str, before: str, after: str) -> Iterator[MachineChange]:
         directions, share = _direction(before, after)
         rule = self._book.of_fact(kind_of(part), name, *directions)
         if rule is not None and not share <= rule.within:
@@ -178,7 +186,7 @@ class _Pair:
             text = f"{_about(rule, part, name)}: {shown[0]} {self._when}, {shown[1]} now"
             yield from self._told(rule, part or None, text, (then, name, after))
 
-    def untold(self) -> Iterator[Change]:
+    def untold(self) -> Iterator[MachineChange]:
         """What was told then and is not now: nobody knows whether it changed."""
         for kind in sorted(self._then.looked - self._now.looked):
             text = f"the parts of kind {kind} could not be read in this run, and could {self._when}"
@@ -193,10 +201,10 @@ class _Pair:
             rest = f" and {len(missing) - _MOST} more" if len(missing) > _MOST else ""
             named = ", ".join(missing[:_MOST])
             text = f"not told in this run, so not held against what it was {self._when}: {named}{rest}"
-            yield Change("note", "inventory.untold", None, text)
+            yield MachineChange("note", "inventory.untold", None, text)
 
 
-def _about(rule: Rule, part: str, name: str) -> str:
+def _about(rule: ChangeRule, part: str, name: str) -> str:
     return f"{rule.facts[name]} of {part}" if part else rule.facts[name]
 
 
@@ -210,7 +218,7 @@ def _direction(before: str, after: str) -> tuple[tuple[FactChange, ...], float]:
     return ("differs", "lower" if b < a else "higher"), abs(b - a) / abs(a) if a else math.inf
 
 
-def _shown(rule: Rule, name: str, text: str) -> str:
+def _shown(rule: ChangeRule, name: str, text: str) -> str:
     """A fact for people: bytes as GiB, `700.0` of something that is counted as 700, while `1.0` of a version is just that."""
     size = _size(text)
     if size is not None and name.endswith("_bytes"):

@@ -11,23 +11,33 @@ from typing import Literal
 
 from acceptance.core import direction, duration
 from acceptance.core.fold import fold
-from acceptance.core.judgement import Judged
+from acceptance.core.judgement import Judgement
 from acceptance.core.record import Entry, Outcome, RunStarted
 from acceptance.core.verdict import Verdict, Word, worst
 from acceptance.history.facts import circumstances
-from acceptance.history.matching import Matching, Moved, Replaced, match, own
+from acceptance.history.matching import Matching, Moved, Replaced, match, unique_identities
 from acceptance.history.noise import NoiseBook, Spread
 from acceptance.machine import recorded_inventory
 
 # Of a later run against the first. Lost: due in both and not measured any more; gained: the other way round. Gone and new: due in one
 # of the two alone. Changed: outside the noise, and nothing tells which is worse.
-Kind = Literal["worse", "lost", "changed", "better", "gained", "gone", "new", "incomparable", "same"]
-ORDER: tuple[Kind, ...] = ("worse", "lost", "changed", "better", "gained", "gone", "new", "incomparable", "same")
-BAD: frozenset[Kind] = frozenset({"worse", "lost"})
-TOLD: frozenset[Kind] = frozenset({"worse", "lost", "changed", "better", "gained"})
+DifferenceKind = Literal["worse", "lost", "changed", "better", "gained", "gone", "new", "incomparable", "same"]
+ORDER: tuple[DifferenceKind, ...] = (
+    "worse",
+    "lost",
+    "changed",
+    "better",
+    "gained",
+    "gone",
+    "new",
+    "incomparable",
+    "same",
+)
+BAD: frozenset[DifferenceKind] = frozenset({"worse", "lost"})
+REPORTED_KINDS: frozenset[DifferenceKind] = frozenset({"worse", "lost", "changed", "better", "gained"})
 _WORDS: tuple[Word, ...] = ("PASS", "UNJUDGED", "FAIL")
 
-Key = tuple[str, str, str]  # check, measurement, component
+MeasurementKey = tuple[str, str, str]  # check, measurement, component
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +54,13 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ValueChange:
     """A later run's value against the first one's. `difference` is in the unit, `share` of the first value, where there are any.
 
     `times` is how often the difference holds what the noise allows (infinite where it allows nothing).
     """
 
-    kind: Kind
+    kind: DifferenceKind
     difference: float | None = None
     share: float | None = None
     spread: Spread | None = None
@@ -58,7 +68,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ComparisonRow:
     """One measurement of one component over all runs: `values` of each (None where there is none), `changes` of the later ones."""
 
     check: str
@@ -66,11 +76,11 @@ class Row:
     component: str
     unit: str
     values: tuple[float | None, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[ValueChange, ...]
     why: str | None = None  # why the values cannot be compared
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> DifferenceKind:
         """The most that is to be said of any of the later runs."""
         return min((change.kind for change in self.changes), key=ORDER.index)
 
@@ -81,7 +91,7 @@ class Outcomes:
 
     check: str | None
     outcomes: tuple[str | None, ...]
-    kind: Kind
+    kind: DifferenceKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +112,10 @@ class Comparison:
     moved: tuple[tuple[Moved, ...], ...]  # by later run
     replaced: tuple[tuple[Replaced, ...], ...]
     outcomes: tuple[Outcomes, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[ComparisonRow, ...]
     differences: tuple[Difference, ...]
 
-    def of_kind(self, *kinds: Kind) -> tuple[Row, ...]:
+    def of_kind(self, *kinds: DifferenceKind) -> tuple[ComparisonRow, ...]:
         """The rows of these kinds, in their order."""
         return tuple(row for row in self.rows if row.kind in kinds)
 
@@ -140,7 +150,7 @@ def _components(run: Run) -> tuple[str, ...]:
     return (*(judged.due.component for check in run.verdict.checks for judged in check.judged), *facts)
 
 
-def _figures(run: Run, how: Matching | None) -> dict[Key, Judged]:
+def _figures(run: Run, how: Matching | None) -> dict[MeasurementKey, Judgement]:
     """Everything due, by check, measurement, and component as the first run names it."""
     return {
         (check.id, judged.due.measurement, how.name(judged.due.component) if how else judged.due.component): judged
@@ -149,13 +159,17 @@ def _figures(run: Run, how: Matching | None) -> dict[Key, Judged]:
     }
 
 
-def _rank(row: Row) -> tuple[int, float]:
+def _rank(row: ComparisonRow) -> tuple[int, float]:
     return ORDER.index(row.kind), -max(change.times for change in row.changes)
 
 
 def _row(
-    key: Key, found: Sequence[Judged | None], runs: Sequence[Run], matched: Sequence[Matching], book: NoiseBook
-) -> Row:
+    key: MeasurementKey,
+    found: Sequence[Judgement | None],
+    runs: Sequence[Run],
+    matched: Sequence[Matching],
+    book: NoiseBook,
+) -> ComparisonRow:
     check, measurement, component = key
     due = next(one.due for one in found if one is not None)
     why = book.incomparable(measurement)
@@ -169,35 +183,37 @@ def _row(
         if same[place]:
             spread = book.repeated(spread, own)
         changes.append(_change(found[0], found[place], spread, book, why))
-    return Row(check, measurement, component, due.unit, values, tuple(changes), why)
+    return ComparisonRow(check, measurement, component, due.unit, values, tuple(changes), why)
 
 
 def _same_part(first: Run, later: Run, how: Matching, component: str) -> bool:
     """Whether a component is one and the same part in both runs: by its identity where it tells one, else by the machine it is in."""
     ends = component.split("->")
-    shared = set(own(first.identities).values()) & set(own(later.identities).values())
+    shared = set(unique_identities(first.identities).values()) & set(unique_identities(later.identities).values())
     if all(first.identities.get(end) in shared for end in ends):
         return True
     return first.machine_id == later.machine_id and not how.is_other(component)
 
 
-def _change(before: Judged | None, after: Judged | None, spread: Spread, book: NoiseBook, why: str | None) -> Change:
+def _change(
+    before: Judgement | None, after: Judgement | None, spread: Spread, book: NoiseBook, why: str | None
+) -> ValueChange:
     if before is None or after is None:
-        return Change("gone" if after is None else "new") if before is not after else Change("same")
+        return ValueChange("gone" if after is None else "new") if before is not after else ValueChange("same")
     a, b = before.value, after.value
     if a is None or b is None:
-        return Change("same" if a is b else "gained" if a is None else "lost")
+        return ValueChange("same" if a is b else "gained" if a is None else "lost")
     if before.due.unit != after.due.unit or why is not None:
-        return Change("incomparable")
+        return ValueChange("incomparable")
     difference, allowed = b - a, spread.between(a, b)
     share = difference / abs(a) if a else None
     if abs(difference) <= allowed:
-        kind: Kind = "same"
+        kind: DifferenceKind = "same"
     else:
-        worsened = direction.worsened((before.due.limit, a), (after.due.limit, b), book.worse(before.due.unit))
+        worsened = direction.is_worse((before.due.limit, a), (after.due.limit, b), book.worse(before.due.unit))
         kind = "changed" if worsened is None else "worse" if worsened else "better"
     times = abs(difference) / allowed if allowed else float("inf") if difference else 0.0
-    return Change(kind, difference, share, spread, times)
+    return ValueChange(kind, difference, share, spread, times)
 
 
 def _outcomes(runs: Sequence[Run]) -> Iterator[Outcomes]:
@@ -212,7 +228,7 @@ def _outcomes(runs: Sequence[Run]) -> Iterator[Outcomes]:
             yield Outcomes(check, outcomes, min((_turn(outcomes[0], one) for one in outcomes[1:]), key=ORDER.index))
 
 
-def _turn(before: Outcome | None, after: Outcome | None) -> Kind:
+def _turn(before: Outcome | None, after: Outcome | None) -> DifferenceKind:
     if before == after:
         return "same"
     if before is None:
@@ -236,7 +252,7 @@ def run_of(entries: Sequence[Entry], name: str) -> Run:
     """A run under the name by which it is told from others. Raises UnreadableRun where nothing can be judged."""
     verdict = fold(entries)
     start = next(entry.body for entry in entries if isinstance(entry.body, RunStarted))
-    inventory = recorded_inventory.observed(entries).inventory
+    inventory = recorded_inventory.observed_record(entries).inventory
     return Run(
         name,
         verdict,

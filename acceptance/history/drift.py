@@ -13,68 +13,72 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from acceptance.core.limit import number, quantity
-from acceptance.history.reference import Bounds, Counter, Past, basis, began, nights
+from acceptance.history.reference import Bounds, Counter, Reference, basis, describe_first_nights, nights
 
-Kind = Literal["fail", "warn"]
+DriftSeverity = Literal["fail", "warn"]
 # Step: beyond what one night differs from the next. Slope: a level that moved too slowly for a night to show it. Noise: values that lie
 # further apart than they did. Counter: one that grew too fast. Changed: a step, and nothing tells which side is worse. Unsteady: a step or
 # slope that the second look did not show.
-What = Literal["step", "slope", "noise", "counter", "changed", "unsteady"]
+DriftKind = Literal["step", "slope", "noise", "counter", "changed", "unsteady"]
 
 
-class Found(msgspec.Struct, frozen=True):
+class DriftFinding(msgspec.Struct, frozen=True):
     """One thing that is to be said, as one line: `kind` is what it does to the outcome, `what` the drift, by which its causes are found."""
 
-    kind: Kind
-    what: What
+    kind: DriftSeverity
+    what: DriftKind
     text: str
 
 
-class Drifted(msgspec.Struct, frozen=True):
+class DriftJudgement(msgspec.Struct, frozen=True):
     """What the past says of tonight's value.
 
     `outside`: beyond a bound, and at the second look too where one was taken. `unsteady`: beyond it at the first look and within at the
     second. `look_again`: a second look, which was not taken yet, could tell whether it was chance.
     """
 
-    findings: tuple[Found, ...] = ()
+    findings: tuple[DriftFinding, ...] = ()
     outside: bool = False
     unsteady: bool = False
     look_again: bool = False
 
 
 class _Crossed(NamedTuple):
-    what: What
+    what: DriftKind
     words: str
 
 
-def judge(measurement: str, component: str, unit: str, past: Past, value: float, again: float | None = None) -> Drifted:
+def judge(
+    measurement: str, component: str, unit: str, past: Reference, value: float, again: float | None = None
+) -> DriftJudgement:
     """Hold a value, and that of the second look where one was taken, against the past. What is no finite number fails."""
     where = f"{measurement} on {component}"
     if not math.isfinite(value):
         told = f"{where} is no finite number that could be held against its past"
-        return Drifted((Found("fail", "step", told),), outside=True)
+        return DriftJudgement((DriftFinding("fail", "step", told),), outside=True)
     if past.counter is not None:
         return _counted(where, unit, past, past.counter, value)
     noise = _noise(where, unit, past)
     crossed = list(_crossings(past, unit, value))
     if not crossed:
-        return Drifted(noise)
+        return DriftJudgement(noise)
     stayed = again is None or not math.isfinite(again) or any(_crossings(past, unit, again))
     kind, why = _weight(past, stayed)
     second = "" if again is None else f", {quantity(again, unit)} at the second look"
     told = "; ".join(one.words for one in crossed)
     text = f"{where}: measured {quantity(value, unit)}{second}: {told}; {why}; basis: {basis(past, unit)}"
-    return Drifted((Found(kind, _what(past, crossed[0], stayed), text), *noise), stayed, not stayed, again is None)
+    return DriftJudgement(
+        (DriftFinding(kind, _what(past, crossed[0], stayed), text), *noise), stayed, not stayed, again is None
+    )
 
 
-def _what(past: Past, crossed: _Crossed, stayed: bool) -> What:
+def _what(past: Reference, crossed: _Crossed, stayed: bool) -> DriftKind:
     if not past.decides:
         return "changed"
     return crossed.what if stayed else "unsteady"
 
 
-def _crossings(past: Past, unit: str, value: float) -> Iterator[_Crossed]:
+def _crossings(past: Reference, unit: str, value: float) -> Iterator[_Crossed]:
     """Every bound that a value is beyond, that of the last nights first."""
     if past.level is not None and past.level.bounds.beyond(value):
         level = past.level
@@ -87,7 +91,7 @@ def _crossings(past: Past, unit: str, value: float) -> Iterator[_Crossed]:
         yield _Crossed("slope", told)
     if past.first is not None and past.first.bounds.beyond(value):
         first = past.first
-        before = f"the {began(first)}, {quantity(first.middle, unit)}"
+        before = f"the {describe_first_nights(first)}, {quantity(first.middle, unit)}"
         yield _Crossed("slope" if first.moved else "step", _off(value, first.middle, before, first.bounds, unit))
 
 
@@ -99,7 +103,7 @@ def _off(value: float, middle: float, before: str, bounds: Bounds, unit: str) ->
     return f"{much} {'below' if value < middle else 'above'} {before}, bound {bounds.words(unit)}"
 
 
-def _weight(past: Past, stayed: bool) -> tuple[Kind, str]:
+def _weight(past: Reference, stayed: bool) -> tuple[DriftSeverity, str]:
     """What a night outside, or one that was unsteady, is worth after the nights before."""
     if not past.decides:
         return "warn", "nothing tells whether this is for the worse"
@@ -113,22 +117,22 @@ def _weight(past: Past, stayed: bool) -> tuple[Kind, str]:
     return "warn", "the first night: another one like it, and it fails"
 
 
-def _noise(where: str, unit: str, past: Past) -> tuple[Found, ...]:
+def _noise(where: str, unit: str, past: Reference) -> tuple[DriftFinding, ...]:
     """A remark about noise that has grown: by itself it proves no loss, so it never fails."""
     grown = past.grown
     if grown is None:
         return ()
     now, before = quantity(grown.now, unit), quantity(grown.before, unit)
     told = f"one deviation of the last {nights(grown.nights)} is {now}, and was {before} before"
-    return (Found("warn", "noise", f"{where}: its noise has grown: {told}; basis: {basis(past, unit)}"),)
+    return (DriftFinding("warn", "noise", f"{where}: its noise has grown: {told}; basis: {basis(past, unit)}"),)
 
 
-def _counted(where: str, unit: str, past: Past, counter: Counter, value: float) -> Drifted:
+def _counted(where: str, unit: str, past: Reference, counter: Counter, value: float) -> DriftJudgement:
     # A counter that stands lower than it did was set back: what it shows now has come since.
     back = value < counter.stood
     grown = value if back else value - counter.stood
     if grown <= counter.allowed:
-        return Drifted()
+        return DriftJudgement()
     at_once = counter.most is not None and grown > counter.most
     off = past.off + 1
     again = counter.repeats and (past.before or off >= past.off_fails)
@@ -140,7 +144,7 @@ def _counted(where: str, unit: str, past: Past, counter: Counter, value: float) 
     strayed = "the second night running" if past.before else f"{nights(off)} of the last {past.off_of} strayed"
     running = f"; {strayed}" if again else ""
     text = f"{where}: measured {quantity(value, unit)}: {told}, {bounds}{running}; basis: {basis(past, unit)}"
-    return Drifted((Found("fail" if at_once or again else "warn", "counter", text),), outside=True)
+    return DriftJudgement((DriftFinding("fail" if at_once or again else "warn", "counter", text),), outside=True)
 
 
 def _days(days: float) -> str:

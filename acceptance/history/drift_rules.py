@@ -142,7 +142,7 @@ class _Sheet(Constants, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class DriftRule:
     """How one measurement is judged: `worse` is which side decides (None: neither), `general` its spread before nights tell.
 
     `rate` is there for a counter. `slow` is by how much a level may move slowly, in the unit, where seasons move it. `limit` is what the
@@ -180,12 +180,12 @@ class DriftBook:
         """Whether this is a counter that the hardware keeps, and that goes on counting whatever it is tested with."""
         return _row(self.sheet.counter, measurement) is not None
 
-    def rule(self, measurement: str, unit: str, limit: Limit | None, *, virtual: bool) -> Rule | None:
+    def rule(self, measurement: str, unit: str, limit: Limit | None, *, virtual: bool) -> DriftRule | None:
         """How a measurement is judged by its nights; None for one that is exempt. `virtual`: the machine is a VM."""
         if self.exempt(measurement) is not None:
             return None
         season = _row(self.sheet.season, measurement)
-        return Rule(
+        return DriftRule(
             self.sheet,
             self._worse(measurement, unit, limit),
             self.noise.spread(measurement, unit, same_part=True, virtual=virtual),

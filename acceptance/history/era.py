@@ -39,7 +39,7 @@ class Era(msgspec.Struct, frozen=True):
         return tuple((name, text) for name, text in self.facts if name != "profile" and not name.startswith(_LOAD))
 
 
-def of(plan: Plan, provenance: Mapping[str, str], inventory: Mapping[str, Any]) -> Era:
+def era_of_run(plan: Plan, provenance: Mapping[str, str], inventory: Mapping[str, Any]) -> Era:
     """The era of a run, from what is known before it begins: of the provenance the station's own part is enough.
 
     An image of ours is known by what went into it, so that one built anew from the same is the same; any other by its id.
@@ -63,12 +63,12 @@ def changes(before: Era, after: Era) -> tuple[tuple[str, str | None, str | None]
     return tuple((name, was.get(name), now.get(name)) for name in names if was.get(name) != now.get(name))
 
 
-def told(before: Era, after: Era) -> str:
+def describe_changes(before: Era, after: Era) -> str:
     """What changed between two eras, in words; empty where nothing did."""
-    return "; ".join(_told(*change) for change in changes(before, after))
+    return "; ".join(_describe_change(*change) for change in changes(before, after))
 
 
-def _told(name: str, before: str | None, after: str | None) -> str:
+def _describe_change(name: str, before: str | None, after: str | None) -> str:
     what = f"the time of {name.removeprefix(_LOAD)}" if name.startswith(_LOAD) else f"the {name.replace('_', ' ')}"
     if before is None:
         return f"{what} is {after}, and was not told before"

@@ -37,7 +37,7 @@ _CURES = {
 }
 
 
-def of(error: sqlite3.Error, path: Path) -> HistoryError:
+def from_sqlite(error: sqlite3.Error, path: Path) -> HistoryError:
     """The sentence for what SQLite says."""
     code = getattr(error, "sqlite_errorcode", None)
     plain = code & 0xFF if code is not None else None  # the rest of the number tells which part of SQLite met it
@@ -49,12 +49,12 @@ def of(error: sqlite3.Error, path: Path) -> HistoryError:
 
 
 @contextlib.contextmanager
-def told(path: Path) -> Iterator[None]:
+def history_errors(path: Path) -> Iterator[None]:
     """Raise what SQLite or the system says of this file as one sentence."""
     try:
         yield
     except sqlite3.Error as error:
-        raise of(error, path) from error
+        raise from_sqlite(error, path) from error
     except OSError as error:
         where = error.filename or path
         cure = "make room, or mend the folder's permissions"

@@ -13,7 +13,7 @@ import msgspec
 from acceptance.history import location, queries, trend
 from acceptance.history.noise import NoiseBook
 from acceptance.history.store import Store
-from acceptance.history.trend import Chronicle, Course, Night
+from acceptance.history.trend import TrendNight, TrendReport, TrendSeries
 
 NIGHTS = 120  # four months: what a person can take in at a glance
 COLUMNS = (
@@ -31,7 +31,7 @@ def others(out: Path, machine_id: str) -> tuple[str, ...]:
     return tuple(sorted(place.name for place in found if place != own))
 
 
-def told(
+def trend_report(
     store: Store,
     out: Path,
     machine_id: str,
@@ -40,18 +40,18 @@ def told(
     measurement: str | None = None,
     component: str | None = None,
     last: int | None = NIGHTS,
-    born: Callable[[Course], float | None] = lambda _: None,
+    born: Callable[[TrendSeries], float | None] = lambda _: None,
     baseline: str | None = None,
-) -> Chronicle:
+) -> TrendReport:
     """The last nights with the courses that match. `born` tells the baseline's value of one. Raises HistoryError."""
     with store.still():  # a night that is added meanwhile would be in one of them and not in another
         nights, recorded = store.nights(last), store.count()
         facts = {number: dict(era.facts) for number, era in queries.eras(store).items()}
-        found = queries.courses(store, measurement, component, last)
+        found = queries.trend_series(store, measurement, component, last)
     virtual = any(one.virtual for one in nights)
     rows = tuple(trend.row(one, book, virtual=virtual, facts=facts, born=born(one)) for one in found)
-    shown = tuple(Night(one.run_id, one.utc, one.verdict, one.apart, one.postponed) for one in nights)
-    return Chronicle(machine_id, recorded, shown, rows, others(out, machine_id), baseline)
+    shown = tuple(TrendNight(one.run_id, one.utc, one.verdict, one.apart, one.postponed) for one in nights)
+    return TrendReport(machine_id, recorded, shown, rows, others(out, machine_id), baseline)
 
 
 def exported(

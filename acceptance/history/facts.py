@@ -9,7 +9,7 @@ from typing import Any
 
 from acceptance.core.limit import GIB
 from acceptance.core.record import Entry, Measured, RunStarted
-from acceptance.history.baseline_facts import Birth
+from acceptance.history.baseline_facts import MachineFacts
 from acceptance.history.change_rules import Counted
 from acceptance.machine import recorded_inventory
 from acceptance.machine.recorded_inventory import Table
@@ -54,7 +54,7 @@ def _all(inventory: Mapping[str, Any]) -> Iterator[tuple[str, str, object]]:
         yield from _some(f"disk:{disk.get('name')}", disk, _DISK)
     for link in recorded_inventory.rows(inventory, "links"):
         yield from _some(f"net:{link.get('name')}", link, ("speed_mbps", "driver"))
-    for gpu in recorded_inventory.gpus(inventory):
+    for gpu in recorded_inventory.recorded_gpus(inventory):
         yield from _some(gpu.name, gpu.device, _GPU)
         yield from _some(gpu.name, recorded_inventory.table(gpu.device, "traits"), _TRAITS)
 
@@ -81,16 +81,16 @@ _MAC = re.compile("[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 _NO_MAKERS = 0x03
 
 
-def facts_of(entries: Sequence[Entry]) -> Birth | None:
+def facts_of(entries: Sequence[Entry]) -> MachineFacts | None:
     """What a run tells of its machine; None where its journal has no beginning or no inventory."""
     start = next(((entry.utc, entry.body.run_id) for entry in entries if isinstance(entry.body, RunStarted)), None)
-    inventory = recorded_inventory.observed(entries).inventory
+    inventory = recorded_inventory.observed_record(entries).inventory
     if start is None or not inventory:
         return None
     facts = _facts(inventory)
     for name, value in _links(entries).items():
         facts[name] = _number(min(value, float(facts.get(name, value))))
-    return Birth(
+    return MachineFacts(
         run_id=start[1],
         utc=start[0],
         parts=tuple(component for component, _ in _parts(inventory)),
@@ -114,7 +114,7 @@ def _looked(inventory: Table) -> Iterator[str]:
 
 def _parts(inventory: Table) -> Iterator[tuple[str, Table]]:
     """Every part that has been found, and what is told of it beside what `circumstances` takes."""
-    for gpu in recorded_inventory.gpus(inventory):
+    for gpu in recorded_inventory.recorded_gpus(inventory):
         yield gpu.name, {**_of_gpu(gpu.device), "pci_address": gpu.address, "slot": gpu.function.get("slot")}
     for disk in recorded_inventory.rows(inventory, "disks"):
         yield f"disk:{disk.get('name')}", {name: disk.get(name) for name in _OF_DISK}
@@ -195,7 +195,7 @@ def _counts(component: str, facts: Facts, counted: Counted) -> bool:
 class Parts:
     """The parts of one run that count, their identities, and the facts about them and about the machine."""
 
-    def __init__(self, told: Birth, counted: Counted) -> None:
+    def __init__(self, told: MachineFacts, counted: Counted) -> None:
         facts = told.told()
         self.names = tuple(part for part in told.parts if _counts(part, facts, counted))
         others = set(told.parts) - set(self.names)

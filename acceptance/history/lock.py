@@ -17,13 +17,13 @@ WAIT_S = 20.0  # what others do there takes a second
 
 
 @contextlib.contextmanager
-def alone(folder: Path, wait_s: float = WAIT_S) -> Iterator[None]:
+def history_lock(folder: Path, wait_s: float = WAIT_S) -> Iterator[None]:
     """Hold the lock of a machine's history; its folder is made. The kernel releases it when its holder dies.
 
     Raises HistoryError when another process stays at it, or the folder cannot be written.
     """
     path = folder / ".lock"
-    with errors.told(path):
+    with errors.history_errors(path):
         folder.mkdir(parents=True, exist_ok=True)
         regular_file.require(path)
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
@@ -31,7 +31,7 @@ def alone(folder: Path, wait_s: float = WAIT_S) -> Iterator[None]:
         until = time.monotonic() + wait_s
         while True:
             try:
-                with errors.told(path):
+                with errors.history_errors(path):
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except HistoryError as error:

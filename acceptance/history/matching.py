@@ -48,7 +48,7 @@ class Matching:
         return any(end in known for end in component.split(_WAY))
 
 
-def own(identities: Mapping[str, str]) -> dict[str, str]:
+def unique_identities(identities: Mapping[str, str]) -> dict[str, str]:
     """Identities by component, without those that tell no part from another: that two components share, or that stand for none."""
     times = Counter(identities.values())
     return {
@@ -63,7 +63,9 @@ def match(first: Mapping[str, str], later: Mapping[str, str], others: Iterable[s
 
     A part that only the later run has keeps its name if that is free in the first, and gets a `'` otherwise.
     """
-    before, after = ({identity: component for component, identity in own(found).items()} for found in (first, later))
+    before, after = (
+        {identity: component for component, identity in unique_identities(found).items()} for found in (first, later)
+    )
     both = {identity: (before[identity], after[identity]) for identity in before.keys() & after.keys()}
     names = {new: old for old, new in both.values()}
     taken = set(names.values())

@@ -11,14 +11,14 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from acceptance.core import foreign_process
-from acceptance.core.judgement import Judged
+from acceptance.core.judgement import Judgement
 from acceptance.core.plan import Due, Scope
 from acceptance.core.record import Entry, RunClosed, RunEnded, RunStarted
 from acceptance.core.verdict import UnreadableRun, Word
 from acceptance.history import changes, comparison, era
-from acceptance.history.baseline_facts import Known
+from acceptance.history.baseline_facts import KnownChange
 from acceptance.history.era import Era
-from acceptance.history.matching import own
+from acceptance.history.matching import unique_identities
 from acceptance.machine import recorded_inventory
 
 # Why a night is no measure for others: it tested a part of the machine, it did not come to its end, somebody
@@ -30,7 +30,7 @@ _TOGETHER = "gpus"  # all GPUs of the test, as one component
 _DAY_S = 86400.0
 
 
-class Part(NamedTuple):
+class PartMeasurement(NamedTuple):
     """What is measured of one part, wherever that is; `name` is its identity, or where it has none its component."""
 
     check: str
@@ -39,7 +39,7 @@ class Part(NamedTuple):
     name: str
 
 
-class Line(NamedTuple):
+class SeriesKey(NamedTuple):
     """What one series of values belongs to. `serial` is the part's own identity, of a path those of both ends; None where it has none."""
 
     check: str
@@ -49,19 +49,19 @@ class Line(NamedTuple):
     serial: str | None
 
     @property
-    def part(self) -> Part:
+    def part(self) -> PartMeasurement:
         """The part that it is of: one that moved to another slot takes its nights along."""
-        return Part(self.check, self.measurement, self.unit, self.serial or self.component)
+        return PartMeasurement(self.check, self.measurement, self.unit, self.serial or self.component)
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class NightMeasurement:
     """One due measurement of one night; `value` and `again` (the second look) are in the line's unit, None where there is none.
 
     `outside` and `unsteady` are that night's word on drift; `failed` says that the value broke its absolute limit without a waiver.
     """
 
-    line: Line
+    line: SeriesKey
     value: float | None
     again: float | None = None
     outside: bool = False
@@ -69,11 +69,11 @@ class Figure:
     failed: bool = False
 
 
-class Told(msgspec.Struct, frozen=True):
+class ReportedChanges(msgspec.Struct, frozen=True):
     """What a night has told of changes since the run that is the baseline: `birth` is that run, by its id."""
 
     birth: str
-    known: tuple[Known, ...]
+    known: tuple[KnownChange, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,18 +98,18 @@ class Night:
     apart: Apart | None
     era: Era
     identities: Mapping[str, str]
-    figures: tuple[Figure, ...]
-    told: Told | None = None
+    figures: tuple[NightMeasurement, ...]
+    told: ReportedChanges | None = None
 
 
-def of(entries: Sequence[Entry]) -> Night:
+def night_from_entries(entries: Sequence[Entry]) -> Night:
     """A run's journal as a night. Raises UnreadableRun where nothing can be judged, or nobody can tell when it was."""
     run = comparison.run_of(entries, "")
     first = next(entry for entry in entries if isinstance(entry.body, RunStarted))
     start = first.body
     assert isinstance(start, RunStarted)
     verdict = run.verdict
-    inventory = recorded_inventory.observed(entries).inventory
+    inventory = recorded_inventory.observed_record(entries).inventory
     identities = recorded_inventory.identities(inventory)
     figures = [_figure(check.id, one, identities, start.plan.gpus) for check in verdict.checks for one in check.judged]
     return Night(
@@ -124,17 +124,17 @@ def of(entries: Sequence[Entry]) -> Night:
         virtual=run.virtual,
         postponed=verdict.postponed is not None,
         apart=_apart(entries, start) if verdict.postponed is None else None,
-        era=era.of(start.plan, start.provenance, inventory),
+        era=era.era_of_run(start.plan, start.provenance, inventory),
         identities=identities,
         figures=tuple({figure.line: figure for figure in figures}.values()),
         told=_told(entries, start) if verdict.postponed is None else None,
     )
 
 
-def _told(entries: Sequence[Entry], start: RunStarted) -> Told | None:
+def _told(entries: Sequence[Entry], start: RunStarted) -> ReportedChanges | None:
     birth = start.plan.birth
-    known = changes.held(birth, entries).known if birth else None
-    return Told(birth.run_id, known) if birth and known is not None else None
+    known = changes.compare_with_baseline(birth, entries).known if birth else None
+    return ReportedChanges(birth.run_id, known) if birth and known is not None else None
 
 
 def day_of(utc: str) -> float:
@@ -160,12 +160,12 @@ def _apart(entries: Sequence[Entry], start: RunStarted) -> Apart | None:
     return "own-image" if named else None
 
 
-def _figure(check: str, judged: Judged, identities: Mapping[str, str], gpus: Sequence[str]) -> Figure:
+def _figure(check: str, judged: Judgement, identities: Mapping[str, str], gpus: Sequence[str]) -> NightMeasurement:
     due, drift = judged.due, judged.drift
     value, again = _finite(judged.value), _finite(judged.again)
     broke = due.limit is not None and any(due.limit.grade(one) == "fail" for one in (value, again) if one is not None)
-    return Figure(
-        line(check, due, identities, gpus),
+    return NightMeasurement(
+        series_key(check, due, identities, gpus),
         value,
         again,
         outside=drift is not None and drift.outside,
@@ -178,9 +178,9 @@ def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def line(check: str, due: Due, identities: Mapping[str, str], gpus: Sequence[str]) -> Line:
+def series_key(check: str, due: Due, identities: Mapping[str, str], gpus: Sequence[str]) -> SeriesKey:
     """The line of what a check owes; `identities` are the inventory's (`shown.identities`), known before anything is measured."""
-    return Line(check, due.measurement, due.component, due.unit, part(due.component, identities, gpus))
+    return SeriesKey(check, due.measurement, due.component, due.unit, part(due.component, identities, gpus))
 
 
 def part(component: str, identities: Mapping[str, str], gpus: Sequence[str]) -> str | None:
@@ -189,7 +189,7 @@ def part(component: str, identities: Mapping[str, str], gpus: Sequence[str]) -> 
     What several parts tell is nobody's identity: DIMMs of one serial number, 00000000, would take each other's nights for their own.
     """
     ends = sorted(gpus) if component == _TOGETHER else component.split(_WAY)
-    told = own(identities)
+    told = unique_identities(identities)
     known = [told[end] for end in ends if end in told]
     join = "+" if component == _TOGETHER else _WAY
     return join.join(known) if known and len(known) == len(ends) else None

@@ -9,21 +9,21 @@ from typing import Any
 import msgspec
 
 from acceptance.history import errors
-from acceptance.history.baseline_facts import Known
+from acceptance.history.baseline_facts import KnownChange
 from acceptance.history.era import Era
-from acceptance.history.night import Line, Part, Told
-from acceptance.history.reference_builder import Look
+from acceptance.history.night import PartMeasurement, ReportedChanges, SeriesKey
+from acceptance.history.reference_builder import NightValue
 from acceptance.history.store import FAILED, OUTSIDE, UNSTEADY, Store, era_of
-from acceptance.history.trend import Course, Point
+from acceptance.history.trend import TrendPoint, TrendSeries
 
 _ERA = "era = (SELECT id FROM era WHERE key = ?)"
 _NAMED = "(? IN ('*', measurement) OR measurement GLOB ?) AND (? IN ('*', component) OR component GLOB ?)"
 _HELD = "apart IS NULL AND NOT postponed"
 
 
-def looks(
+def night_values(
     store: Store, era: str | None, *, after: int = 0, first: int, last: int, only: Collection[str] | None = None
-) -> dict[Part, tuple[Look, ...]]:
+) -> dict[PartMeasurement, tuple[NightValue, ...]]:
     """Of the `first` and the `last` nights of this era, by part, oldest first, what tonight's values may be held against.
 
     Without an era, of all nights: that is for what does not depend on one. `only` names the measurements that are asked for.
@@ -42,12 +42,14 @@ def looks(
         "SELECT night, value, again, flags FROM figure WHERE line = ? AND value IS NOT NULL AND night BETWEEN ? AND ?"
         " ORDER BY night"
     )
-    found: dict[Part, dict[int, Look]] = {}
+    found: dict[PartMeasurement, dict[int, NightValue]] = {}
     for number, line in _lines(store).items():
         if only is not None and line.measurement not in only:
             continue
         told = {
-            night: Look(days[night], value, again, *_marks(flags)) if flags else Look(days[night], value, again)
+            night: NightValue(days[night], value, again, *_marks(flags))
+            if flags
+            else NightValue(days[night], value, again)
             for span in spans
             for night, value, again, flags in _rows(store, query, number, *span)
             if night in days  # one of another era may lie between
@@ -82,9 +84,9 @@ def last_until(store: Store, day: float) -> int:
     return found
 
 
-def courses(
+def trend_series(
     store: Store, measurement: str | None = None, component: str | None = None, last: int | None = None
-) -> tuple[Course, ...]:
+) -> tuple[TrendSeries, ...]:
     """Every measurement's course over the last recorded nights, or all; of those that match shell patterns, where they are given.
 
     A measurement whose part was replaced has a course for each part.
@@ -95,9 +97,9 @@ def courses(
     )
     first, found = _first(store, last), []
     for number, line in _lines(store, measurement, component).items():
-        points = tuple(map(Point._make, _rows(store, query, number, first)))
+        points = tuple(map(TrendPoint._make, _rows(store, query, number, first)))
         if points:
-            found.append(Course(*line, points))
+            found.append(TrendSeries(*line, points))
     return tuple(found)
 
 
@@ -116,7 +118,7 @@ def rows(
     )
     what, where = measurement or "*", component or "*"
     named = (_first(store, last), what, what, where, where)
-    with errors.told(store.path):  # a row at a time: all of them may be millions
+    with errors.history_errors(store.path):  # a row at a time: all of them may be millions
         for *told, serial, unit, value, again, flags in store.connection.execute(query, named):
             marks = (bool(flags & bit) for bit in (OUTSIDE, UNSTEADY, FAILED))
             yield (*told, serial or None, unit, value, again, *marks)
@@ -135,12 +137,12 @@ def _first(store: Store, last: int | None) -> int:
     return int(rows[0][0]) if rows else 0
 
 
-def _lines(store: Store, measurement: str | None = None, component: str | None = None) -> dict[int, Line]:
+def _lines(store: Store, measurement: str | None = None, component: str | None = None) -> dict[int, SeriesKey]:
     query = (
         f"SELECT id, check_id, measurement, component, unit, nullif(serial, '') FROM line WHERE {_NAMED} ORDER BY id"
     )
     what, where = measurement or "*", component or "*"
-    return {row[0]: Line._make(row[1:]) for row in _rows(store, query, what, what, where, where)}
+    return {row[0]: SeriesKey._make(row[1:]) for row in _rows(store, query, what, what, where, where)}
 
 
 def skipped_in_a_row(store: Store) -> int:
@@ -149,7 +151,7 @@ def skipped_in_a_row(store: Store) -> int:
     return int(_rows(store, query)[0][0])
 
 
-def known(store: Store, birth: str) -> tuple[Known, ...]:
+def known_changes(store: Store, birth: str) -> tuple[KnownChange, ...]:
     """The changes since the run that is the baseline, by its id, that the last night has told of; none where that was held against another.
 
     A run that was partial, or did not come to its end, tells nobody. What cannot be read was not told.
@@ -160,11 +162,11 @@ def known(store: Store, birth: str) -> tuple[Known, ...]:
     )
     for (text,) in _rows(store, query):
         with contextlib.suppress(msgspec.DecodeError, TypeError, UnicodeError):
-            told = msgspec.json.decode(text, type=Told)
+            told = msgspec.json.decode(text, type=ReportedChanges)
             return told.known if told.birth == birth else ()
     return ()
 
 
 def _rows(store: Store, query: str, *values: object) -> list[Any]:
-    with errors.told(store.path):
+    with errors.history_errors(store.path):
         return store.connection.execute(query, values).fetchall()

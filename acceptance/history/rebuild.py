@@ -12,7 +12,7 @@ from acceptance.core.record import RunStarted
 from acceptance.core.verdict import UnreadableRun
 from acceptance.history import errors, location, night
 from acceptance.history.errors import Damaged, HistoryError
-from acceptance.history.lock import alone
+from acceptance.history.lock import history_lock
 from acceptance.history.night import Night
 from acceptance.history.salvage import Old
 from acceptance.history.store import Store
@@ -32,7 +32,7 @@ class _Found:
     day: float
 
 
-def opened(out: Path, machine_id: str) -> tuple[Store, tuple[str, ...]]:
+def open_history(out: Path, machine_id: str) -> tuple[Store, tuple[str, ...]]:
     """The history of a machine, sound and up to date with the runs in `out`, and what there is to tell of that.
 
     One that is damaged is set aside and made anew. Raises HistoryError where there can be none.
@@ -46,7 +46,7 @@ def opened(out: Path, machine_id: str) -> tuple[Store, tuple[str, ...]]:
             store.close()
             raise
     except Damaged as error:
-        return anew(out, machine_id, str(error).partition(f": {errors.REBUILD}")[0])
+        return rebuild(out, machine_id, str(error).partition(f": {errors.REBUILD}")[0])
     try:
         return store, catch_up(store, out, machine_id)[1]
     except BaseException:
@@ -54,14 +54,14 @@ def opened(out: Path, machine_id: str) -> tuple[Store, tuple[str, ...]]:
         raise
 
 
-def anew(out: Path, machine_id: str, why: str | None = None) -> tuple[Store, tuple[str, ...]]:
+def rebuild(out: Path, machine_id: str, why: str | None = None) -> tuple[Store, tuple[str, ...]]:
     """Make another file from the runs that are there, and from what can be read of nights whose run is gone; the old one is kept.
 
     `why` says what is wrong with it; None where it is only to be made anew. Whoever dies in it leaves the old file or the whole new one.
     Raises HistoryError.
     """
     path = location.database(out, machine_id)
-    with alone(path.parent), errors.told(path):
+    with history_lock(path.parent), errors.history_errors(path):
         told = [] if why is not None and _sound(path) else _made(out, machine_id, path, why)
     store = Store.open(path)
     try:
@@ -152,12 +152,12 @@ def catch_up(store: Store, out: Path, machine_id: str, old: Old | None = None) -
 
 
 def _night(out: Path, run: _Found) -> Night:
-    return night.of(reader.read(out / run.folder).entries)
+    return night.night_from_entries(reader.read(out / run.folder).entries)
 
 
 def _runs(out: Path, machine_id: str, known: Iterable[str | None], unread: list[str]) -> Iterator[_Found]:
     """The closed runs of this machine in folders that are not known yet. One whose plan was never written proves nothing of any night."""
-    with errors.told(out):
+    with errors.history_errors(out):
         names = sorted(path.parent.name for path in out.glob(f"*/{reader.SUPERVISOR}") if not path.parent.is_symlink())
     for name in sorted(set(names) - set(known)):
         if not (out / name / run_folder.VERDICT).is_file():

@@ -67,7 +67,7 @@ class Slope(msgspec.Struct, frozen=True, omit_defaults=True):
     bounds: Bounds
 
 
-class Grown(msgspec.Struct, frozen=True, omit_defaults=True):
+class NoiseGrowth(msgspec.Struct, frozen=True, omit_defaults=True):
     """Noise that has grown: one deviation of the nights before the last ones, and of the last ones, `nights` in number."""
 
     before: float
@@ -89,7 +89,7 @@ class Counter(msgspec.Struct, frozen=True, omit_defaults=True):
     repeats: bool = False
 
 
-class Past(msgspec.Struct, frozen=True, omit_defaults=True):
+class Reference(msgspec.Struct, frozen=True, omit_defaults=True):
     """All that one measurement of one part is held against from before this run.
 
     `decides` says that it is known which side is the worse one: without it nothing fails. `before`: the night before was outside.
@@ -105,7 +105,7 @@ class Past(msgspec.Struct, frozen=True, omit_defaults=True):
     level: Level | None = None
     first: First | None = None
     slope: Slope | None = None
-    grown: Grown | None = None
+    grown: NoiseGrowth | None = None
     counter: Counter | None = None
     rebased: bool = False
 
@@ -115,7 +115,7 @@ def date(day: float) -> str:
     return datetime.date.fromordinal(_EPOCH + math.floor(day)).isoformat()
 
 
-def basis(past: Past, unit: str) -> str:
+def basis(past: Reference, unit: str) -> str:
     """What the past consists of, in words."""
     if past.counter is not None:
         return past.counter.basis
@@ -125,13 +125,13 @@ def basis(past: Past, unit: str) -> str:
         told = f", one deviation {quantity(one.deviation, unit)}, {one.factor:g} of it allowed" if one.deviation else ""
         parts.append(f"median of {nights(one.nights)} {quantity(one.middle, unit)}{told}")
     if past.first is not None:
-        parts.append(f"{began(past.first)} {quantity(past.first.middle, unit)}")
+        parts.append(f"{describe_first_nights(past.first)} {quantity(past.first.middle, unit)}")
     if past.rebased:
         parts.append("re-based: the baseline was taken with another image, station or driver")
     return "; ".join(parts)
 
 
-def began(first: First) -> str:
+def describe_first_nights(first: First) -> str:
     """What the first nights were, in words."""
     named = (
         f"baseline of {date(first.day)}"

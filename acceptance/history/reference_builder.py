@@ -9,11 +9,11 @@ from itertools import accumulate
 import msgspec
 
 from acceptance.core.limit import Worse
-from acceptance.history.drift_rules import Constants, Rate, Rule
-from acceptance.history.reference import Bounds, Counter, First, Grown, Level, Past, Slope
+from acceptance.history.drift_rules import Constants, DriftRule, Rate
+from acceptance.history.reference import Bounds, Counter, First, Level, NoiseGrowth, Reference, Slope
 
 
-class Look(msgspec.Struct, frozen=True, gc=False):
+class NightValue(msgspec.Struct, frozen=True, gc=False):
     """What one measurement of one part gave on one night.
 
     `day` is in days since 1970-01-01 in UTC, with its fraction; `value` and `again`, where a second look was taken, are in the
@@ -35,15 +35,15 @@ MEDIAN_SPREAD = 1.2533  # the standard error of a median over that of a mean: th
 _DIGITS = 6  # of a bound, rounded outward: a plan has two thousand of them
 
 
-def remember(
-    looks: Sequence[Look],
+def build_reference(
+    looks: Sequence[NightValue],
     born: float | None,
     *,
-    rule: Rule,
+    rule: DriftRule,
     today: float,
     born_day: float | None = None,
     rebased: bool = False,
-) -> Past | None:
+) -> Reference | None:
     """What tonight is held against; None where there is nothing yet.
 
     `looks` are of one part in one era, in the order of their nights, without tonight's: all since the machine was accepted, or the first
@@ -58,7 +58,7 @@ def remember(
     if baseline:
         assert born is not None
         assert born_day is not None
-        every.insert(0, Look(born_day, born))  # whatever that night said of it: it was accepted
+        every.insert(0, NightValue(born_day, born))  # whatever that night said of it: it was accepted
     known = [one for one in every if not one.failed]
     if rule.rate is not None:
         return _counted(known, every, rule.rate, rule.constants, today)
@@ -80,7 +80,7 @@ def remember(
     if slope is None and grown is None and _limit_is_tighter(level, first, rule):
         return None
     last = every[-rules.off.of + 1 :]
-    return Past(
+    return Reference(
         decides=decides,
         off_fails=rules.off.fails,
         off_of=rules.off.of,
@@ -94,11 +94,11 @@ def remember(
     )
 
 
-def _outside(look: Look) -> bool:
+def _outside(look: NightValue) -> bool:
     return look.outside or look.failed
 
 
-def _level(within: Sequence[Look], rule: Rule) -> Level:
+def _level(within: Sequence[NightValue], rule: DriftRule) -> Level:
     step, rules = rule.constants.step, rule.constants.deviation
     values = [one.value for one in within[-rule.constants.nights.recent :]]
     middle, count = _median(values), len(values)
@@ -109,7 +109,7 @@ def _level(within: Sequence[Look], rule: Rule) -> Level:
     return Level(_shown(middle), count, _shown(deviation), step.factor, _bounds(middle, allowed, rule.worse))
 
 
-def _first(inside: Sequence[Look], level: Level | None, rule: Rule, *, baseline: bool) -> First:
+def _first(inside: Sequence[NightValue], level: Level | None, rule: DriftRule, *, baseline: bool) -> First:
     nights = inside[: rule.constants.nights.recent]
     middle = _median([one.value for one in nights])
     deviation = max(rule.deviation(middle), level.deviation if level is not None else 0.0)
@@ -119,7 +119,7 @@ def _first(inside: Sequence[Look], level: Level | None, rule: Rule, *, baseline:
     return First(_shown(middle), len(nights), nights[0].day, bounds, baseline, moved)
 
 
-def _slope(within: Sequence[Look], level: Level, rule: Rule) -> Slope | None:
+def _slope(within: Sequence[NightValue], level: Level, rule: DriftRule) -> Slope | None:
     rules, worse = rule.constants.slope, rule.worse
     if worse is None or len(within) < rules.least:
         return None
@@ -136,7 +136,7 @@ def _slope(within: Sequence[Look], level: Level, rule: Rule) -> Slope | None:
     return Slope(first, last, days, len(within), bounds) if bounds.beyond(last) else None
 
 
-def _grown(within: Sequence[Look], rule: Rule) -> Grown | None:
+def _grown(within: Sequence[NightValue], rule: DriftRule) -> NoiseGrowth | None:
     rules = rule.constants.growth
     values = [one.value for one in within]
     if len(values) < rules.recent + rules.before:
@@ -145,10 +145,12 @@ def _grown(within: Sequence[Look], rule: Rule) -> Grown | None:
     middle = _median(early)
     before = max(_spread(early, middle), rule.constants.deviation.floor * rule.deviation(middle))
     now = _spread(late, _median(late))
-    return Grown(_shown(before), _shown(now), rules.recent) if now > rules.ratio * before else None
+    return NoiseGrowth(_shown(before), _shown(now), rules.recent) if now > rules.ratio * before else None
 
 
-def _counted(known: Sequence[Look], every: Sequence[Look], rate: Rate, rules: Constants, today: float) -> Past | None:
+def _counted(
+    known: Sequence[NightValue], every: Sequence[NightValue], rate: Rate, rules: Constants, today: float
+) -> Reference | None:
     """A counter since the last night that is as long ago as the rule says, or since the first whose clock can be believed."""
     if not known:
         return None
@@ -163,10 +165,10 @@ def _counted(known: Sequence[Look], every: Sequence[Look], rate: Rate, rules: Co
     most = rate.most_per_day * max(ago, 1.0) if rate.most_per_day is not None else None
     counter = Counter(past[place].value, ago, allowed, rate.basis, most, rate.repeats)
     off = sum(_outside(one) for one in every[-rules.off.of + 1 :])
-    return Past(True, rules.off.fails, rules.off.of, off, before=_outside(every[-1]), counter=counter)
+    return Reference(True, rules.off.fails, rules.off.of, off, before=_outside(every[-1]), counter=counter)
 
 
-def _limit_is_tighter(level: Level | None, first: First | None, rule: Rule) -> bool:
+def _limit_is_tighter(level: Level | None, first: First | None, rule: DriftRule) -> bool:
     """Whether the limit fails whatever would lie beyond these bounds: then the nights add nothing to it."""
     limit = rule.limit
     if limit is None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from acceptance.core.record import RunStarted
 from acceptance.history import errors
-from acceptance.history.store import Kept, Store
+from acceptance.history.store import Store, StoredNight
 from acceptance.journal import reader, run_folder, segment
 
 _WITNESSES = 3  # the last nights, of which two must agree that it is so late: one may have had a wrong clock
@@ -47,7 +47,7 @@ def prune(
     `today` is in days since 1970-01-01; it is never taken to be later than two of the last three nights say, nor a night to be older than
     those recorded before it. `never` names runs that stay. Raises HistoryError.
     """
-    with errors.told(out):
+    with errors.history_errors(out):
         _finish(store)
         nights = store.nights()
         if not nights:
@@ -67,7 +67,7 @@ def prune(
         return Pruned(tuple((folders[run_id], sizes[run_id]) for run_id in going), _forget(store, old), left)
 
 
-def _older(nights: Sequence[Kept], today: float, days: float) -> Iterator[str]:
+def _older(nights: Sequence[StoredNight], today: float, days: float) -> Iterator[str]:
     """The runs that are older than so many days, by clocks of which any may have been wrong on any night."""
     today = min(today, statistics.median_low(one.day for one in nights[-_WITNESSES:]))
     latest = -math.inf
@@ -84,7 +84,7 @@ def _latest(out: Path) -> Iterator[str]:
         yield (out / "latest").readlink().name
 
 
-def _is_run(out: Path, one: Kept, machine_id: str) -> bool:
+def _is_run(out: Path, one: StoredNight, machine_id: str) -> bool:
     """Whether the folder of a night is there, and is that run of this machine, and closed."""
     if one.folder is None or Path(one.folder).name != one.folder or (out / one.folder).is_symlink():
         return False

@@ -18,7 +18,7 @@ from acceptance.core.verdict import Word
 from acceptance.history import location
 from acceptance.history.era import Era
 from acceptance.history.errors import Damaged
-from acceptance.history.night import Apart, Figure, Line, Night
+from acceptance.history.night import Apart, Night, NightMeasurement, SeriesKey
 from acceptance.history.store import FAILED, OUTSIDE, UNSTEADY, era_of
 
 _AT_ONCE = 200  # nights whose figures are held in memory: some ten megabytes
@@ -61,12 +61,12 @@ class Old:
         self._sound = sound == [("ok",)] and eras and not self._lost
         self.ranks: dict[str, int] = dict(self._rows("SELECT run_id, seq FROM night ORDER BY seq"))
         self._lines = {
-            number: Line(check, measurement, component, unit, serial or None)
+            number: SeriesKey(check, measurement, component, unit, serial or None)
             for number, check, measurement, component, unit, serial in self._rows(
                 "SELECT id, check_id, measurement, component, unit, serial FROM line"
             )
         }
-        self._figures: dict[int, list[Figure]] = {}
+        self._figures: dict[int, list[NightMeasurement]] = {}
         self._read = range(0)
 
     @classmethod
@@ -108,13 +108,13 @@ class Old:
             self._lost = True
         return None
 
-    def _made(self, row: _Row, figures: tuple[Figure, ...]) -> Night:
+    def _made(self, row: _Row, figures: tuple[NightMeasurement, ...]) -> Night:
         return Night(
             row.run_id, self._machine_id, row.utc, row.day, row.seconds, row.profile, row.scope, row.verdict, bool(row.virtual),
             bool(row.postponed), row.apart if self._sound else row.apart or "salvaged", Era(row.facts), row.identities, figures,
         )  # fmt: skip
 
-    def _of(self, seq: int) -> tuple[Figure, ...]:
+    def _of(self, seq: int) -> tuple[NightMeasurement, ...]:
         """The figures of a night; those of its neighbours are read along, line by line, because so they lie in the file."""
         if seq not in self._read:
             self._read, self._figures = range(seq, seq + _AT_ONCE), {}
@@ -123,7 +123,7 @@ class Old:
                 for night, value, again, flags in self._rows(query, number, seq, seq + _AT_ONCE):
                     if isinstance(flags, int) and all(isinstance(one, float | None) for one in (value, again)):
                         told = (bool(flags & OUTSIDE), bool(flags & UNSTEADY), bool(flags & FAILED))
-                        self._figures.setdefault(night, []).append(Figure(line, value, again, *told))
+                        self._figures.setdefault(night, []).append(NightMeasurement(line, value, again, *told))
                     else:
                         self._lost = True
         return tuple(self._figures.get(seq, ()))

@@ -17,8 +17,8 @@ import msgspec
 from acceptance.history import errors, location
 from acceptance.history.era import Era
 from acceptance.history.errors import Damaged, HistoryError
-from acceptance.history.lock import alone
-from acceptance.history.night import Figure, Night
+from acceptance.history.lock import history_lock
+from acceptance.history.night import Night, NightMeasurement
 
 APPLICATION = 0x52675072  # "RgPr", in the header of the file: whose it is
 
@@ -88,7 +88,7 @@ OUTSIDE, UNSTEADY, FAILED = 1, 2, 4  # bits of a figure's flags
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredNight:
     """What the store knows of a night besides its figures. `folder` is the run's folder in `out`, None once that was removed.
 
     `pruned` says that its figures were removed. `era` is the era's key.
@@ -123,7 +123,7 @@ class Store:
         `held` says that the caller is `alone` in its folder.
         Raises HistoryError, also where the file system does not let two processes share memory, which the write-ahead log needs.
         """
-        with errors.told(path), contextlib.nullcontext() if held else alone(path.parent):
+        with errors.history_errors(path), contextlib.nullcontext() if held else history_lock(path.parent):
             location.require_files(path)
             connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
             try:
@@ -149,7 +149,7 @@ class Store:
         # What nobody can write may be read without the shared memory of the log, if nothing is left in that.
         log = path.with_name(f"{path.name}-wal")
         still = not os.access(path.parent, os.W_OK) and not (log.is_file() and log.stat().st_size)
-        with errors.told(path):
+        with errors.history_errors(path):
             location.require_files(path)
             name = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if still else ''}"
             connection = sqlite3.connect(name, uri=True, timeout=BUSY_S, isolation_level=None)
@@ -173,12 +173,12 @@ class Store:
 
     def close(self) -> None:
         """Close the file; what was added is on the disk since it was added."""
-        with errors.told(self.path):
+        with errors.history_errors(self.path):
             self.connection.close()
 
     def check(self) -> None:
         """Look at the whole file. Raises Damaged where SQLite finds anything wrong in its structure, and for eras without facts."""
-        with errors.told(self.path):
+        with errors.history_errors(self.path):
             found = self.connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if found != "ok":
             raise errors.Damaged(f"{self.path}: is damaged ({found}): {errors.REBUILD}")
@@ -187,7 +187,7 @@ class Store:
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """All that is done within, or nothing of it."""
-        with errors.told(self.path):
+        with errors.history_errors(self.path):
             self.connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self.connection
@@ -199,7 +199,7 @@ class Store:
     @contextlib.contextmanager
     def still(self) -> Iterator[None]:
         """All that is read within is of one moment, whoever adds a night meanwhile. Nothing may be written within."""
-        with errors.told(self.path):
+        with errors.history_errors(self.path):
             self.connection.execute("BEGIN")
         try:
             yield
@@ -235,24 +235,24 @@ class Store:
         with self.transaction() as connection:
             connection.execute("UPDATE night SET folder = ? WHERE run_id = ?", (folder, run_id))
 
-    def nights(self, last: int | None = None) -> tuple[Kept, ...]:
+    def nights(self, last: int | None = None) -> tuple[StoredNight, ...]:
         """The last nights that were recorded, or all, in the order in which they were."""
         query = (
             "SELECT seq, run_id, folder, utc, day, seconds, profile, verdict, apart, era.key, virtual, postponed, pruned"
             " FROM night JOIN era ON era.id = night.era ORDER BY seq DESC LIMIT ?"
         )
-        with errors.told(self.path):
+        with errors.history_errors(self.path):
             rows = self.connection.execute(query, (-1 if last is None else last,)).fetchall()
         return tuple(map(_kept, reversed(rows)))
 
     def count(self) -> int:
         """How many nights are recorded."""
-        with errors.told(self.path):
+        with errors.history_errors(self.path):
             return int(self.connection.execute("SELECT count(*) FROM night").fetchone()[0])
 
     def eras(self) -> dict[str, Era]:
         """Every era by its key. Raises Damaged for what are no facts."""
-        with errors.told(self.path):
+        with errors.history_errors(self.path):
             rows = self.connection.execute("SELECT key, facts FROM era ORDER BY id").fetchall()
         return {key: era_of(facts, self.path) for key, facts in rows}
 
@@ -277,17 +277,17 @@ def _id(connection: sqlite3.Connection, table: str, column: str, value: str, **m
     )
 
 
-def _kept(row: Sequence[Any]) -> Kept:
+def _kept(row: Sequence[Any]) -> StoredNight:
     seq, run_id, folder, utc, day, seconds, profile, verdict, apart, era, *words = row
     virtual, postponed, pruned = map(bool, words)
-    return Kept(seq, run_id, folder, utc, day, seconds, profile, verdict, apart, era, virtual, postponed, pruned)
+    return StoredNight(seq, run_id, folder, utc, day, seconds, profile, verdict, apart, era, virtual, postponed, pruned)
 
 
-def _flags(one: Figure) -> int:
+def _flags(one: NightMeasurement) -> int:
     return OUTSIDE * one.outside | UNSTEADY * one.unsteady | FAILED * one.failed
 
 
-def _line(connection: sqlite3.Connection, figure: Figure) -> int:
+def _line(connection: sqlite3.Connection, figure: NightMeasurement) -> int:
     one = figure.line
     names = (one.check, one.measurement, one.component, one.unit, one.serial or "")
     found = connection.execute(

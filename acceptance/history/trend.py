@@ -15,10 +15,10 @@ RECENT = (
     7  # nights whose median is set beside that of the nights before: a week, so that one night does not make a trend
 )
 
-Trend = Literal["up", "down", "level"]
+TrendDirection = Literal["up", "down", "level"]
 
 
-class Point(NamedTuple):
+class TrendPoint(NamedTuple):
     """One night's value in the unit of its course; `day` as in `nights.Look`, `era` a number that changes where the era does.
 
     `held` says that it is a measure for others: from a whole run that came to its end, and within its absolute limit.
@@ -35,7 +35,7 @@ class Point(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class TrendSeries:
     """One measurement of one part, oldest night first. `serial` is the part's identity, None where it has none."""
 
     check: str
@@ -43,7 +43,7 @@ class Course:
     component: str
     unit: str
     serial: str | None
-    points: tuple[Point, ...]
+    points: tuple[TrendPoint, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,23 +63,23 @@ class Summary:
     before: float | None = None
     change: float | None = None
     times: float | None = None
-    trend: Trend | None = None
+    trend: TrendDirection | None = None
 
 
-def usual(points: Sequence[Point]) -> list[float]:
+def usual(points: Sequence[TrendPoint]) -> list[float]:
     """The values of the nights of the last era that are a measure for others, without those that were outside."""
     era = points[-1].era if points else None
     return [point.value for point in points if point.era == era and point.held and not point.outside]
 
 
-def recent(points: Sequence[Point]) -> tuple[list[float], list[float]]:
+def recent(points: Sequence[TrendPoint]) -> tuple[list[float], list[float]]:
     """The values of the last era that are a measure for others, parted: those before the last RECENT nights, and these."""
     era = points[-1].era if points else None
     values = [point.value for point in points if point.era == era and point.held]
     return values[:-RECENT], values[-RECENT:]
 
 
-def summary(course: Course, spread: Spread) -> Summary:
+def summary(course: TrendSeries, spread: Spread) -> Summary:
     """Sum up a course. `spread` is what may lie between two values of this part, as `NoiseBook.repeated` has it of the nights before."""
     points = course.points
     values = usual(points)
@@ -97,7 +97,7 @@ def summary(course: Course, spread: Spread) -> Summary:
     was, now = statistics.median(before), statistics.median(after)
     change, allowed = now - was, spread.between(was, now)
     times = abs(change) / allowed if allowed else float("inf") if change else 0.0
-    trend: Trend = "level" if times <= 1.0 else "up" if change > 0 else "down"
+    trend: TrendDirection = "level" if times <= 1.0 else "up" if change > 0 else "down"
     return Summary(told.nights, told.outside, told.last, told.median, told.deviation, was, change, times, trend)
 
 
@@ -108,13 +108,13 @@ Changes = tuple[tuple[str, str | None, str | None], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TrendRow:
     """One course with its summary. `began` has the places of points with which another era begins; `born` is the baseline's value.
 
     `comparable` is false where two nights' values say nothing of each other.
     """
 
-    course: Course
+    course: TrendSeries
     summary: Summary
     began: tuple[tuple[int, Changes], ...] = ()
     born: float | None = None
@@ -122,7 +122,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Night:
+class TrendNight:
     """One recorded run: when it began (UTC, ISO 8601), its verdict, and why it is no measure for others (None where it is)."""
 
     run_id: str
@@ -133,7 +133,7 @@ class Night:
 
 
 @dataclass(frozen=True, slots=True)
-class Chronicle:
+class TrendReport:
     """The last `shown` of the nights of a machine, of which there are `recorded` in all; `others` are machines with a history beside it.
 
     `baseline` is the run that accepted the machine, None where none did.
@@ -141,8 +141,8 @@ class Chronicle:
 
     machine_id: str
     recorded: int
-    shown: tuple[Night, ...]
-    rows: tuple[Row, ...]
+    shown: tuple[TrendNight, ...]
+    rows: tuple[TrendRow, ...]
     others: tuple[str, ...] = ()
     baseline: str | None = None
 
@@ -150,7 +150,7 @@ class Chronicle:
         """Whether anything has nights enough to tell a change; where nothing has, that none is found says nothing."""
         return any(row.comparable and row.summary.trend is not None for row in self.rows)
 
-    def changed(self) -> tuple[Row, ...]:
+    def changed(self) -> tuple[TrendRow, ...]:
         """The courses whose last nights lie further from those before than noise explains, the furthest first; MOST of them."""
         found = [
             (row.summary.times, row) for row in self.rows if row.comparable and row.summary.trend in ("up", "down")
@@ -159,17 +159,17 @@ class Chronicle:
 
 
 def row(
-    found: Course,
+    found: TrendSeries,
     book: NoiseBook,
     *,
     virtual: bool,
     facts: Mapping[int, Mapping[str, str]],
     born: float | None = None,
-) -> Row:
+) -> TrendRow:
     """One course summed up. `facts` are those of each era by its number; `virtual` says that the machine is one."""
     general = book.spread(found.measurement, found.unit, same_part=True, virtual=virtual)
     before, _ = recent(found.points)
-    return Row(
+    return TrendRow(
         found,
         summary(found, book.repeated(general, before)),
         _began([point.era for point in found.points], facts),

@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Iterator, Mapping
 
 
-class Readings(Mapping[str, float]):
+class PackedReadings(Mapping[str, float]):
     """Readings by name, as a dict of them is; the names are kept once for all samples that have the same."""
 
     __slots__ = ("_numbers", "_places")
@@ -37,8 +37,8 @@ class Packer:
     def __init__(self) -> None:
         self._known: dict[tuple[str, ...], dict[str, int]] = {}
 
-    def pack(self, values: Mapping[str, float]) -> Readings:
+    def pack(self, values: Mapping[str, float]) -> PackedReadings:
         """The same readings, packed."""
         names = tuple(values)
         places = self._known.setdefault(names, {name: place for place, name in enumerate(names)})
-        return Readings(places, array("d", values.values()))
+        return PackedReadings(places, array("d", values.values()))

@@ -13,9 +13,9 @@ from acceptance.core.record import Entry
 from acceptance.journal.segment import (
     RESTORE,
     UNDECODABLE,
-    Head,
     JournalError,
-    Line,
+    SegmentHead,
+    SegmentLine,
     head_of,
     most_bytes,
     read_segment,
@@ -78,7 +78,7 @@ def read(run_dir: Path, *, telemetry: bool = False) -> Journal:
     return Journal(run_dir, tuple(entry for _, entry in merged), tuple(torn), tuple(boots), pid, machine_id)
 
 
-def beginning(run_dir: Path) -> tuple[Head, Entry | None]:
+def beginning(run_dir: Path) -> tuple[SegmentHead, Entry | None]:
     """The head of a run's journal and its first record, without reading the rest; None where no whole record follows.
 
     Raises JournalError when the folder holds no run, or its beginning cannot be read.
@@ -115,7 +115,7 @@ def newest(path: Path, size: int = 1 << 18) -> tuple[Entry, ...]:
 
 def _entry(line: bytes, path: Path, where: str) -> Entry:
     try:
-        found = msgspec.json.decode(line, type=Line)
+        found = msgspec.json.decode(line, type=SegmentLine)
     except UNDECODABLE as error:
         raise JournalError(f"{path}, {where}: is no record ({error}): {RESTORE}") from error
     return Entry(found.seq, found.boot_s, found.utc, found.body, path.name)

@@ -13,7 +13,7 @@ JUNIT = "junit.xml"
 PAGE = "report.html"
 
 
-def put(path: Path, content: bytes, then: str | None = None, mode: int | None = None) -> None:
+def write_whole(path: Path, content: bytes, then: str | None = None, mode: int | None = None) -> None:
     """Write a file whole or not at all. Raises JournalError when the disk does not take it.
 
     `then` is what to do when there is room again; for the views of a journal that is to write them once more. `mode` says who may read

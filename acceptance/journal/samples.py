@@ -12,7 +12,7 @@ from acceptance.core.record import Entry, Sample
 from acceptance.journal.segment import UNDECODABLE, JournalError, unread
 
 
-class Readings(msgspec.Struct, frozen=True, gc=False):
+class GpuReadings(msgspec.Struct, frozen=True, gc=False):
     """What a picture shows of a sample: degrees Celsius, watts, megahertz, and reasons (0 or 1) for a clock below the highest.
 
     None: the sample does not have it.
@@ -28,30 +28,30 @@ class Readings(msgspec.Struct, frozen=True, gc=False):
     reason_sw_power_cap: float | None = None
 
 
-class Sampled(msgspec.Struct, frozen=True, gc=False, tag_field="record", tag="sample"):
+class GpuSample(msgspec.Struct, frozen=True, gc=False, tag_field="record", tag="sample"):
     """A `Sample` with these readings alone."""
 
-    values: Readings
+    values: GpuReadings
     span_s: float = 0.0
-    low: Readings | None = None
-    high: Readings | None = None
+    low: GpuReadings | None = None
+    high: GpuReadings | None = None
     component: str | None = None
 
 
-class Look(msgspec.Struct, frozen=True, gc=False):
+class TimedSample(msgspec.Struct, frozen=True, gc=False):
     """A line of the segment: a sample, and when it was, in seconds since boot."""
 
     seq: int
     boot_s: float
-    body: Sampled
+    body: GpuSample
 
 
-def each(path: Path) -> Iterator[Look]:
+def read_samples(path: Path) -> Iterator[TimedSample]:
     """Every sample of a segment, in order; a torn last line is left out, and so is a segment that is not there.
 
     Raises JournalError where it cannot be read, a whole line is no sample, or a record is not the next by its number.
     """
-    decode = msgspec.json.Decoder(Look).decode
+    decode = msgspec.json.Decoder(TimedSample).decode
     due = -1  # the first line is the head
     try:
         with regular_file.open_read(path, regular_file.TELEMETRY) as file:
@@ -71,15 +71,17 @@ def each(path: Path) -> Iterator[Look]:
         raise JournalError(f"{path}, line {due + 2}: is no sample ({error})") from error
 
 
-def of(entry: Entry) -> Look | None:
+def sample_from_entry(entry: Entry) -> TimedSample | None:
     """The same of an entry that was read already; None where it is no sample."""
     body = entry.body
     if not isinstance(body, Sample):
         return None
     values, low, high = map(_readings, (body.values, body.low, body.high))
-    return Look(entry.seq, entry.boot_s, Sampled(values or Readings(), body.span_s, low, high, body.component))
+    return TimedSample(
+        entry.seq, entry.boot_s, GpuSample(values or GpuReadings(), body.span_s, low, high, body.component)
+    )
 
 
-def _readings(values: dict[str, float] | None) -> Readings | None:
-    known = Readings.__struct_fields__
-    return None if values is None else Readings(**{name: value for name, value in values.items() if name in known})
+def _readings(values: dict[str, float] | None) -> GpuReadings | None:
+    known = GpuReadings.__struct_fields__
+    return None if values is None else GpuReadings(**{name: value for name, value in values.items() if name in known})

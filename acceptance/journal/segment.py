@@ -35,7 +35,7 @@ class JournalError(Exception):
     """A journal cannot be read or written; the message is one sentence with file, line and cure."""
 
 
-class Head(msgspec.Struct, frozen=True):
+class SegmentHead(msgspec.Struct, frozen=True):
     """First line of a segment: which version of the format it is in, who writes it, and during which boot of the machine."""
 
     rigproof_journal: int
@@ -49,7 +49,7 @@ class _Version(msgspec.Struct, frozen=True):
     rigproof_journal: int
 
 
-class Line(msgspec.Struct, frozen=True):
+class SegmentLine(msgspec.Struct, frozen=True):
     """Every other line: a record with its number, seconds since boot and wall time."""
 
     seq: int
@@ -96,7 +96,7 @@ class Writer:
         self._before = (0, -1)
         self._pending = 0
         self._broken = False
-        head = Head(VERSION, path.name, clock.boot_id(root), os.getpid(), clock.machine_id(root))
+        head = SegmentHead(VERSION, path.name, clock.boot_id(root), os.getpid(), clock.machine_id(root))
         try:
             # Exclusive: a segment has one writer, and nothing is ever written into what another one left.
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
@@ -152,7 +152,7 @@ class Writer:
             if not math.isfinite(value):
                 raise ValueError(f"{name} is {value}: JSON has no such number")
         boot_s, utc = clock.boot_s(), clock.utc()
-        self._put(lambda seq: encoded(Line(seq, boot_s, utc, body)), sync=not isinstance(body, _LAZY))
+        self._put(lambda seq: encoded(SegmentLine(seq, boot_s, utc, body)), sync=not isinstance(body, _LAZY))
 
     def sync(self) -> None:
         """Bring everything written so far to the disk."""
@@ -179,7 +179,7 @@ class Writer:
 class Segment:
     """One segment as read: its head, its entries, and the torn last line, if the writer died in it."""
 
-    head: Head | None
+    head: SegmentHead | None
     entries: tuple[Entry, ...]
     torn: str | None
 
@@ -212,7 +212,7 @@ def read_segment(path: Path) -> Segment:
     entries = []
     for number, line in enumerate(lines[1:], start=2):
         try:
-            found = msgspec.json.decode(line, type=Line)
+            found = msgspec.json.decode(line, type=SegmentLine)
         except UNDECODABLE as error:
             told = f"it was changed or damaged after it was written; {RESTORE}"
             raise JournalError(f"{path}, line {number}: is no record ({error}): {told}") from error
@@ -224,13 +224,13 @@ def read_segment(path: Path) -> Segment:
     return Segment(head, tuple(entries), torn)
 
 
-def head_of(path: Path, line: bytes) -> Head:
+def head_of(path: Path, line: bytes) -> SegmentHead:
     """The head from the first line of a segment. Raises JournalError when it is none, or of a newer version."""
     try:
         version = msgspec.json.decode(line, type=_Version).rigproof_journal
         if version > VERSION:  # first, because a newer head may look otherwise
             newer = f"format {version}, newer than this rigproof reads ({VERSION})"
             raise JournalError(f"{path}, line 1: written in {newer}: install a newer rigproof to read it")
-        return msgspec.json.decode(line, type=Head)
+        return msgspec.json.decode(line, type=SegmentHead)
     except UNDECODABLE as error:
         raise JournalError(f"{path}, line 1: is not the head of a rigproof journal ({error}): {RESTORE}") from error

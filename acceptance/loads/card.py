@@ -65,7 +65,7 @@ def uuid(index: int) -> str:
     return f"GPU-{torch.cuda.get_device_properties(index).uuid}"
 
 
-def found() -> dict[str, Any]:
+def gpu_identity() -> dict[str, Any]:
     """Which GPU this is and what drives it, for the record; CardError where torch or a GPU is missing."""
     try:
         import torch

@@ -16,7 +16,7 @@ LISTED = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Wrong:
+class WrongElement:
     """One wrong element: its number in the result, and the bits that were due and that were found, as whole numbers without sign."""
 
     element: int
@@ -24,7 +24,7 @@ class Wrong:
     got: int
 
 
-def described(first: Sequence[Wrong], last: int, *, columns: int, width: int, base: int) -> dict[str, Any]:
+def described(first: Sequence[WrongElement], last: int, *, columns: int, width: int, base: int) -> dict[str, Any]:
     """The places and the bits of wrong elements, for a miscompare's line.
 
     `first` are the first of them by number, SEEN at most and one at least, `last` the number of the last of all. `columns` are those of

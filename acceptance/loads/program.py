@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from acceptance.loads.card import CardError
 
 
-def guarded(
+def run_guarded(
     name: str, work: Callable[[], None], *, strays: Sequence[str] = (), errors: tuple[type[Exception], ...] = ()
 ) -> int:
     """Do the work of the load `name`; the exit status: 0, or 1 after one sentence on standard error.

@@ -173,14 +173,14 @@ def _error(file: Path, line: int | None, sentence: str) -> MachineFileError:
     return MachineFileError(f"{file}{f', line {line}' if line else ''}: {sentence}")
 
 
-Key = list[str | int]
-Problem = tuple[Key, str]  # the key that it concerns, and the sentence about it
+KeyPath = list[str | int]
+Problem = tuple[KeyPath, str]  # the key that it concerns, and the sentence about it
 
 
 def _problems(machine: Machine) -> Iterator[Problem]:
     """What types cannot say."""
     if (count := machine.gpu_count() or 0) > MOST_GPUS:
-        key: Key = ["gpus"] if machine.gpus is not None else ["gpu"]
+        key: KeyPath = ["gpus"] if machine.gpus is not None else ["gpu"]
         yield key, f"{count} GPUs are declared, and a machine has at most {DRIVER_GPUS} (NVIDIA's driver): correct it"
     places: dict[tuple[str, str | None], int] = {}  # of the limits, by measurement and component
     for index, row in enumerate(machine.limit):
@@ -205,7 +205,7 @@ def _problems(machine: Machine) -> Iterator[Problem]:
     for index, waiver in enumerate(machine.waiver):
         if problem := _waiver_problem(waiver):
             yield ["waiver", index], f"{spell(['waiver', index])}: {problem}"
-    named: tuple[tuple[Key, list[str | None]], ...] = (
+    named: tuple[tuple[KeyPath, list[str | None]], ...] = (
         (["memory", "dimm"], [dimm.slot for dimm in machine.memory.dimm]),
         (["gpu"], [gpu.address for gpu in machine.gpu]),
         (["disk"], [disk.serial for disk in machine.disk]),
@@ -240,7 +240,7 @@ def _pair_problems(machine: Machine) -> Iterator[Problem]:
     count = machine.gpu_count()
     seen: set[frozenset[int]] = set()
     for index, pair in enumerate(machine.gpu_pair):
-        key: Key = ["gpu_pair", index]
+        key: KeyPath = ["gpu_pair", index]
         told, both = spell(key), frozenset(pair.between)
         if len(both) == 1:
             yield [*key, "between"], f"{told} names GPU {pair.between[0]} twice: name two"

@@ -23,25 +23,27 @@ def generation(transfers_gts: float | None) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Lesser:
+class LinkMaximum:
     """The most that card and slot can do together, and the words that say which of them limits."""
 
     value: int
     told: str
 
 
-def lesser(what: str, card: int | None, slot: int | None) -> Lesser | None:
+def link_maximum(what: str, card: int | None, slot: int | None) -> LinkMaximum | None:
     """The lesser of both sides; `what` goes before a number ("x", "generation "). One side alone counts; None where neither is known."""
     if card is not None and slot is not None:
         if card == slot:
-            return Lesser(card, f"card and slot both offer {what}{card}")
+            return LinkMaximum(card, f"card and slot both offer {what}{card}")
         if slot < card:
-            return Lesser(slot, f"the slot offers {what}{slot}, the card {what}{card}: the slot limits")
-        return Lesser(card, f"the slot offers {what}{slot}, the card {what}{card}: the card limits")
+            return LinkMaximum(slot, f"the slot offers {what}{slot}, the card {what}{card}: the slot limits")
+        return LinkMaximum(card, f"the slot offers {what}{slot}, the card {what}{card}: the card limits")
     if card is not None:
-        return Lesser(card, f"the card offers {what}{card}, and the slot's maximum is not shown (a VM withholds it)")
+        return LinkMaximum(
+            card, f"the card offers {what}{card}, and the slot's maximum is not shown (a VM withholds it)"
+        )
     if slot is not None:
-        return Lesser(slot, f"the slot offers {what}{slot}, and the card's own maximum is not shown")
+        return LinkMaximum(slot, f"the slot offers {what}{slot}, and the card's own maximum is not shown")
     return None
 
 

@@ -16,7 +16,7 @@ Table = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class ShownGpu:
+class RecordedGpu:
     """A GPU that was due: its component's name, its function on the PCI bus, and what the driver told of it (empty: nothing)."""
 
     name: str
@@ -25,7 +25,7 @@ class ShownGpu:
     device: Table
 
 
-def observed(entries: Sequence[Entry]) -> Observed:
+def observed_record(entries: Sequence[Entry]) -> Observed:
     """The machine as it showed itself before the run; an empty inventory where the journal holds none."""
     return next((entry.body for entry in entries if isinstance(entry.body, Observed)), Observed({}))
 
@@ -47,7 +47,7 @@ def devices(inventory: Table) -> tuple[Table, ...]:
     return rows(table(inventory, "nvml"), "devices")
 
 
-def gpus(inventory: Table) -> tuple[ShownGpu, ...]:
+def recorded_gpus(inventory: Table) -> tuple[RecordedGpu, ...]:
     """The GPUs that were due, named gpu0, gpu1, ...: the display functions on the PCI bus that are no part cut out of another, in order.
 
     A function that does not say that it is one is none.
@@ -61,14 +61,14 @@ def gpus(inventory: Table) -> tuple[ShownGpu, ...]:
         and isinstance(address := function.get("address"), str)
     ]
     return tuple(
-        ShownGpu(f"gpu{number}", address, function, known.get(address, {}))
+        RecordedGpu(f"gpu{number}", address, function, known.get(address, {}))
         for number, (address, function) in enumerate(due)
     )
 
 
 def identities(inventory: Table) -> dict[str, str]:
     """The UUID (of GPUs) or serial number by component, as every part tells it; `matching.own` has those that name one part alone."""
-    told = {gpu.name: gpu.device.get("uuid") or gpu.device.get("serial") for gpu in gpus(inventory)}
+    told = {gpu.name: gpu.device.get("uuid") or gpu.device.get("serial") for gpu in recorded_gpus(inventory)}
     told |= {f"disk:{disk.get('name')}": disk.get("serial") for disk in rows(inventory, "disks")}
     told |= {f"dimm:{dimm.get('slot')}": dimm.get("serial") for dimm in rows(table(inventory, "memory"), "dimms")}
     return {component: identity for component, identity in told.items() if isinstance(identity, str) and identity}

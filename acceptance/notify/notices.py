@@ -15,7 +15,7 @@ from acceptance.journal import reader, run_folder, segment
 from acceptance.notify import hook as notify_hook
 from acceptance.notify import textfile as notify_textfile
 from acceptance.notify import webhook
-from acceptance.notify.targets import Settings
+from acceptance.notify.targets import NotificationTargets
 from acceptance.process.deadline import Deadline
 from acceptance.reports import verdict_json
 from acceptance.reports.text import one_line
@@ -36,7 +36,7 @@ class _News:
     night: bytes | None  # beside the metrics; None where nothing is known of the night
 
 
-def tell(run_dir: Path, settings: Settings) -> tuple[str, ...]:
+def notify_run(run_dir: Path, settings: NotificationTargets) -> tuple[str, ...]:
     """Tell of a run that has its verdict.json; returns a sentence about each thing that did not work.
 
     At every verdict the textfile is written and the webhook posted to; the command is started at FAIL and UNJUDGED. A run that cannot be
@@ -47,13 +47,13 @@ def tell(run_dir: Path, settings: Settings) -> tuple[str, ...]:
         verdict = fold(found.entries)
     except (segment.JournalError, UnreadableRun, OSError) as error:
         said = f"the verdict of {run_dir} cannot be told: {one_line(str(error))}"
-        return (said, *trouble(said, settings))
+        return (said, *notify_no_run(said, settings))
     told, night = notify_textfile.of_run(verdict, found), notify_textfile.of_night(verdict, found)
     news = _News(verdict.verdict, verdict.run_id, run_dir / run_folder.VERDICT, run_dir, told, night)
     return _everybody(news, settings)
 
 
-def skipped(run_dir: Path, settings: Settings) -> tuple[str, ...]:
+def notify_skipped(run_dir: Path, settings: NotificationTargets) -> tuple[str, ...]:
     """Tell of a night on which nothing was run because the machine was in use: node-exporter alone, and nothing but that.
 
     What the last run that measured has told stays: a machine that has failed has still failed.
@@ -70,8 +70,8 @@ def skipped(run_dir: Path, settings: Settings) -> tuple[str, ...]:
     return () if said is None else (said,)
 
 
-def trouble(reason: str, settings: Settings) -> tuple[str, ...]:
-    """Tell that no run came about, and why, as an UNJUDGED verdict without checks; as `tell` in all else."""
+def notify_no_run(reason: str, settings: NotificationTargets) -> tuple[str, ...]:
+    """Tell that no run came about, and why, as an UNJUDGED verdict without checks; as `notify_run` in all else."""
     try:
         with tempfile.TemporaryDirectory(prefix="rigproof-") as folder:
             file = Path(folder) / run_folder.VERDICT
@@ -93,10 +93,10 @@ def nights_of(path: Path) -> Path:
 
 
 def _put(path: Path, content: bytes) -> None:
-    run_folder.put(path, content, then="start again", mode=0o644)  # node-exporter is another user
+    run_folder.write_whole(path, content, then="start again", mode=0o644)  # node-exporter is another user
 
 
-def _everybody(news: _News, settings: Settings) -> tuple[str, ...]:
+def _everybody(news: _News, settings: NotificationTargets) -> tuple[str, ...]:
     steps: list[Callable[[], str | None]] = []
     if (path := settings.textfile) is not None:
         steps.append(lambda: _textfile(news, path))
@@ -133,11 +133,11 @@ def _written(path: Path, content: bytes) -> str | None:
     return None
 
 
-def _hook(news: _News, settings: Settings) -> str | None:
+def _hook(news: _News, settings: NotificationTargets) -> str | None:
     return notify_hook.start(settings.on_fail, news.file, news.word, news.run_dir, Deadline.after(TOLD_S))
 
 
-def _webhook(news: _News, settings: Settings) -> str | None:
+def _webhook(news: _News, settings: NotificationTargets) -> str | None:
     hook = settings.webhook
     assert hook is not None
     try:

@@ -19,7 +19,7 @@ SHORTEST_SECRET = 16  # bytes; a shorter one could be guessed from one signature
 MOST_BYTES = 4096  # of an address or a secret; a larger file is another file
 
 
-class TellingError(Exception):
+class TargetError(Exception):
     """A setting of --textfile, --on-fail, --webhook or --webhook-secret-file cannot be used; the message is one sentence."""
 
 
@@ -37,7 +37,7 @@ class Webhook:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class NotificationTargets:
     """Whom to tell: the file for node-exporter, the command for what is not PASS, as words, and the webhook for every verdict."""
 
     textfile: Path | None = None
@@ -50,11 +50,11 @@ def read(
     on_fail: str | None = None,
     webhook: str | None = None,
     secret_file: Path | None = None,
-) -> Settings:
+) -> NotificationTargets:
     """The settings as they were typed, each looked at. Raises TellingError."""
     if secret_file is not None and webhook is None:
-        raise TellingError("--webhook-secret-file signs what --webhook posts, which is not given: give both or neither")
-    return Settings(
+        raise TargetError("--webhook-secret-file signs what --webhook posts, which is not given: give both or neither")
+    return NotificationTargets(
         textfile=_textfile(textfile) if textfile is not None else None,
         on_fail=_command(on_fail) if on_fail is not None else (),
         webhook=_webhook(webhook, secret_file) if webhook is not None else None,
@@ -66,34 +66,34 @@ def usable(
     on_fail: str | None = None,
     webhook: str | None = None,
     secret_file: Path | None = None,
-) -> tuple[Settings, tuple[str, ...]]:
+) -> tuple[NotificationTargets, tuple[str, ...]]:
     """Those settings that can be used, and a sentence about each that cannot: where nothing else will tell, one keeps no other from it."""
     wrong: list[str] = []
 
-    def one(**given: Any) -> Settings:
+    def one(**given: Any) -> NotificationTargets:
         try:
             return read(**given)
-        except TellingError as error:
+        except TargetError as error:
             wrong.append(str(error))
-            return Settings()
+            return NotificationTargets()
 
     file, command_ = one(textfile=textfile), one(on_fail=on_fail)
     hook = one(webhook=webhook, secret_file=secret_file)
-    return Settings(file.textfile, command_.on_fail, hook.webhook), tuple(wrong)
+    return NotificationTargets(file.textfile, command_.on_fail, hook.webhook), tuple(wrong)
 
 
 def _textfile(path: Path) -> Path:
     if path.suffix != SUFFIX or path.name == SUFFIX:
-        raise TellingError(
+        raise TargetError(
             f"--textfile {path}: node-exporter reads files named *{SUFFIX} alone: call it rigproof{SUFFIX}"
         )
     if not path.parent.is_dir():
-        raise TellingError(
+        raise TargetError(
             f"--textfile {path}: there is no folder {path.parent}: give the one that node-exporter was started with "
             "(--collector.textfile.directory)"
         )
     if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise TellingError(
+        raise TargetError(
             f"--textfile {path}: you may not write into {path.parent}: let its owner allow it, or run as root"
         )
     return path
@@ -103,19 +103,19 @@ def _command(text: str) -> tuple[str, ...]:
     try:
         argv = tuple(shlex.split(text))
     except ValueError as error:
-        raise TellingError(f"--on-fail {text!r} is no command ({error}): close its quotes") from error
+        raise TargetError(f"--on-fail {text!r} is no command ({error}): close its quotes") from error
     if not argv:
-        raise TellingError("--on-fail is empty: give a command, such as --on-fail 'mail -s rigproof root'")
+        raise TargetError("--on-fail is empty: give a command, such as --on-fail 'mail -s rigproof root'")
     try:
         return (command.find(argv[0]), *argv[1:])
     except command.ProgramMissing as error:
-        raise TellingError(f"--on-fail: {error} (a command is started without a shell)") from error
+        raise TargetError(f"--on-fail: {error} (a command is started without a shell)") from error
 
 
 def _webhook(text: str, secret_file: Path | None) -> Webhook:
     url = _content(Path(text[1:]), "--webhook").decode("utf-8", "replace") if text.startswith("@") else text
     if not url.isascii() or not url.isprintable() or " " in url:
-        raise TellingError(
+        raise TargetError(
             "--webhook: the address holds a space or another letter that none may hold: copy it again, whole"
         )
     try:
@@ -124,10 +124,10 @@ def _webhook(text: str, secret_file: Path | None) -> Webhook:
     except ValueError:  # a port that is none, a bracket that is not closed
         known = False
     if not known:
-        raise TellingError("--webhook: that is no address: give https://HOST/..., or @FILE for a file that holds it")
+        raise TargetError("--webhook: that is no address: give https://HOST/..., or @FILE for a file that holds it")
     secret = _content(secret_file, "--webhook-secret-file") if secret_file is not None else None
     if secret is not None and len(secret) < SHORTEST_SECRET:
-        raise TellingError(
+        raise TargetError(
             f"--webhook-secret-file {secret_file}: holds {len(secret)} bytes, which is too few for a secret: "
             f"write at least {SHORTEST_SECRET}, such as `openssl rand -hex 32` prints"
         )
@@ -141,13 +141,11 @@ def _content(path: Path, option: str) -> bytes:
             mode = os.fstat(file.fileno()).st_mode
             content = file.read(MOST_BYTES + 1).strip()
     except OSError as error:
-        raise TellingError(
-            f"{option} {path}: cannot be read ({error.strerror}): give the file that holds it"
-        ) from error
+        raise TargetError(f"{option} {path}: cannot be read ({error.strerror}): give the file that holds it") from error
     if mode & (stat.S_IROTH | stat.S_IWOTH):
-        raise TellingError(f"{option} {path}: everybody may read it or write to it: `chmod 600 {path}` first")
+        raise TargetError(f"{option} {path}: everybody may read it or write to it: `chmod 600 {path}` first")
     if not content or len(content) > MOST_BYTES:
-        raise TellingError(f"{option} {path}: is empty or has more than {MOST_BYTES} bytes: write the one line into it")
+        raise TargetError(f"{option} {path}: is empty or has more than {MOST_BYTES} bytes: write the one line into it")
     return content
 
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, get_args
 
-from acceptance.core.judgement import Judged
+from acceptance.core.judgement import Judgement
 from acceptance.core.record import Entry, RunEnded, RunStarted
 from acceptance.core.verdict import CheckResult, Verdict, Word
 from acceptance.history.changes import CHANGES
-from acceptance.history.drift import Drifted, What
+from acceptance.history.drift import DriftJudgement, DriftKind
 from acceptance.journal.reader import Journal
 from acceptance.reports.text import one_line
 
@@ -171,7 +171,7 @@ def _measurements(checks: tuple[CheckResult, ...]) -> Iterator[Metric]:
     )
 
 
-def _before(each: Sequence[tuple[Mapping[str, str | None], Judged]]) -> Iterator[Metric]:
+def _before(each: Sequence[tuple[Mapping[str, str | None], Judgement]]) -> Iterator[Metric]:
     """What measurements were before this run, of those of which anything is remembered."""
     drifted = [(labels, one.drift) for labels, one in each if one.drift is not None]
     yield Metric(
@@ -203,7 +203,7 @@ def _before(each: Sequence[tuple[Mapping[str, str | None], Judged]]) -> Iterator
     )
 
 
-def _ways(drift: Drifted) -> tuple[What, ...]:
+def _ways(drift: DriftJudgement) -> tuple[DriftKind, ...]:
     return tuple(dict.fromkeys(one.what for one in drift.findings))
 
 
@@ -229,7 +229,7 @@ def _began(found: Journal) -> Entry | None:
     return next((entry for entry in found.entries if isinstance(entry.body, RunStarted)), None)
 
 
-def _labels(check: str, judged: Judged) -> dict[str, str | None]:
+def _labels(check: str, judged: Judgement) -> dict[str, str | None]:
     due = judged.due
     return {
         "check": check,
@@ -240,7 +240,7 @@ def _labels(check: str, judged: Judged) -> dict[str, str | None]:
     }
 
 
-def _grade(judged: Judged) -> Grade:
+def _grade(judged: Judgement) -> Grade:
     """The worst that was found of a measurement; one without a limit passes nothing."""
     kinds = {finding.kind for finding in judged.findings}
     worst: Grade | None = next((one for one in get_args(Grade) if one in kinds), None)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from acceptance.observe.event import Event, Severity, clean, pci_address
+from acceptance.observe.event import KernelEvent, Severity, clean, pci_address
 from acceptance.observe.kernel_line import KernelLine
 
 _ADDRESS = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
@@ -58,9 +58,9 @@ def _code(match: re.Match[str]) -> str:
     return "fatal" if (match["fatality"] or "").lower() == "fatal" else "non-fatal"
 
 
-def _event(line: KernelLine, code: str, address: str, bits: Sequence[str] = ()) -> Event:
+def _event(line: KernelLine, code: str, address: str, bits: Sequence[str] = ()) -> KernelEvent:
     text = f"{line.text.strip()}; {', '.join(bits)}" if bits else line.text
-    return Event(
+    return KernelEvent(
         "aer", code, pci_address(address), _SEVERITY[code], line.time, clean(text), _MEANING[code], _ACTION[code]
     )
 
@@ -102,7 +102,7 @@ def _told_below(lines: Sequence[KernelLine], index: int, code: str) -> bool:
     return False
 
 
-def read(lines: Sequence[KernelLine], index: int) -> list[Event]:
+def read(lines: Sequence[KernelLine], index: int) -> list[KernelEvent]:
     """The event that the message at `index` tells: at most one."""
     line = lines[index]
     if line.foreign:

@@ -38,7 +38,7 @@ _PARTS = ("Size", "Locator", "Type")
 _ARRAY_PARTS = ("Use", "Error Correction Type")
 
 
-class NotReadable(Exception):
+class DmiUnreadable(Exception):
     """The tables could not be read; the message is one sentence with the cure. It never means that there are no DIMMs."""
 
 
@@ -74,9 +74,9 @@ def parse(text: str, returncode: int = 0) -> MemoryTables:
     """
     structures = _structures(text)
     if returncode != 0 or not any(structure.kind == DEVICE for structure in structures):
-        raise NotReadable(_reason(text, returncode))
+        raise DmiUnreadable(_reason(text, returncode))
     if broken := next((line for line in lines(text) if _BROKEN in line), None):
-        raise NotReadable(f"the board's DMI tables are broken ({broken.strip()!r}): update the BIOS")
+        raise DmiUnreadable(f"the board's DMI tables are broken ({broken.strip()!r}): update the BIOS")
     arrays = {structure.handle: structure for structure in structures if structure.kind == ARRAY}
     devices = [structure for structure in structures if structure.kind == DEVICE]
     _whole(arrays, devices)
@@ -85,7 +85,7 @@ def parse(text: str, returncode: int = 0) -> MemoryTables:
     dimms = tuple(_dimm(device, name) for device, name in zip(devices, names, strict=True) if not _is_empty(device))
     if not dimms:  # the machine runs, so the tables are wrong
         why = f"the firmware's tables show {len(devices)} slots, all empty"
-        raise NotReadable(f"the DIMMs could not be read because {why}: update the BIOS")
+        raise DmiUnreadable(f"the DIMMs could not be read because {why}: update the BIOS")
     return MemoryTables(dimms, len(devices), _ecc(arrays.values()))
 
 

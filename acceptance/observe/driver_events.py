@@ -10,7 +10,7 @@ from functools import cache
 from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
-from acceptance.observe.event import Event, Severity, clean, pci_address, table, worse
+from acceptance.observe.event import KernelEvent, Severity, clean, pci_address, table, worse
 from acceptance.observe.kernel_line import KernelLine
 
 # `NVRM: Xid (PCI:0000:01:00): 79, ...`; older drivers leave out `PCI:`, MIG adds ` GPU-I:05`. One line of a ticket may hold several.
@@ -42,17 +42,17 @@ def xid(code: int, text: str = "") -> tuple[Severity, str, str]:
     return severity, entry["meaning"], entry["action"] + catalog
 
 
-def _xid(line: KernelLine, match: re.Match[str]) -> Event:
+def _xid(line: KernelLine, match: re.Match[str]) -> KernelEvent:
     code = int(match["code"])
     text = match[0].split("\\n")[0]
     severity, meaning, action = xid(code, match["rest"])
     if code == 154 and (wanted := _RECOVERY.search(text)):
         severity = table("xid")["recovery_action"].get(str(int(wanted["value"], 16)), "error")
         action = f"The driver asks for: {clean(wanted['name'])}."
-    return Event("xid", code, pci_address(match["pci"]), severity, line.time, clean(text), meaning, action)
+    return KernelEvent("xid", code, pci_address(match["pci"]), severity, line.time, clean(text), meaning, action)
 
 
-def xids(line: KernelLine) -> list[Event]:
+def xids(line: KernelLine) -> list[KernelEvent]:
     """Every Xid in a message, in its order."""
     return [_xid(line, match) for match in _XID.finditer(line.text)] if "Xid (" in line.text else []
 
@@ -66,7 +66,7 @@ def _sxids() -> dict[int, Mapping[str, Any]]:
     return found | {int(code): entry for code, entry in table("sxid")["sxid"].items()}
 
 
-def sxid(line: KernelLine) -> tuple[Event, bool] | None:
+def sxid(line: KernelLine) -> tuple[KernelEvent, bool] | None:
     """The SXid in a message, and whether the message only adds details to the one before it; None where there is none."""
     match = _SXID.search(line.text)
     if match is None:
@@ -83,7 +83,7 @@ def sxid(line: KernelLine) -> tuple[Event, bool] | None:
     if entry:
         severity, meaning, action = worse(severity, entry["severity"]), entry["meaning"], entry["action"]
     advice = table("sxid")["action"][action]
-    event = Event("sxid", code, pci_address(match["pci"]), severity, line.time, clean(match[0]), meaning, advice)
+    event = KernelEvent("sxid", code, pci_address(match["pci"]), severity, line.time, clean(match[0]), meaning, advice)
     return event, detail is not None
 
 
@@ -201,7 +201,7 @@ class NvidiaReader:
                 if event.code == 79:
                     self._xids_79.append((index, event.component))
 
-    def read(self, index: int) -> list[Event]:
+    def read(self, index: int) -> list[KernelEvent]:
         """The events of the message at `index`; none for what merely speaks of Xids (RPC history, stack traces)."""
         line = self.lines[index]
         if found := xids(line):
@@ -217,7 +217,7 @@ class NvidiaReader:
             return []
         return self._message(index, line)
 
-    def _message(self, index: int, line: KernelLine) -> list[Event]:
+    def _message(self, index: int, line: KernelLine) -> list[KernelEvent]:
         text = line.text.strip()
         if _XID_MENTION.search(text):
             meaning = "An Xid line that cannot be read."
@@ -231,7 +231,7 @@ class NvidiaReader:
                 return self._told(index, line, said)
         return []
 
-    def _told(self, index: int, line: KernelLine, said: _Said) -> list[Event]:
+    def _told(self, index: int, line: KernelLine, said: _Said) -> list[KernelEvent]:
         here = address_in(line.text)
         again = here is None and any(
             code == said.code and index - at < _NEAR_LINES for at, code in self._said[-_NEAR_LINES:]
@@ -240,7 +240,7 @@ class NvidiaReader:
         where = here or self._address_before(index)
         return [] if again else [self._event(line, said.kind, said.code, said.meaning, said.action, where)]
 
-    def _gone(self, index: int, line: KernelLine) -> list[Event]:
+    def _gone(self, index: int, line: KernelLine) -> list[KernelEvent]:
         component = address_in(line.text) or self._address_before(index)
         first = bisect_right(self._xids_79, index, key=itemgetter(0))
         last = bisect_right(self._xids_79, index + _AHEAD_LINES, key=itemgetter(0))
@@ -255,7 +255,7 @@ class NvidiaReader:
         event = self._event(line, "gpu-lost", "bus", meaning, action, component)
         return [self._of_board(replace(event, severity="fatal"))]
 
-    def _not_started(self, index: int, line: KernelLine) -> list[Event]:
+    def _not_started(self, index: int, line: KernelLine) -> list[KernelEvent]:
         """One event for the two or three messages with which the driver gives up one GPU."""
         component = address_in(line.text)
         near = [where for at, where in self._initialising[-_NEAR_LINES:] if index - at < _NEAR_LINES]
@@ -274,12 +274,14 @@ class NvidiaReader:
                 return found
         return None
 
-    def _of_board(self, event: Event) -> Event:
+    def _of_board(self, event: KernelEvent) -> KernelEvent:
         """The event with the GPU's UUID and its board's serial number, where the driver told them."""
         board = self._boards.get(event.component) if event.component else None
         return replace(event, text=clean(f"{event.text}; {', '.join(board.values())}")) if board else event
 
     @staticmethod
-    def _event(line: KernelLine, kind: str, code: str | None, meaning: str, action: str, where: str | None) -> Event:
+    def _event(
+        line: KernelLine, kind: str, code: str | None, meaning: str, action: str, where: str | None
+    ) -> KernelEvent:
         hardware = kind != "driver"
-        return Event(kind, code, where, "error", line.time, clean(line.text), meaning, action, hardware=hardware)
+        return KernelEvent(kind, code, where, "error", line.time, clean(line.text), meaning, action, hardware=hardware)

@@ -20,7 +20,7 @@ _PCI = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class KernelEvent:
     """One event.
 
     `kind`: xid, sxid, gpu-lost, gpu-hang, rm-init, driver, aer, pcie, mce, apei, edac, memory-failure, thermal, disk, oom, hung-task,

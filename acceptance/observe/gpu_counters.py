@@ -7,7 +7,7 @@ from typing import Any
 
 from acceptance.machine.inventory import GpuCounters
 from acceptance.observe import nvlink
-from acceptance.observe.nvml_call import Field, field, told, told_fields
+from acceptance.observe.nvml_call import Field, ask_or_none, available_fields, field
 
 # nvml.h: nvmlMemoryErrorType_t and nvmlEccCounterType_t; nvmlPageRetirementCause_t.
 _CORRECTED, _UNCORRECTED = 0, 1
@@ -43,7 +43,7 @@ def read(nvml: Any, handle: Any, links: Sequence[int]) -> GpuCounters:
 
     Raises the binding's NVMLError when it is lost.
     """
-    return found_in(nvml, handle, links, told_fields(nvml, handle, wanted(nvml, links)))
+    return found_in(nvml, handle, links, available_fields(nvml, handle, wanted(nvml, links)))
 
 
 def found_in(nvml: Any, handle: Any, links: Sequence[int], values: dict[Field, float]) -> GpuCounters:
@@ -63,12 +63,12 @@ def found_in(nvml: Any, handle: Any, links: Sequence[int], values: dict[Field, f
 
 
 def _ecc(kind: int, counter: int) -> _Function:
-    return lambda nvml, handle: told(nvml, "nvmlDeviceGetTotalEccErrors", handle, kind, counter)
+    return lambda nvml, handle: ask_or_none(nvml, "nvmlDeviceGetTotalEccErrors", handle, kind, counter)
 
 
 def _remapped(place: int) -> _Function:
     def asked(nvml: Any, handle: Any) -> int | None:
-        rows = told(nvml, "nvmlDeviceGetRemappedRows", handle)
+        rows = ask_or_none(nvml, "nvmlDeviceGetRemappedRows", handle)
         return None if rows is None else rows[place]
 
     return asked
@@ -76,7 +76,7 @@ def _remapped(place: int) -> _Function:
 
 def _retired(cause: int) -> _Function:
     def asked(nvml: Any, handle: Any) -> int | None:
-        pages = told(nvml, "nvmlDeviceGetRetiredPages", handle, cause)
+        pages = ask_or_none(nvml, "nvmlDeviceGetRetiredPages", handle, cause)
         return None if pages is None else len(pages)
 
     return asked
@@ -93,6 +93,6 @@ _FUNCTIONS: dict[str, _Function] = {
     "remap_failed": _remapped(3),
     "retired_single": _retired(_SINGLE),
     "retired_double": _retired(_DOUBLE),
-    "retired_pending": lambda nvml, handle: told(nvml, "nvmlDeviceGetRetiredPagesPendingStatus", handle),
-    "pcie_replays": lambda nvml, handle: told(nvml, "nvmlDeviceGetPcieReplayCounter", handle),
+    "retired_pending": lambda nvml, handle: ask_or_none(nvml, "nvmlDeviceGetRetiredPagesPendingStatus", handle),
+    "pcie_replays": lambda nvml, handle: ask_or_none(nvml, "nvmlDeviceGetPcieReplayCounter", handle),
 }

@@ -9,7 +9,7 @@ from typing import Any
 
 from acceptance.machine.inventory import GpuProcess, GpuTraits, Users
 from acceptance.observe import sysfs
-from acceptance.observe.nvml_call import field, fields, spared, text, told
+from acceptance.observe.nvml_call import ask_or_none, field, fields, none_if_refused, text
 
 # nvml.h: nvmlClockType_t, nvmlTemperatureThresholds_t, nvmlAffinityScope_t.
 SM, MEMORY = 1, 2
@@ -27,39 +27,39 @@ _FABRIC = (
 
 def read(nvml: Any, handle: Any, proc: Path = Path("/proc")) -> GpuTraits:
     """The traits of one GPU. Raises the binding's NVMLError when it is lost."""
-    capability = told(nvml, "nvmlDeviceGetCudaComputeCapability", handle)
-    use = told(nvml, "nvmlDeviceGetUtilizationRates", handle)
-    mig, ecc = told(nvml, "nvmlDeviceGetMigMode", handle), told(nvml, "nvmlDeviceGetEccMode", handle)
+    capability = ask_or_none(nvml, "nvmlDeviceGetCudaComputeCapability", handle)
+    use = ask_or_none(nvml, "nvmlDeviceGetUtilizationRates", handle)
+    mig, ecc = ask_or_none(nvml, "nvmlDeviceGetMigMode", handle), ask_or_none(nvml, "nvmlDeviceGetEccMode", handle)
     state, status = _fabric(nvml, handle)
     return GpuTraits(
         compute_capability=f"{capability[0]}.{capability[1]}" if capability else None,
-        cuda_cores=told(nvml, "nvmlDeviceGetNumGpuCores", handle),
-        max_sm_clock_mhz=_float(told(nvml, "nvmlDeviceGetMaxClockInfo", handle, SM)),
-        max_memory_clock_mhz=_float(told(nvml, "nvmlDeviceGetMaxClockInfo", handle, MEMORY)),
-        memory_bus_bits=told(nvml, "nvmlDeviceGetMemoryBusWidth", handle),
-        max_link_gen=told(nvml, "nvmlDeviceGetGpuMaxPcieLinkGeneration", handle),
-        max_link_gen_here=told(nvml, "nvmlDeviceGetMaxPcieLinkGeneration", handle),
-        max_link_width_here=told(nvml, "nvmlDeviceGetMaxPcieLinkWidth", handle),
-        power_limit_w=_thousandth(told(nvml, "nvmlDeviceGetEnforcedPowerLimit", handle)),
-        power_limit_default_w=_thousandth(told(nvml, "nvmlDeviceGetPowerManagementDefaultLimit", handle)),
+        cuda_cores=ask_or_none(nvml, "nvmlDeviceGetNumGpuCores", handle),
+        max_sm_clock_mhz=_float(ask_or_none(nvml, "nvmlDeviceGetMaxClockInfo", handle, SM)),
+        max_memory_clock_mhz=_float(ask_or_none(nvml, "nvmlDeviceGetMaxClockInfo", handle, MEMORY)),
+        memory_bus_bits=ask_or_none(nvml, "nvmlDeviceGetMemoryBusWidth", handle),
+        max_link_gen=ask_or_none(nvml, "nvmlDeviceGetGpuMaxPcieLinkGeneration", handle),
+        max_link_gen_here=ask_or_none(nvml, "nvmlDeviceGetMaxPcieLinkGeneration", handle),
+        max_link_width_here=ask_or_none(nvml, "nvmlDeviceGetMaxPcieLinkWidth", handle),
+        power_limit_w=_thousandth(ask_or_none(nvml, "nvmlDeviceGetEnforcedPowerLimit", handle)),
+        power_limit_default_w=_thousandth(ask_or_none(nvml, "nvmlDeviceGetPowerManagementDefaultLimit", handle)),
         max_temperature_c=threshold(nvml, handle, GPU_MAX),
         slowdown_temperature_c=threshold(nvml, handle, SLOWDOWN),
         shutdown_temperature_c=threshold(nvml, handle, SHUTDOWN),
         memory_max_temperature_c=threshold(nvml, handle, MEMORY_MAX),
         mig_enabled=_flag(mig[0] if mig else None),
-        compute_mode=_COMPUTE_MODES.get(told(nvml, "nvmlDeviceGetComputeMode", handle)),
-        display_active=_flag(told(nvml, "nvmlDeviceGetDisplayActive", handle)),
-        persistence=_flag(told(nvml, "nvmlDeviceGetPersistenceMode", handle)),
+        compute_mode=_COMPUTE_MODES.get(ask_or_none(nvml, "nvmlDeviceGetComputeMode", handle)),
+        display_active=_flag(ask_or_none(nvml, "nvmlDeviceGetDisplayActive", handle)),
+        persistence=_flag(ask_or_none(nvml, "nvmlDeviceGetPersistenceMode", handle)),
         ecc_enabled=_flag(ecc[0] if ecc else None),
         numa_node=_node(nvml, handle),
-        cpu_affinity=_bits(told(nvml, "nvmlDeviceGetCpuAffinity", handle, _CPU_WORDS)) or None,
+        cpu_affinity=_bits(ask_or_none(nvml, "nvmlDeviceGetCpuAffinity", handle, _CPU_WORDS)) or None,
         fabric_state=state,
         fabric_status=status,
-        virtualised=_flag(told(nvml, "nvmlDeviceGetVirtualizationMode", handle)),
+        virtualised=_flag(ask_or_none(nvml, "nvmlDeviceGetVirtualizationMode", handle)),
         compute_processes=_processes(nvml, "nvmlDeviceGetComputeRunningProcesses", handle, proc),
         graphics_processes=_processes(nvml, "nvmlDeviceGetGraphicsRunningProcesses", handle, proc),
         utilisation=use.gpu / 100.0 if use is not None else None,
-        memory_thermometer=spared(nvml, lambda: bool(fields(nvml, handle, field(nvml, "MEMORY_TEMP")))),
+        memory_thermometer=none_if_refused(nvml, lambda: bool(fields(nvml, handle, field(nvml, "MEMORY_TEMP")))),
     )
 
 
@@ -68,13 +68,13 @@ def users(nvml: Any, handle: Any, proc: Path = Path("/proc")) -> Users:
     return Users(
         _processes(nvml, "nvmlDeviceGetComputeRunningProcesses", handle, proc),
         _processes(nvml, "nvmlDeviceGetGraphicsRunningProcesses", handle, proc),
-        _flag(told(nvml, "nvmlDeviceGetDisplayActive", handle)),
+        _flag(ask_or_none(nvml, "nvmlDeviceGetDisplayActive", handle)),
     )
 
 
 def threshold(nvml: Any, handle: Any, kind: int) -> float | None:
     """One of the GPU's absolute temperature limits in degC."""
-    return _float(told(nvml, "nvmlDeviceGetTemperatureThreshold", handle, kind))
+    return _float(ask_or_none(nvml, "nvmlDeviceGetTemperatureThreshold", handle, kind))
 
 
 def _float(found: int | None) -> float | None:
@@ -96,7 +96,7 @@ def _bits(words: Iterable[int] | None) -> tuple[int, ...]:
 
 def _node(nvml: Any, handle: Any) -> int | None:
     """The NUMA node of the GPU's slot; None where NVML names several. (`nvmlDeviceGetNumaNodeId` is of memory that is a node itself.)"""
-    nodes = _bits(told(nvml, "nvmlDeviceGetMemoryAffinity", handle, _NODE_WORDS, _SCOPE_NODE))
+    nodes = _bits(ask_or_none(nvml, "nvmlDeviceGetMemoryAffinity", handle, _NODE_WORDS, _SCOPE_NODE))
     return nodes[0] if len(nodes) == 1 else None
 
 
@@ -105,16 +105,16 @@ def _fabric(nvml: Any, handle: Any) -> tuple[str | None, int | None]:
     for function, record in _FABRIC:
         if (kind := getattr(nvml, record, None)) is not None:
             found = kind()
-            if told(nvml, function, handle, ctypes.byref(found)) is not None:
+            if ask_or_none(nvml, function, handle, ctypes.byref(found)) is not None:
                 return _FABRIC_STATES.get(found.state), found.status
     return None, None
 
 
 def _processes(nvml: Any, function: str, handle: Any, proc: Path) -> tuple[GpuProcess, ...] | None:
     # By version: the binding's function without one raises what is no NVMLError where the driver is older than it.
-    found = told(nvml, f"{function}_v3", handle)
+    found = ask_or_none(nvml, f"{function}_v3", handle)
     if found is None:  # a driver from before 510
-        found = told(nvml, f"{function}_v2", handle)
+        found = ask_or_none(nvml, f"{function}_v2", handle)
     if found is None:
         return None
     return tuple(GpuProcess(one.pid, _process_name(nvml, one.pid, proc), one.usedGpuMemory) for one in found)
@@ -124,4 +124,4 @@ def _process_name(nvml: Any, pid: int, proc: Path) -> str | None:
     """The kernel's short name of a process, else what NVML knows; None when it has ended, or is not to be seen from here."""
     if name := sysfs.text(proc / str(pid) / "comm"):
         return name
-    return text(told(nvml, "nvmlSystemGetProcessName", pid) or "") or None
+    return text(ask_or_none(nvml, "nvmlSystemGetProcessName", pid) or "") or None

@@ -8,7 +8,7 @@ from pathlib import Path
 from acceptance.machine.inventory import Inventory
 from acceptance.observe import board, cpu, memory, network, nvml, pci, pci_place, storage
 from acceptance.process import command
-from acceptance.process.command import Completed
+from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
 
 OBSERVE_S = 90.0  # most of it for NVML, see nvml.PROBE_S
@@ -18,7 +18,7 @@ def observe(
     root: Path = Path("/"),
     *,
     deadline: Deadline | None = None,
-    run: Callable[..., Completed] = command.run,
+    run: Callable[..., ProgramResult] = command.run,
     dmidecode: str | None = None,
 ) -> Inventory:
     """Look at the machine; about a second, and up to a minute where the driver has to bring many GPUs up first.

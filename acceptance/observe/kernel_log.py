@@ -10,7 +10,7 @@ from typing import Any
 
 from acceptance.observe import aer_events, memory_events
 from acceptance.observe.driver_events import NvidiaReader
-from acceptance.observe.event import RANK, Event, clean, table
+from acceptance.observe.event import RANK, KernelEvent, clean, table
 from acceptance.observe.kernel_line import LONGEST, KernelLine
 
 CUT = "cut"  # code of the event that a line was too long to be read as a whole
@@ -22,7 +22,7 @@ def _messages() -> tuple[tuple[re.Pattern[str], dict[str, Any]], ...]:
     return tuple((re.compile(entry["pattern"]), entry) for entry in table("kernel")["message"])
 
 
-def _one_line(line: KernelLine) -> Event | None:
+def _one_line(line: KernelLine) -> KernelEvent | None:
     """The event of a message that tells everything in one line (fixtures/events/kernel.toml), or None."""
     if line.foreign and not line.text.startswith("Missed "):  # journald's own word about what it lost
         return None
@@ -31,7 +31,7 @@ def _one_line(line: KernelLine) -> Event | None:
         if match := pattern.search(text):
             groups = {name: value or "" for name, value in match.groupdict().items()}
             component = entry["component"].format(**groups) if "component" in entry else None
-            return Event(
+            return KernelEvent(
                 entry["kind"],
                 entry["code"].format(**groups),
                 component,
@@ -45,32 +45,34 @@ def _one_line(line: KernelLine) -> Event | None:
     return None
 
 
-def _cut(line: KernelLine) -> Event:
+def _cut(line: KernelLine) -> KernelEvent:
     """What is said of a line that no kernel writes: what stood where it was cut was not read."""
     meaning = (
         f"A line has more than {LONGEST} characters, and no message of the kernel is so long: it was read in pieces."
     )
     action = "Read the log again as the kernel gives it (`dmesg`), one message a line."
-    return Event("lost", CUT, None, "warning", line.time, clean(line.text[:LONGEST]), meaning, action, hardware=False)
+    return KernelEvent(
+        "lost", CUT, None, "warning", line.time, clean(line.text[:LONGEST]), meaning, action, hardware=False
+    )
 
 
-def _once_a_page(events: Sequence[Event]) -> tuple[Event, ...]:
+def _once_a_page(events: Sequence[KernelEvent]) -> tuple[KernelEvent, ...]:
     """The events, but of the several that the kernel tells of one lost page of memory the worst alone."""
-    pages: dict[int | str | None, Event] = {}
+    pages: dict[int | str | None, KernelEvent] = {}
     for event in events:
         if event.kind == "memory-failure":
             pages[event.code] = max(pages.get(event.code, event), event, key=lambda each: RANK[each.severity])
     return tuple(event for event in events if event.kind != "memory-failure" or event is pages[event.code])
 
 
-def events_of(lines: Sequence[KernelLine]) -> tuple[Event, ...]:
+def events_of(lines: Sequence[KernelLine]) -> tuple[KernelEvent, ...]:
     """The events of messages that were read already, in the log's order.
 
     A report that spreads over several messages is joined only within one call: give a batch, not single messages.
     """
     nvidia = NvidiaReader(lines)
     hardware = memory_events.HardwareErrorReader(lines)
-    found: list[tuple[int, Event]] = []
+    found: list[tuple[int, KernelEvent]] = []
     for index, line in enumerate(lines):
         events = nvidia.read(index) or aer_events.read(lines, index) or hardware.read(index)
         if not events and (event := memory_events.edac(lines, index)):
@@ -84,7 +86,7 @@ def events_of(lines: Sequence[KernelLine]) -> tuple[Event, ...]:
     return _once_a_page([event for _, event in sorted(found, key=lambda each: each[0])])
 
 
-def storms(events: Iterable[Event]) -> tuple[str, ...]:
+def storms(events: Iterable[KernelEvent]) -> tuple[str, ...]:
     """Components whose link corrected errors too often, one sentence each (limit and basis: `storm` in fixtures/events/kernel.toml).
 
     Wall times as text are compared as they are written, to the second: two events of one second are at most one second apart.

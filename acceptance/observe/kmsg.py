@@ -25,7 +25,7 @@ class KernelLogUnreadable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class KmsgRecord:
     """One message: its sequence number, seconds since boot, syslog level (0 emergency to 7 debug), and text (unescaped)."""
 
     sequence: int
@@ -34,7 +34,7 @@ class Record:
     text: str
 
 
-def parse_records(text: str) -> tuple[Record, ...]:
+def parse_records(text: str) -> tuple[KmsgRecord, ...]:
     """The records of raw kmsg text. The ` KEY=value` lines that follow a record describe its device and are left out.
 
     Raises ValueError, quoting the line, for what is neither.
@@ -47,14 +47,14 @@ def parse_records(text: str) -> tuple[Record, ...]:
         if match is None:
             raise ValueError(f"not a kmsg record: {line[:160]!r}")
         found.append(
-            Record(
+            KmsgRecord(
                 int(match["sequence"]), int(match["usec"]) / 1e6, int(match["priority"]) & 7, unescape(match["text"])
             )
         )
     return tuple(found)
 
 
-def as_lines(records: Iterable[Record]) -> tuple[KernelLine, ...]:
+def as_lines(records: Iterable[KmsgRecord]) -> tuple[KernelLine, ...]:
     """The records as `kernel_log.events_of` takes them."""
     return tuple(
         part
@@ -96,7 +96,7 @@ class Kmsg:
         if since == "now":
             os.lseek(self._descriptor, 0, os.SEEK_END)
 
-    def read_new(self) -> list[Record]:
+    def read_new(self) -> list[KmsgRecord]:
         """Every record that came since the last call, oldest first. Does not wait, and takes at most 10,000."""
         data = self._rest
         for _ in range(_BATCH):

@@ -11,7 +11,7 @@ from acceptance.machine.inventory import Memory
 from acceptance.observe import dmi, sysfs
 from acceptance.observe.sysfs import SysfsError
 from acceptance.process import command
-from acceptance.process.command import CommandError, Completed
+from acceptance.process.command import CommandError, ProgramResult
 from acceptance.process.deadline import Deadline
 
 DMIDECODE_S = 10.0
@@ -21,7 +21,7 @@ def read(
     root: Path = Path("/"),
     *,
     deadline: Deadline,
-    run: Callable[..., Completed] = command.run,
+    run: Callable[..., ProgramResult] = command.run,
     program: str | None = None,
 ) -> Memory:
     """Read the memory; DIMMs need root and dmidecode, and are left unread with a reason otherwise.
@@ -31,17 +31,17 @@ def read(
     total, available = _meminfo(root / "proc/meminfo")
     try:
         tables = _tables(deadline, run, program)
-    except (CommandError, dmi.NotReadable, UnreadableOutput) as error:
+    except (CommandError, dmi.DmiUnreadable, UnreadableOutput) as error:
         return Memory(total, available, None, str(error), None, None)
     return Memory(total, available, tables.dimms, None, tables.slots_total, tables.ecc)
 
 
-def _tables(deadline: Deadline, run: Callable[..., Completed], program: str | None) -> dmi.MemoryTables:
+def _tables(deadline: Deadline, run: Callable[..., ProgramResult], program: str | None) -> dmi.MemoryTables:
     argv = dmi.argv(program or command.find(dmi.PROGRAM, dmi.PACKAGE))
     done = run(argv, deadline=deadline.sooner(DMIDECODE_S))
     if done.timed_out or done.truncated:
         why = done.describe() if done.timed_out else "printed more than could be kept"
-        raise dmi.NotReadable(f"the DIMMs could not be read because dmidecode {why}: run it by hand to see why")
+        raise dmi.DmiUnreadable(f"the DIMMs could not be read because dmidecode {why}: run it by hand to see why")
     return dmi.parse(f"{done.stdout}\n\n{done.stderr}", done.returncode)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 
-from acceptance.observe.event import Event, Severity, clean
+from acceptance.observe.event import KernelEvent, Severity, clean
 from acceptance.observe.kernel_line import KernelLine
 
 _HW = "[Hardware Error]"
@@ -76,7 +76,7 @@ def _label(lines: Sequence[KernelLine], index: int, rest: str) -> str | None:
     return label if label not in {"", *_NO_LABELS} else None
 
 
-def edac(lines: Sequence[KernelLine], index: int) -> Event | None:
+def edac(lines: Sequence[KernelLine], index: int) -> KernelEvent | None:
     """A memory error that EDAC counted, with the module's label where the message gives it."""
     line = lines[index]
     match = None if line.foreign else _EDAC.match(line.text)
@@ -86,7 +86,7 @@ def edac(lines: Sequence[KernelLine], index: int) -> Event | None:
     component = f"dimm:{label}" if label else f"mc{match['mc']}"
     severity, meaning = _EDAC_KINDS[match["kind"]]
     count = int(match["count"] or 1)
-    return Event(
+    return KernelEvent(
         "edac", match["kind"], component, severity, line.time, clean(line.text), meaning, _ACTION_DIMM, count=count
     )
 
@@ -96,10 +96,10 @@ class HardwareErrorReader:
     """Reads the `[Hardware Error]` records of a log one by one. A record has many lines; `_until` is the first line after it."""
 
     lines: Sequence[KernelLine]
-    notices: list[tuple[int, Event]] = field(default_factory=list)
+    notices: list[tuple[int, KernelEvent]] = field(default_factory=list)
     _until: int = 0
 
-    def read(self, index: int) -> list[Event]:
+    def read(self, index: int) -> list[KernelEvent]:
         """The event that begins at `index`: at most one."""
         line = self.lines[index]
         if line.foreign:
@@ -141,7 +141,7 @@ class HardwareErrorReader:
             ]
         return []
 
-    def unexplained(self, events: Sequence[tuple[int, Event]]) -> list[tuple[int, Event]]:
+    def unexplained(self, events: Sequence[tuple[int, KernelEvent]]) -> list[tuple[int, KernelEvent]]:
         """The notices `Machine check events logged` beside which nothing says what was logged.
 
         `events` are in the order of their lines.
@@ -166,7 +166,7 @@ class HardwareErrorReader:
         below = (line.text for line in self.lines[index + 1 : index + 5])
         return "Error (node" in self.lines[index].text and any(_HW in text and _AMD.search(text) for text in below)
 
-    def _amd(self, index: int, line: KernelLine, match: re.Match[str]) -> Event:
+    def _amd(self, index: int, line: KernelLine, match: re.Match[str]) -> KernelEvent:
         self._until = index + 10
         severity = _AMD_GRADES.get(match["what"], "fatal")
         meaning = {"warning": "The CPU found an error and corrected it."}.get(
@@ -179,7 +179,7 @@ class HardwareErrorReader:
                 )
         return self._event("mce", match["what"], None, severity, line, meaning)
 
-    def _apei(self, index: int, line: KernelLine, mark: str) -> Event:
+    def _apei(self, index: int, line: KernelLine, mark: str) -> KernelEvent:
         end = index
         while (
             end < len(self.lines)
@@ -206,7 +206,7 @@ class HardwareErrorReader:
         more = "; ".join(found[0] for found in (grade, kind, device) if found)
         return self._event("apei", code, device["pci"] if device else None, severity, line, meaning, more)
 
-    def _notice(self, line: KernelLine) -> Event:
+    def _notice(self, line: KernelLine) -> KernelEvent:
         return self._event(
             "mce",
             "logged",
@@ -225,12 +225,12 @@ class HardwareErrorReader:
         line: KernelLine,
         meaning: str,
         more: str = "",
-    ) -> Event:
+    ) -> KernelEvent:
         text = f"{line.text.strip()}; {more.strip()}" if more else line.text
-        return Event(kind, code, component, severity, line.time, clean(text), meaning, _ACTION_MCE)
+        return KernelEvent(kind, code, component, severity, line.time, clean(text), meaning, _ACTION_MCE)
 
 
-def _near(first: Event, second: Event) -> bool:
+def _near(first: KernelEvent, second: KernelEvent) -> bool:
     if isinstance(first.time, float) and isinstance(second.time, float):
         return abs(first.time - second.time) <= _NEAR_S
     return True

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from acceptance.machine.inventory import NvLink
-from acceptance.observe.nvml_call import Field, address, field, first, text, told, told_fields
+from acceptance.observe.nvml_call import Field, address, ask_or_none, available_fields, field, first, text
 
 _MAX_LINKS = 18  # NVML_NVLINK_MAX_LINKS up to Hopper; the binding knows of more
 # nvml.h, NVML_NVLINK_VERSION_*.
@@ -34,14 +34,14 @@ def read(nvml: Any, handle: Any) -> tuple[NvLink, ...]:
     """The links that a GPU has, active or not. Raises the binding's NVMLError when it is lost."""
     states = {}
     for link in range(getattr(nvml, "NVML_NVLINK_MAX_LINKS", _MAX_LINKS)):
-        state = told(nvml, "nvmlDeviceGetNvLinkState", handle, link)
+        state = ask_or_none(nvml, "nvmlDeviceGetNvLinkState", handle, link)
         if state is not None:
             states[link] = state == 1
     active = [link for link, is_active in states.items() if is_active]
     speeds = {link: _candidates(nvml, _SPEED, link) for link in active}
     counters = {link: _counters(nvml, link) for link in active}
     wanted = [name for link in active for group in (speeds[link], *counters[link]) for name in group]
-    values = told_fields(nvml, handle, wanted)
+    values = available_fields(nvml, handle, wanted)
     return tuple(
         _active(nvml, handle, link, first(values, speeds[link]), _errors(values, counters[link]))
         if is_active
@@ -88,12 +88,12 @@ def _errors(values: dict[Field, float], counters: tuple[tuple[Field, ...], ...])
 
 
 def _active(nvml: Any, handle: Any, link: int, speed_mbs: float | None, errors: Errors) -> NvLink:
-    remote = told(nvml, "nvmlDeviceGetNvLinkRemotePciInfo", handle, link)
-    kind = told(nvml, "nvmlDeviceGetNvLinkRemoteDeviceType", handle, link)
+    remote = ask_or_none(nvml, "nvmlDeviceGetNvLinkRemotePciInfo", handle, link)
+    kind = ask_or_none(nvml, "nvmlDeviceGetNvLinkRemoteDeviceType", handle, link)
     return NvLink(
         link=link,
         active=True,
-        version=_VERSIONS.get(told(nvml, "nvmlDeviceGetNvLinkVersion", handle, link)),
+        version=_VERSIONS.get(ask_or_none(nvml, "nvmlDeviceGetNvLinkVersion", handle, link)),
         speed_gbs=None if speed_mbs is None else speed_mbs / 1000.0,
         remote_address=None if remote is None or _nowhere(remote) else address(remote),
         remote_kind=None if kind is None else _KINDS.get(kind, "unknown"),

@@ -17,9 +17,9 @@ import msgspec
 
 from acceptance.machine.inventory import NvmlAnswer, NvmlDevice
 from acceptance.observe import gpu_counters, gpu_traits, nvlink, nvml_pair
-from acceptance.observe.nvml_call import LIBRARY_NOT_FOUND, address, ask, text, told
+from acceptance.observe.nvml_call import LIBRARY_NOT_FOUND, address, ask, ask_or_none, text
 from acceptance.process import command
-from acceptance.process.command import CommandError, Completed
+from acceptance.process.command import CommandError, ProgramResult
 from acceptance.process.deadline import Deadline
 
 # Without persistence mode the driver brings every GPU up first, one after the other: some seconds each.
@@ -41,7 +41,7 @@ _OPTIONAL: _Asked = (
 )
 
 
-def probe(run: Callable[..., Completed] = command.run, *, deadline: Deadline) -> NvmlAnswer:
+def probe(run: Callable[..., ProgramResult] = command.run, *, deadline: Deadline) -> NvmlAnswer:
     """Ask the library in a child of its own. A child that hangs, dies or prints something else is an answer with `error` set."""
     package_root = Path(__file__).resolve().parents[2]  # a checkout is found too
     try:
@@ -49,19 +49,19 @@ def probe(run: Callable[..., Completed] = command.run, *, deadline: Deadline) ->
             (sys.executable, "-m", "acceptance.observe.nvml"), deadline=deadline.sooner(PROBE_S), cwd=package_root
         )
     except CommandError as error:
-        return failed(f"NVML could not be asked: {error}")
+        return failed_answer(f"NVML could not be asked: {error}")
     if done.timed_out:
-        return failed(f"NVML {done.describe()}: {HANGS}")
+        return failed_answer(f"NVML {done.describe()}: {HANGS}")
     last = done.last_lines(1) or "it printed nothing"
     if done.returncode != 0 or done.truncated:
-        return failed(f"asking NVML {done.describe()}: {last}")
+        return failed_answer(f"asking NVML {done.describe()}: {last}")
     try:
         return msgspec.json.decode(done.stdout, type=NvmlAnswer)
     except msgspec.DecodeError as error:
-        return failed(f"asking NVML gave no readable answer ({error}): {last}")
+        return failed_answer(f"asking NVML gave no readable answer ({error}): {last}")
 
 
-def failed(error: str, code: int | None = None) -> NvmlAnswer:
+def failed_answer(error: str, code: int | None = None) -> NvmlAnswer:
     """An answer that holds nothing but why."""
     return NvmlAnswer(None, None, (), error, code)
 
@@ -75,7 +75,9 @@ def read(nvml: Any) -> NvmlAnswer:
         driver = text(nvml.nvmlSystemGetDriverVersion())
         cuda = nvml.nvmlSystemGetCudaDriverVersion_v2()
     except nvml.NVMLError as error:
-        return failed(LIBRARY_MISSING if error.value == LIBRARY_NOT_FOUND else f"NVML says: {error}", error.value)
+        return failed_answer(
+            LIBRARY_MISSING if error.value == LIBRARY_NOT_FOUND else f"NVML says: {error}", error.value
+        )
     # cuda.h, cuDriverGetVersion: 1000 x major + 10 x minor.
     return NvmlAnswer(driver, f"{cuda // 1000}.{cuda % 1000 // 10}", devices, None, None, pairs)
 
@@ -119,7 +121,7 @@ def _device(nvml: Any, index: int) -> tuple[Any, NvmlDevice]:
             found = ask(nvml, function, handle)
             known[name] = None if found is None else reader(found)
         for name, function, reader in _OPTIONAL:
-            found = told(nvml, function, handle)
+            found = ask_or_none(nvml, function, handle)
             known[name] = None if found is None else reader(found)
         parts["traits"] = gpu_traits.read(nvml, handle)
         parts["links"] = nvlink.read(nvml, handle)

@@ -1,7 +1,7 @@
 """How NVML is asked: which of its answers mean "not offered", and what a field value holds.
 
-What NVML does not offer here is None, or absent. Every other error of the binding may be a fault of the GPU: `ask` raises it, `told` only
-where it says that the GPU is lost.
+What NVML does not offer here is None, or absent. Every other error of the binding may be a fault of
+the GPU: `ask` raises it, `ask_or_none` only where it says that the GPU is lost.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def ask(nvml: Any, function: str, *arguments: Any) -> Any:
         return None
 
 
-def spared(nvml: Any, asking: Callable[[], _Told]) -> _Told | None:
+def none_if_refused(nvml: Any, asking: Callable[[], _Told]) -> _Told | None:
     """What is asked for; None where NVML refuses it, for whatever reason. Raises the binding's NVMLError when the GPU is lost."""
     try:
         return asking()
@@ -68,14 +68,14 @@ def spared(nvml: Any, asking: Callable[[], _Told]) -> _Told | None:
         return None
 
 
-def told(nvml: Any, function: str, *arguments: Any) -> Any:
+def ask_or_none(nvml: Any, function: str, *arguments: Any) -> Any:
     """What a function of the binding answers, None where NVML refuses it. Raises the binding's NVMLError when the GPU is lost."""
-    return spared(nvml, lambda: ask(nvml, function, *arguments))
+    return none_if_refused(nvml, lambda: ask(nvml, function, *arguments))
 
 
-def told_fields(nvml: Any, handle: Any, wanted: Iterable[Field]) -> dict[Field, float]:
+def available_fields(nvml: Any, handle: Any, wanted: Iterable[Field]) -> dict[Field, float]:
     """The values of fields; one that NVML refuses is absent. Raises the binding's NVMLError when the GPU is lost."""
-    return spared(nvml, lambda: fields(nvml, handle, wanted, raising=LOST)) or {}
+    return none_if_refused(nvml, lambda: fields(nvml, handle, wanted, raising=LOST)) or {}
 
 
 def field(nvml: Any, *names: str, scope: int = 0) -> tuple[Field, ...]:

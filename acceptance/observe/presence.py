@@ -12,10 +12,10 @@ from acceptance.machine.inventory import Inventory
 from acceptance.observe import nvml, nvml_call
 from acceptance.observe.nvml_call import LOST
 
-Kind = Literal["dead", "set-up"]
+AbsenceKind = Literal["dead", "set-up"]
 
 
-def kind(inventory: Inventory, gpu: Gpu) -> Kind | None:
+def absence_kind(inventory: Inventory, gpu: Gpu) -> AbsenceKind | None:
     """ "dead" where what was seen speaks against the card, "set-up" where it does not, None for a GPU that is there as it should be.
 
     A dead card reads as all ones on the bus; or NVML says that it is lost, or refuses its identity; or the driver works for others and
@@ -112,7 +112,7 @@ PARAVIRTUALISED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class PresenceLayer:
     """One place that was looked at, what was found there, and the cure; None where nothing needs doing."""
 
     what: str
@@ -120,7 +120,7 @@ class Looked:
     cure: str | None
 
 
-def presence(inventory: Inventory) -> tuple[Looked, ...]:
+def presence(inventory: Inventory) -> tuple[PresenceLayer, ...]:
     """The PCI bus, the kernel driver, the device nodes, NVML: in the order in which one makes the next possible."""
     due = gpus(inventory)
     return (
@@ -135,32 +135,32 @@ def _named(found: list[Gpu]) -> str:
     return ", ".join(f"{gpu.name} ({gpu.pci_address}, {gpu.device_id})" for gpu in found)
 
 
-def _bus(inventory: Inventory, due: tuple[Gpu, ...]) -> Looked:
+def _bus(inventory: Inventory, due: tuple[Gpu, ...]) -> PresenceLayer:
     what = "PCI bus"
     if paravirtualised(inventory):
         count = len(inventory.nvml.devices)
         found = f"no NVIDIA device, and NVML lists {count} GPU{'s' if count > 1 else ''}"
-        return Looked(what, found, PARAVIRTUALISED)
+        return PresenceLayer(what, found, PARAVIRTUALISED)
     if not due:
         others = ", ".join(f"{function.address} class {function.class_code[:4]}" for function in inventory.pci)
         found = f"no GPU, only other NVIDIA functions: {others}" if others else "no NVIDIA device"
-        return Looked(what, found, NOT_ON_THE_BUS)
+        return PresenceLayer(what, found, NOT_ON_THE_BUS)
     dead = [gpu for gpu in due if gpu.answers is False]
     unread = [gpu for gpu in due if gpu.answers is None]
     if dead:
-        return Looked(what, f"{len(dead)} of {len(due)} do not answer (rev ff): {_named(dead)}", FALLEN_OFF)
+        return PresenceLayer(what, f"{len(dead)} of {len(due)} do not answer (rev ff): {_named(dead)}", FALLEN_OFF)
     if unread:
-        return Looked(
+        return PresenceLayer(
             what, f"the configuration space cannot be read of {_named(unread)}", "mount /sys with the host's devices"
         )
-    return Looked(what, f"{len(due)} GPU{'s' if len(due) > 1 else ''}: {_named(list(due))}", None)
+    return PresenceLayer(what, f"{len(due)} GPU{'s' if len(due) > 1 else ''}: {_named(list(due))}", None)
 
 
-def _driver(inventory: Inventory, due: tuple[Gpu, ...]) -> Looked:
+def _driver(inventory: Inventory, due: tuple[Gpu, ...]) -> PresenceLayer:
     what, board = "kernel driver", inventory.board
     bound = {function.address: function.driver for function in inventory.pci}
     if board.nouveau_loaded and board.nvidia_driver is None:
-        return Looked(what, "nouveau is loaded instead of NVIDIA's driver", NOUVEAU)
+        return PresenceLayer(what, "nouveau is loaded instead of NVIDIA's driver", NOUVEAU)
     elsewhere = [gpu for gpu in due if bound[gpu.pci_address] not in (None, "nvidia")]
     if elsewhere:
         holders = ", ".join(f"{gpu.name} by {bound[gpu.pci_address]}" for gpu in elsewhere)
@@ -169,54 +169,54 @@ def _driver(inventory: Inventory, due: tuple[Gpu, ...]) -> Looked:
             if board.nouveau_loaded
             else "release it: remove the card from the configuration that reserves it (vfio, a VM), reboot"
         )
-        return Looked(what, f"held by another driver: {holders}", cure)
+        return PresenceLayer(what, f"held by another driver: {holders}", cure)
     if board.nvidia_driver is None:
         cure = BUS_FIRST if not due else SECURE_BOOT if board.secure_boot else INSTALL
-        return Looked(what, "NVIDIA's driver is not loaded", cure)
+        return PresenceLayer(what, "NVIDIA's driver is not loaded", cure)
     loose = [gpu for gpu in due if bound[gpu.pci_address] is None]
     if loose:
         cure = "`sudo dmesg | grep NVRM` says why: too old a driver for the card, or a card that needs the open kernel modules"
-        return Looked(what, f"version {board.nvidia_driver} is loaded but does not drive {_named(loose)}", cure)
-    return Looked(what, f"version {board.nvidia_driver} is loaded", None if due else BUS_FIRST)
+        return PresenceLayer(what, f"version {board.nvidia_driver} is loaded but does not drive {_named(loose)}", cure)
+    return PresenceLayer(what, f"version {board.nvidia_driver} is loaded", None if due else BUS_FIRST)
 
 
-def _nodes(inventory: Inventory, due: tuple[Gpu, ...]) -> Looked:
+def _nodes(inventory: Inventory, due: tuple[Gpu, ...]) -> PresenceLayer:
     what, board = "device nodes", inventory.board
     paths = [node.path for node in board.device_nodes]
     cards = [path for path in paths if re.fullmatch(r"/dev/nvidia\d+", path)]
     found = ", ".join(paths) or "none"
     if not due:
-        return Looked(what, found, BUS_FIRST)
+        return PresenceLayer(what, found, BUS_FIRST)
     if board.nvidia_driver is None:
-        return Looked(what, found, DRIVER_FIRST)
+        return PresenceLayer(what, found, DRIVER_FIRST)
     kept = [gpu for gpu in due if withheld(inventory, gpu)]
     if kept:
-        return Looked(what, f"{found}; this user may not open those of {_named(kept)}", PARTLY)
+        return PresenceLayer(what, f"{found}; this user may not open those of {_named(kept)}", PARTLY)
     if len(cards) < len(due) or "/dev/nvidiactl" not in paths:
-        return Looked(what, f"{found}; {len(due)} GPUs need as many /dev/nvidiaN, and /dev/nvidiactl", NODES)
+        return PresenceLayer(what, f"{found}; {len(due)} GPUs need as many /dev/nvidiaN, and /dev/nvidiactl", NODES)
     closed = [node.path for node in board.device_nodes if not node.openable]
     if closed:
-        return Looked(what, f"this user may not open {', '.join(closed)}", NODES_CLOSED)
+        return PresenceLayer(what, f"this user may not open {', '.join(closed)}", NODES_CLOSED)
     # /dev/nvidia-uvm comes with the first CUDA program after a boot, so its absence is no fault.
-    return Looked(what, found, None)
+    return PresenceLayer(what, found, None)
 
 
-def _nvml(inventory: Inventory, due: tuple[Gpu, ...]) -> Looked:
+def _nvml(inventory: Inventory, due: tuple[Gpu, ...]) -> PresenceLayer:
     what, answer = "NVML", inventory.nvml
     if answer.error is not None:
-        return Looked(what, answer.error, _nvml_cure(inventory, due))
+        return PresenceLayer(what, answer.error, _nvml_cure(inventory, due))
     sick = [f"GPU {device.index}: {device.error}" for device in answer.devices if device.error is not None]
     if sick:
-        return Looked(what, "; ".join(sick), _sick_cure(answer))
+        return PresenceLayer(what, "; ".join(sick), _sick_cure(answer))
     unknown = [gpu for gpu in due if gpu.nvml_index is None]
     if unknown:
         partly = all(withheld(inventory, gpu) for gpu in unknown)
         cure = PARTLY if partly else "`sudo dmesg | grep NVRM` says why the driver does not take it"
-        return Looked(what, f"driver {answer.driver_version} does not know {_named(unknown)}", cure)
+        return PresenceLayer(what, f"driver {answer.driver_version} does not know {_named(unknown)}", cure)
     count = len(answer.devices)
     missing = PARAVIRTUALISED if paravirtualised(inventory) else BUS_FIRST
     found = f"driver {answer.driver_version}, {count} GPU{'s' if count != 1 else ''}"
-    return Looked(what, found, None if due else missing)
+    return PresenceLayer(what, found, None if due else missing)
 
 
 def _sick_cure(answer: machine_inventory.NvmlAnswer) -> str:

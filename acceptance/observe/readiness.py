@@ -35,7 +35,7 @@ def obstacles(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[Obstacle, ...
     """
     return tuple(
         obstacle
-        for gpu, traits in known(inventory.nvml, due)
+        for gpu, traits in known_gpus(inventory.nvml, due)
         for obstacle in (*_mode(gpu, traits), *_driver(inventory, gpu, traits), *_processes(gpu, traits))
     )
 
@@ -43,9 +43,9 @@ def obstacles(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[Obstacle, ...
 def remarks(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[str, ...]:
     """What the reader of the report should know of a GPU that is ready all the same."""
     found = []
-    for gpu, traits in known(inventory.nvml, due):
+    for gpu, traits in known_gpus(inventory.nvml, due):
         if traits.display_active:
-            drawing = ", ".join(named(one) for one in traits.graphics_processes or ())
+            drawing = ", ".join(process_name(one) for one in traits.graphics_processes or ())
             told = f" ({drawing})" if drawing else ""
             found.append(
                 f"{gpu.name} drives the display{told}: a part of its memory and some of its rate go there; for the last per cent test it "
@@ -66,7 +66,7 @@ def remarks(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def known(answer: NvmlAnswer, due: tuple[Gpu, ...]) -> Iterator[tuple[Gpu, GpuTraits]]:
+def known_gpus(answer: NvmlAnswer, due: tuple[Gpu, ...]) -> Iterator[tuple[Gpu, GpuTraits]]:
     """Each of these GPUs that NVML knows and told the traits of."""
     devices: dict[str | None, NvmlDevice] = {device.pci_address: device for device in answer.devices}
     for gpu in due:
@@ -111,15 +111,15 @@ def _driver(inventory: Inventory, gpu: Gpu, traits: GpuTraits) -> Iterator[Obsta
         yield Obstacle(gpu.name, what, "install a newer driver (`apt install nvidia-driver`, or NVIDIA's), and reboot")
 
 
-def computing(traits: GpuTraits | Users) -> tuple[GpuProcess, ...]:
+def compute_processes_of(traits: GpuTraits | Users) -> tuple[GpuProcess, ...]:
     """The processes that compute on a GPU; a compositor both computes and draws ("C+G"): it is there as long as the display is."""
     drawing = {one.pid for one in traits.graphics_processes or ()} if traits.display_active else set()
     return tuple(one for one in traits.compute_processes or () if one.pid not in drawing)
 
 
 def _processes(gpu: Gpu, traits: GpuTraits) -> Iterator[Obstacle]:
-    for one in computing(traits):
-        what = f"{named(one)} computes on it, which would disturb every figure and be disturbed"
+    for one in compute_processes_of(traits):
+        what = f"{process_name(one)} computes on it, which would disturb every figure and be disturbed"
         yield Obstacle(gpu.name, what, f"end it (`ps -p {one.pid}` says whose it is), or come back when it is done")
 
 
@@ -128,7 +128,7 @@ def _target(gpu: Gpu) -> str:
     return gpu.uuid or gpu.pci_address
 
 
-def named(process: GpuProcess) -> str:
+def process_name(process: GpuProcess) -> str:
     """A process as people are told of it: its name, number, and what it holds of the GPU's memory."""
     held = f", {process.memory_bytes / GIB:.1f} GiB" if process.memory_bytes is not None else ""
     return f"{process.name or 'a process'} (process {process.pid}{held})"

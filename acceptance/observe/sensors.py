@@ -134,7 +134,7 @@ class Sensors:
 
 
 @dataclass(slots=True)
-class Thinning:
+class SampleThinner:
     """Keeps a journal of days small: every sample in the first hour, after it one of each 10 s with mean, minimum and maximum.
 
     Of what did not change the mean alone is kept. `put` calls `keep(values, span_s, low, high)` for what is to be written.

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from acceptance.core.plain_text import UnreadableOutput, quote, shown
+from acceptance.core.plain_text import UnreadableOutput, quote, quote_value
 
 PROGRAM = "smartctl"
 PACKAGE = "smartmontools"
@@ -24,7 +24,7 @@ _TOO_MANY = 1 << 128
 _NVME_SELF_TEST_FAILED = frozenset({5, 6, 7})
 
 
-class NotReadable(Exception):
+class SmartUnreadable(Exception):
     """The disk's health could not be read; the message is one sentence with the cure. It never means that the disk is healthy."""
 
 
@@ -46,15 +46,15 @@ def parse(text: str, returncode: int) -> Health:
     """
     document = _document(text, returncode)
     if returncode & (BIT_COMMAND_LINE | BIT_OPEN_FAILED):
-        raise NotReadable(_reason(document, returncode))
+        raise SmartUnreadable(_reason(document, returncode))
     nvme = "nvme_smart_health_information_log"
     attributes = _attributes(document)
     passed = _at(document, "smart_status", "passed")
     if passed is not None and not isinstance(passed, bool):
-        raise _unknown(f"it gave `smart_status.passed` as {shown(passed)}, which is not true or false")
+        raise _unknown(f"it gave `smart_status.passed` as {quote_value(passed)}, which is not true or false")
     known = ("smart_status", nvme, "ata_smart_attributes", "scsi_error_counter_log", "scsi_grown_defect_list")
     if not any(key in document for key in known):
-        raise NotReadable(_reason(document, returncode))
+        raise SmartUnreadable(_reason(document, returncode))
     health = Health(
         passed=False if returncode & BIT_FAILING else passed,
         critical_warning=_count(document, nvme, "critical_warning"),
@@ -79,12 +79,12 @@ def parse(text: str, returncode: int) -> Health:
     if faults(health):  # a fault is proven, whatever else could not be read
         return health
     if returncode & BIT_COMMAND_FAILED:
-        raise NotReadable(
+        raise SmartUnreadable(
             _reason(document, returncode, "a command to the disk failed or its answer had a wrong checksum")
         )
     # The critical warning is what smartctl derives an NVMe disk's status from.
     if health.passed is None and health.critical_warning is None:
-        raise NotReadable(_reason(document, returncode, "it tells no overall SMART status"))
+        raise SmartUnreadable(_reason(document, returncode, "it tells no overall SMART status"))
     if nvme in document and None in (health.critical_warning, health.media_errors):
         # Every version gives both; what a damaged text left out would be taken for sound.
         raise _unknown("its NVMe health log has no `critical_warning` or no `media_errors`: the text is not whole")
@@ -117,7 +117,7 @@ def _document(text: str, returncode: int) -> dict[str, Any]:
         raise _unknown("the JSON is not smartctl's: it has no `smartctl` part")
     status = document["smartctl"].get("exit_status")
     if status != returncode:
-        raise _unknown(f"it ended with exit code {returncode} but its JSON says {shown(status)}")
+        raise _unknown(f"it ended with exit code {returncode} but its JSON says {quote_value(status)}")
     return document
 
 
@@ -136,7 +136,7 @@ def _at(document: dict[str, Any], *path: str) -> Any:
     value: Any = document
     for key in path:
         if not isinstance(value, dict):
-            raise _unknown(f"it gave {shown(value)} where `{'.'.join(path)}` was expected")
+            raise _unknown(f"it gave {quote_value(value)} where `{'.'.join(path)}` was expected")
         if key not in value:
             return None
         value = value[key]
@@ -146,14 +146,16 @@ def _at(document: dict[str, Any], *path: str) -> Any:
 def _integer(document: dict[str, Any], *path: str) -> int | None:
     value = _at(document, *path)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-        raise _unknown(f"it gave `{'.'.join(path)}` as {shown(value)}, which is not a whole number")
+        raise _unknown(f"it gave `{'.'.join(path)}` as {quote_value(value)}, which is not a whole number")
     return value
 
 
 def _count(document: dict[str, Any], *path: str) -> int | None:
     value = _integer(document, *path)
     if value is not None and not 0 <= value < _TOO_MANY:
-        raise _unknown(f"it gave `{'.'.join(path)}` as {shown(value)}, which cannot be negative or beyond 128 bits")
+        raise _unknown(
+            f"it gave `{'.'.join(path)}` as {quote_value(value)}, which cannot be negative or beyond 128 bits"
+        )
     return value
 
 
@@ -175,7 +177,7 @@ def _attributes(document: dict[str, Any]) -> list[dict[str, Any]]:
         whole = type(row.get("id")) is int and isinstance(row.get("when_failed"), str)
         if not whole or not isinstance(row.get("name"), str) or not isinstance(_at(row, "raw", "string"), str):
             raise _unknown(
-                f"it gave an attribute without name or raw value, id or when_failed: {shown(row.get('name'))}"
+                f"it gave an attribute without name or raw value, id or when_failed: {quote_value(row.get('name'))}"
             )
     return rows
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from acceptance.machine.inventory import Disk
 from acceptance.observe import smart, sysfs
 from acceptance.process import command
-from acceptance.process.command import Completed
+from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
 
 SMARTCTL_S = 30.0
@@ -39,7 +39,7 @@ def read(root: Path = Path("/")) -> tuple[Disk, ...]:
 
 
 def health(
-    disk: Disk, *, deadline: Deadline, run: Callable[..., Completed] = command.run, program: str | None = None
+    disk: Disk, *, deadline: Deadline, run: Callable[..., ProgramResult] = command.run, program: str | None = None
 ) -> smart.Health:
     """Ask one disk for its health; needs root.
 

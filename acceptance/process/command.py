@@ -21,7 +21,7 @@ from pathlib import Path
 from acceptance.core import regular_file
 from acceptance.process import reaper
 from acceptance.process.deadline import Deadline
-from acceptance.process.output import CAP_BYTES, Lines, Spool
+from acceptance.process.output import CAP_BYTES, LineSplitter, Spool
 
 GRACE_S = 3.0
 
@@ -35,7 +35,7 @@ class ProgramMissing(CommandError):
 
 
 @dataclass(frozen=True, slots=True)
-class Completed:
+class ProgramResult:
     """What a program did. `returncode` is negative for a signal, as in the standard library."""
 
     argv: tuple[str, ...]
@@ -101,7 +101,7 @@ class _Exit:
 
 
 @dataclass(slots=True)
-class Running:
+class RunningProgram:
     """A program that was started and has not been waited for."""
 
     argv: tuple[str, ...]
@@ -131,7 +131,7 @@ class Running:
                 for pid in [*reaper.descendants(self.process.pid), self.process.pid]:
                     _kill(pid)
 
-    def wait(self) -> Completed:
+    def wait(self) -> ProgramResult:
         """Wait until it ends or its deadline passes, then collect what it printed."""
         timed_out = False
         try:
@@ -148,7 +148,7 @@ class Running:
         # A descendant in uninterruptible sleep may keep a pipe open; then the text is not known to be whole.
         whole = not any(thread.is_alive() for thread in self._threads) and not (self._out.dropped or self._err.dropped)
         unkept = [f"{spool.log}: {spool.failure.strerror}" for spool in (self._out, self._err) if spool.failure]
-        return Completed(
+        return ProgramResult(
             argv=self.argv,
             returncode=returncode,
             stdout=self._out.text(),
@@ -191,7 +191,7 @@ def start(
     cap_bytes: int = CAP_BYTES,
     heard: Callable[[str], None] | None = None,
     stdin: Path | None = None,
-) -> Running:
+) -> RunningProgram:
     """Start a program. `log` names the file for its standard output; standard error goes beside it with `.err` added.
 
     `stdin` names the file that it reads from its standard input; without one there is nothing to read.
@@ -232,12 +232,12 @@ def start(
         raise CommandError(f"{argv[0]!r} could not be started: {error}") from error
     assert process.stdout is not None
     assert process.stderr is not None
-    out = Spool(process.stdout, log, cap_bytes, Lines(heard) if heard is not None else None)
+    out = Spool(process.stdout, log, cap_bytes, LineSplitter(heard) if heard is not None else None)
     err = Spool(process.stderr, log.with_name(log.name + ".err") if log else None, cap_bytes)
     threads = [threading.Thread(target=spool.drain, daemon=True) for spool in (out, err)]
     for thread in threads:
         thread.start()
-    return Running(tuple(argv), deadline, process, out, err, threads, began, _Exit(process.pid))
+    return RunningProgram(tuple(argv), deadline, process, out, err, threads, began, _Exit(process.pid))
 
 
 def run(
@@ -249,6 +249,6 @@ def run(
     cwd: Path | None = None,
     cap_bytes: int = CAP_BYTES,
     stdin: Path | None = None,
-) -> Completed:
+) -> ProgramResult:
     """Start a program and wait for it."""
     return start(argv, deadline=deadline, log=log, env=env, cwd=cwd, cap_bytes=cap_bytes, stdin=stdin).wait()

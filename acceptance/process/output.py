@@ -18,7 +18,7 @@ CHUNK = 65536
 
 
 @dataclass(slots=True)
-class Lines:
+class LineSplitter:
     """Cuts what comes in pieces into lines, and hands each to `heard` when its end has come; the last one may have none.
 
     A line of more than LINE_BYTES is left out: nothing grows with what a program prints.
@@ -65,7 +65,7 @@ class Spool:
     stream: IO[bytes]
     log: Path | None
     cap: int
-    lines: Lines | None = None
+    lines: LineSplitter | None = None
     kept: bytearray = field(default_factory=bytearray)
     dropped: int = 0
     failure: OSError | None = None

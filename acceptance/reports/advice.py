@@ -28,7 +28,7 @@ class AdviceFileError(Exception):
     """A file of causes of rigproof's own is wrong; the message is one sentence that names file and entry."""
 
 
-class Cause(Strict, frozen=True):
+class LikelyCause(Strict, frozen=True):
     """One likely cause: `what` it is, and how to `tell` it apart from the others."""
 
     what: _Line
@@ -44,7 +44,7 @@ class Advice(Strict, frozen=True):
     """
 
     symptom: _Line
-    causes: Annotated[tuple[Cause, ...], msgspec.Meta(min_length=2, max_length=5)]
+    causes: Annotated[tuple[LikelyCause, ...], msgspec.Meta(min_length=2, max_length=5)]
     next: _Line
     shows: _Line
     vendor: _Line

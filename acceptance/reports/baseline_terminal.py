@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.limit import number, quantity
-from acceptance.history.baseline import Certificate, Figure
+from acceptance.history.baseline import BaselineValue, Certificate
 from acceptance.reports import grid
 from acceptance.reports.terminal import Terminal
 
@@ -86,6 +86,6 @@ def _facts(found: Certificate, language: Language) -> Iterator[tuple[str, str, s
             yield "" if place else component or language("machine"), name, text
 
 
-def _figure(one: Figure) -> tuple[str, str, str, str]:
+def _figure(one: BaselineValue) -> tuple[str, str, str, str]:
     noise = number(one.spread) if one.spread is not None else "-"
     return one.measurement, one.component, quantity(one.value, one.unit), noise

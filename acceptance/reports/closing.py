@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from acceptance.core.finding import Finding
 from acceptance.core.language import Language
-from acceptance.reports import teaching
+from acceptance.reports import explanation
 from acceptance.reports.headline import headline
-from acceptance.reports.locations import NOWHERE, Places
+from acceptance.reports.locations import NOWHERE, Locations
 
 _MOST_NAMES = 16
 # Characters of a component's name; one that is longer is no machine's, and is not looked for in a text.
@@ -27,7 +27,7 @@ _NUMBERED = re.compile(r"([a-z]+)([0-9]+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ClosingEntry:
     """One entry: its lines, each with the checks it is of, and what is told below them, (label, text) or a text of its own with ""."""
 
     lines: tuple[tuple[tuple[str, ...], str], ...]
@@ -83,7 +83,7 @@ def _number(name: str) -> int:
     return int(re.sub(r"\D", "", name))
 
 
-def entries(findings: Iterable[Finding], places: Places, language: Language) -> Iterator[Said]:
+def entries(findings: Iterable[Finding], places: Locations, language: Language) -> Iterator[ClosingEntry]:
     """The findings of one kind, held together: what is true of several components or checks is one line, the same causes are told once."""
     same: dict[object, _Same] = {}
     named = {
@@ -103,8 +103,8 @@ def entries(findings: Iterable[Finding], places: Places, language: Language) -> 
     groups = list(same.values())
     told: dict[int, _Same] = {index: group for index, group in enumerate(groups)}
     marked = [replace(group.first, check=str(index)) for index, group in told.items()]
-    for found, below in teaching.together(marked, places, language):
+    for found, below in explanation.group_findings(marked, places, language):
         members = [told[int(finding.check)] for finding in found]
         several = len(members) == 1 and len(members[0].components) > 1
         lines = tuple((tuple(dict.fromkeys(one.checks)), one.text(named, language)) for one in members)
-        yield Said(lines, teaching.details(members[0].first, NOWHERE, language) if several else below)
+        yield ClosingEntry(lines, explanation.details(members[0].first, NOWHERE, language) if several else below)

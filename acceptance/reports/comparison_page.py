@@ -7,7 +7,7 @@ import functools
 import jinja2
 
 from acceptance.core.language import ENGLISH, Language
-from acceptance.history.comparison import BAD, TOLD, Comparison
+from acceptance.history.comparison import BAD, REPORTED_KINDS, Comparison
 from acceptance.reports import comparison_words as words
 from acceptance.reports import templating
 
@@ -29,8 +29,8 @@ def render(comparison: Comparison, language: Language = ENGLISH) -> str:
             language=language,
             comparison=comparison,
             letters=[words.letter(place) for place in range(len(comparison.runs))],
-            told=comparison.of_kind(*TOLD),
-            others=[row for row in comparison.rows if row.kind not in TOLD],
+            told=comparison.of_kind(*REPORTED_KINDS),
+            others=[row for row in comparison.rows if row.kind not in REPORTED_KINDS],
             bad=BAD,
         )
     )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from acceptance.core.language import ENGLISH, Language
-from acceptance.history.comparison import TOLD, Comparison, Kind, Outcomes, Row
+from acceptance.history.comparison import REPORTED_KINDS, Comparison, ComparisonRow, DifferenceKind, Outcomes
 from acceptance.reports import comparison_words as words
 from acceptance.reports import grid
 from acceptance.reports.terminal import Terminal
 
-_STYLE: dict[Kind, str] = {"worse": "bold red", "lost": "bold red", "better": "green", "gained": "green"}
+_STYLE: dict[DifferenceKind, str] = {"worse": "bold red", "lost": "bold red", "better": "green", "gained": "green"}
 
 
 def show(comparison: Comparison, screen: Terminal, *, everything: bool = False, language: Language = ENGLISH) -> None:
@@ -24,7 +24,7 @@ def show(comparison: Comparison, screen: Terminal, *, everything: bool = False, 
         screen.say(language("Outcomes that are not the same"), "bold")
         head = ["", language("check"), *letters]
         _grid(screen, [_outcome(one, language) for one in comparison.outcomes], head=head, right=9)
-    rows = comparison.rows if everything else comparison.of_kind(*TOLD)
+    rows = comparison.rows if everything else comparison.of_kind(*REPORTED_KINDS)
     if rows:
         screen.say("")
         told = language("All measurements") if everything else language("Measurements outside the noise")
@@ -61,7 +61,7 @@ def _outcome(one: Outcomes, language: Language) -> tuple[str, Sequence[str]]:
     return style, (words.kind_word(one.kind, language), name, *(text or words.NONE for text in one.outcomes))
 
 
-def _row(row: Row, language: Language) -> tuple[str, Sequence[str]]:
+def _row(row: ComparisonRow, language: Language) -> tuple[str, Sequence[str]]:
     mark = words.kind_word(row.kind, language)
     cells = (mark, row.measurement, row.component, row.unit, *words.values(row, language), words.allowed(row, language))
     return _STYLE.get(row.kind, ""), cells

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.limit import number, quantity
-from acceptance.history.comparison import BAD, TOLD, Change, Comparison, Kind, Row
+from acceptance.history.comparison import BAD, REPORTED_KINDS, Comparison, ComparisonRow, DifferenceKind, ValueChange
 from acceptance.history.noise import Spread
 from acceptance.reports.text import duration
 
@@ -18,9 +18,9 @@ def letter(place: int) -> str:
     return chr(ord("A") + place)
 
 
-def kind_word(kind: Kind, language: Language = ENGLISH) -> str:
+def kind_word(kind: DifferenceKind, language: Language = ENGLISH) -> str:
     """What a row is marked with; no mark is made by colour alone."""
-    words: dict[Kind, str] = {
+    words: dict[DifferenceKind, str] = {
         "worse": language("worse"),
         "lost": language("not measured any more"),
         "changed": language("changed"),
@@ -34,7 +34,7 @@ def kind_word(kind: Kind, language: Language = ENGLISH) -> str:
     return words[kind]
 
 
-def values(row: Row, language: Language = ENGLISH) -> tuple[str, ...]:
+def values(row: ComparisonRow, language: Language = ENGLISH) -> tuple[str, ...]:
     """A cell a run: its value, and how far that is from the first run's."""
     shown = [language("not measured") if value is None else number(value) for value in row.values]
     due = [True, *(change.kind != "gone" for change in row.changes)]
@@ -43,7 +43,7 @@ def values(row: Row, language: Language = ENGLISH) -> tuple[str, ...]:
     return (told[0], *(_beside(text, change) for text, change in zip(told[1:], row.changes, strict=True)))
 
 
-def _beside(text: str, change: Change) -> str:
+def _beside(text: str, change: ValueChange) -> str:
     if not change.difference:
         return text
     if change.share is None:
@@ -52,7 +52,7 @@ def _beside(text: str, change: Change) -> str:
     return f"{text} ({share:+.0f} %)" if abs(share) >= 100 else f"{text} ({share:+.1f} %)"
 
 
-def allowed(row: Row, language: Language = ENGLISH) -> str:
+def allowed(row: ComparisonRow, language: Language = ENGLISH) -> str:
     """What the noise allows, the largest of the later runs; nothing where nothing was held against it."""
     spreads = [change.spread for change in row.changes if change.spread is not None]
     if not spreads:
@@ -69,9 +69,9 @@ def _size(spread: Spread, unit: str, language: Language) -> str:
 def bases(comparison: Comparison, language: Language = ENGLISH) -> tuple[str, ...]:
     """Where the noise of every row that is told comes from, each once with its measurements."""
     found: dict[str, dict[str, None]] = {}
-    for row in comparison.of_kind(*TOLD):
+    for row in comparison.of_kind(*REPORTED_KINDS):
         for change in row.changes:
-            if change.spread is not None and change.kind in TOLD:
+            if change.spread is not None and change.kind in REPORTED_KINDS:
                 found.setdefault(change.spread.basis, {})[row.measurement] = None
     return tuple(
         language("{measurements}: {basis}", measurements=", ".join(names), basis=basis)

@@ -16,8 +16,8 @@ from acceptance.core.language import Language
 from acceptance.core.record import Outcome
 from acceptance.reports import panel
 from acceptance.reports.gauges import Gauges
-from acceptance.reports.glyphs import Signs
-from acceptance.reports.progress import Remaining
+from acceptance.reports.glyphs import Glyphs
+from acceptance.reports.progress import RunProgress
 from acceptance.reports.text import duration, one_line
 
 _A_SECOND = 1  # a picture of eight GPUs takes a core ten milliseconds: the machine is there to be measured
@@ -36,7 +36,7 @@ def phase(session: Session, language: Language) -> str:
     return words[session]
 
 
-def outcomes(remaining: Remaining, language: Language, signs: Signs) -> Text:
+def outcomes(remaining: RunProgress, language: Language, signs: Glyphs) -> Text:
     """What came out of the checks so far."""
     found = remaining.outcomes
     words: dict[Outcome, str] = {
@@ -55,7 +55,7 @@ def outcomes(remaining: Remaining, language: Language, signs: Signs) -> Text:
 class Dashboard:
     """What is drawn, for the room that there is at this moment. Whatever goes wrong with drawing, the run goes on without the picture."""
 
-    def __init__(self, remaining: Remaining, gauges: Gauges, language: Language, signs: Signs) -> None:
+    def __init__(self, remaining: RunProgress, gauges: Gauges, language: Language, signs: Glyphs) -> None:
         self._remaining, self._gauges, self._language, self._signs = remaining, gauges, language, signs
         self._spinner = Spinner(signs.spinner)
 

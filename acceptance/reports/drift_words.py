@@ -72,12 +72,12 @@ _FORM_WORDS = (
 _MORE = re.compile(r"(?P<names>.+) and (?P<number>\d+) more", re.DOTALL)
 
 
-def is_of(event: str) -> bool:
+def is_drift_event(event: str) -> bool:
     """Whether a finding with this event is about what was before."""
     return event.startswith((f"{DRIFT}.", CHANGES))
 
 
-def said(text: str, language: Language) -> str:
+def translate(text: str, language: Language) -> str:
     """A sentence of what changed, in this language. It is text from outside: make it one line."""
     if language is ENGLISH or len(text) > _LONGEST:
         return text

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from acceptance.core import clock_reasons
-from acceptance.core.incident import told_once
+from acceptance.core.incident import without_duplicates
 from acceptance.core.limit import quantity
 from acceptance.core.record import HARMFUL, CheckStarted, Entry, Event, Measured, Note, Sample
 from acceptance.reports.text import one_line
@@ -128,7 +128,7 @@ class Gauges:
         gpu.lost |= body.kind == LOST
         if len(gpu.events) < _KEPT:
             gpu.events.append(entry)
-            gpu.errors = len(told_once(gpu.events))  # the kernel log and NVML tell of the same
+            gpu.errors = len(without_duplicates(gpu.events))  # the kernel log and NVML tell of the same
         else:
             gpu.errors += 1
 

@@ -7,7 +7,7 @@ from dataclasses import astuple, dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Signs:
+class Glyphs:
     """`degree` follows a temperature, `more` is where a text was cut, `between` parts neighbours, `spinner` is rich's name."""
 
     degree: str
@@ -16,8 +16,8 @@ class Signs:
     spinner: str
 
 
-DRAWN = Signs("\u00b0C", "\u2026", " \u00b7 ", "dots")
-PLAIN = Signs("C", "...", ", ", "line")
+DRAWN = Glyphs("\u00b0C", "\u2026", " \u00b7 ", "dots")
+PLAIN = Glyphs("C", "...", ", ", "line")
 
 
 def plain_locale(environ: Mapping[str, str]) -> bool:
@@ -27,7 +27,7 @@ def plain_locale(environ: Mapping[str, str]) -> bool:
     return locale in ("C", "POSIX")
 
 
-def signs(encoding: str) -> Signs:
+def glyphs_for(encoding: str) -> Glyphs:
     """The signs that a stream of this encoding can carry; the spinner's are beyond every encoding that is not Unicode."""
     try:
         "".join(astuple(DRAWN)).encode(encoding)

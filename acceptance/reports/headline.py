@@ -25,8 +25,8 @@ def headline(finding: Finding, language: Language = ENGLISH) -> str:
     text = finding.text
     if language is ENGLISH:
         return text
-    if finding.event is not None and drift_words.is_of(finding.event):
-        return drift_words.said(text, language)
+    if finding.event is not None and drift_words.is_drift_event(finding.event):
+        return drift_words.translate(text, language)
     if finding.event is not None:
         head, mark, meaning = text.partition(": ")
         return f"{head}{mark}{language(meaning)}"

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from acceptance.core.language import Language
 from acceptance.reports import panel
 from acceptance.reports.gauges import Gauges
-from acceptance.reports.glyphs import Signs
-from acceptance.reports.progress import Remaining
+from acceptance.reports.glyphs import Glyphs
+from acceptance.reports.progress import RunProgress
 from acceptance.reports.text import one_line
 
 EVERY_S = 60.0
@@ -18,15 +18,15 @@ _HOUR_S = 3600.0
 _FEW = 2  # GPUs that are told one by one
 
 
-class Calm:
+class Heartbeat:
     """`line` gives the next sign of life, once it is due."""
 
     def __init__(
         self,
-        remaining: Remaining,
+        remaining: RunProgress,
         gauges: Gauges,
         language: Language,
-        signs: Signs,
+        signs: Glyphs,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._remaining, self._gauges, self._language, self._signs, self._now_s = (

@@ -21,13 +21,13 @@ from junitparser import Error, Failure, JUnitXml, Skipped, TestSuite
 from junitparser.xunit2 import TestCase
 
 from acceptance.core.finding import Finding
-from acceptance.core.judgement import Judged
+from acceptance.core.judgement import Judgement
 from acceptance.core.limit import number
 from acceptance.core.record import RunStarted, ToolRan
 from acceptance.core.verdict import CheckResult, Verdict
 from acceptance.journal.reader import Journal
-from acceptance.reports import summary, teaching
-from acceptance.reports.locations import Places, places
+from acceptance.reports import explanation, summary
+from acceptance.reports.locations import Locations, find_locations
 from acceptance.reports.text import counted, one_line
 
 RUN = "the whole run"
@@ -62,7 +62,7 @@ def _names(ids: Sequence[str]) -> Iterator[str]:
 
 def render(verdict: Verdict, found: Journal) -> bytes:
     """The file's content."""
-    suite, where = TestSuite("rigproof"), places(found)
+    suite, where = TestSuite("rigproof"), find_locations(found)
     started = next((entry for entry in found.entries if isinstance(entry.body, RunStarted)), None)
     if started and (utc := _UTC.match(started.utc)):
         suite.timestamp = utc[0]
@@ -103,7 +103,7 @@ def _provenance(verdict: Verdict) -> Iterator[tuple[str, str]]:
         yield f"stale_waiver_{index}", waiver
 
 
-def _case(name: str, check: CheckResult, found: Journal, where: Places, put_off: Sequence[Finding]) -> TestCase:
+def _case(name: str, check: CheckResult, found: Journal, where: Locations, put_off: Sequence[Finding]) -> TestCase:
     """One planned check; `put_off` says why nothing of the plan was run."""
     subject = check.id.partition(".")[0]
     case = TestCase(name, classname=f"rigproof.{_name(subject)}", time=_seconds(check.seconds))
@@ -123,8 +123,8 @@ def _case(name: str, check: CheckResult, found: Journal, where: Places, put_off:
     return case
 
 
-def _told(findings: Sequence[Finding], where: Places) -> str:
-    return "\n".join(_within(list(map(_line, summary.told(findings, where))), RESULT))
+def _told(findings: Sequence[Finding], where: Locations) -> str:
+    return "\n".join(_within(list(map(_line, summary.finding_lines(findings, where))), RESULT))
 
 
 def _within(lines: Sequence[str], size: int) -> Sequence[str]:
@@ -155,7 +155,7 @@ def _result(kind: type[Failure] | type[Error] | type[Skipped], text: str, type_:
     return result
 
 
-def _numbers(judged: Judged) -> Iterator[tuple[str, str]]:
+def _numbers(judged: Judgement) -> Iterator[tuple[str, str]]:
     """`cpu_gemm_f64[cpu]` and its unit, limits and basis, each a property of its own, as Jenkins and test databases read them."""
     # Cut before what is added, so that a value and its unit keep names of their own.
     key = one_line(f"{judged.due.measurement}[{judged.due.component}]", NAME - 30)
@@ -173,7 +173,7 @@ def _numbers(judged: Judged) -> Iterator[tuple[str, str]]:
     yield f"{key}.basis", summary.basis_text(judged)
 
 
-def _lines(check: CheckResult, where: Places) -> Iterator[str]:
+def _lines(check: CheckResult, where: Locations) -> Iterator[str]:
     yield _line(check.title)
     for judged in check.judged:
         about = f"{judged.due.measurement} on {judged.due.component}: {summary.value_text(judged)}"
@@ -181,7 +181,7 @@ def _lines(check: CheckResult, where: Places) -> Iterator[str]:
     for finding in check.findings:
         yield f"{finding.kind}: {_line(finding.text)}"
         if finding.kind != check.outcome:  # what made the outcome is told whole in the result beside this
-            yield from map(_line, teaching.details(finding, where))
+            yield from map(_line, explanation.details(finding, where))
 
 
 def _ran(check: str, found: Journal) -> Iterator[str]:

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from rich.console import Console
 from rich.text import Text
 
-from acceptance.reports.glyphs import signs
+from acceptance.reports.glyphs import glyphs_for
 from acceptance.reports.panel import cut
-from acceptance.reports.screen import Screen
+from acceptance.reports.safe_output import SafeOutput
 from acceptance.reports.text import clean, counted, one_line
 
 HANG = 4  # columns by which the second line of a sentence is set in
@@ -17,20 +17,20 @@ _MOST_LINES = 2_000  # of a table: more than any machine has GPUs and network ca
 _NARROW = 24  # below this many columns nothing can be laid out: lines break where the terminal breaks them
 
 
-class Lines:
+class LineWriter:
     """Writes to a console; untrusted text goes through as plain text, never as markup."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
         # A terminal gets its lines broken between words; a file gets one line a sentence, whatever its length.
         self.watched = console.file.isatty() and not console.is_dumb_terminal
-        self.signs = signs(console.encoding)
+        self.signs = glyphs_for(console.encoding)
 
     @property
     def failure(self) -> OSError | None:
         """Why nothing more could be printed, if that is so."""
         stream = self.console.file
-        return stream.failure if isinstance(stream, Screen) else None
+        return stream.failure if isinstance(stream, SafeOutput) else None
 
     def say(self, text: str, style: str = "", indent: int = 0) -> None:
         """One sentence on a line of its own, broken between words where the terminal is narrower."""

@@ -17,7 +17,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/#+ -]{0,79}")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Location:
     """Of one component: PCI address, slot, serial number, UUID, the driver's index, the kernel's name. What is not known is None."""
 
     address: str | None = None
@@ -34,32 +34,32 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class Locations:
     """The places of a run's components, by the names that findings use: `gpu0`, a PCI address, `disk:sda`, `dimm:A1`, `net:eth0`."""
 
-    found: Mapping[str, Place] = field(default_factory=lambda: MappingProxyType({}))
+    found: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))
 
-    def of(self, component: str | None) -> Place:
+    def of(self, component: str | None) -> Location:
         """The place of a component; an empty one where nothing is known. A PCI address is a place by itself."""
         if component is None:
-            return Place()
+            return Location()
         if component in self.found:
             return self.found[component]
-        return Place(address=component) if _ADDRESS.fullmatch(component) else Place()
+        return Location(address=component) if _ADDRESS.fullmatch(component) else Location()
 
 
-NOWHERE = Places()
+NOWHERE = Locations()
 
 
-def places(found: Journal) -> Places:
+def find_locations(found: Journal) -> Locations:
     """What the journal's inventory tells of each component's place."""
-    return Places(dict(_all(recorded_inventory.observed(found.entries).inventory)))
+    return Locations(dict(_all(recorded_inventory.observed_record(found.entries).inventory)))
 
 
-def _all(inventory: Mapping[str, Any]) -> Iterator[tuple[str, Place]]:
-    for gpu in recorded_inventory.gpus(inventory):
+def _all(inventory: Mapping[str, Any]) -> Iterator[tuple[str, Location]]:
+    for gpu in recorded_inventory.recorded_gpus(inventory):
         index = gpu.device.get("index")
-        place = Place(
+        place = Location(
             address=gpu.address,
             slot=gpu.function.get("slot"),
             serial=gpu.device.get("serial"),
@@ -69,10 +69,10 @@ def _all(inventory: Mapping[str, Any]) -> Iterator[tuple[str, Place]]:
         yield gpu.name, place
         yield gpu.address, place
     for disk in recorded_inventory.rows(inventory, "disks"):
-        place = Place(name=disk["name"], serial=disk.get("serial"))
+        place = Location(name=disk["name"], serial=disk.get("serial"))
         yield f"disk:{disk['name']}", place
         yield disk["name"], place
     for link in recorded_inventory.rows(inventory, "links"):
-        yield f"net:{link['name']}", Place(name=link["name"], address=link.get("pci_address"))
+        yield f"net:{link['name']}", Location(name=link["name"], address=link.get("pci_address"))
     for dimm in recorded_inventory.rows(recorded_inventory.table(inventory, "memory"), "dimms"):
-        yield f"dimm:{dimm['slot']}", Place(slot=dimm["slot"], serial=dimm.get("serial"))
+        yield f"dimm:{dimm['slot']}", Location(slot=dimm["slot"], serial=dimm.get("serial"))

@@ -13,13 +13,13 @@ from acceptance.core import clock_reasons
 from acceptance.core.language import Language
 from acceptance.core.limit import number
 from acceptance.reports.gauges import ALARMING, Gauge
-from acceptance.reports.glyphs import Signs
+from acceptance.reports.glyphs import Glyphs
 from acceptance.reports.text import one_line
 
 _GAP = 2  # columns between two columns
 
 
-def cut(text: Text, room: int, signs: Signs) -> Text:
+def cut(text: Text, room: int, signs: Glyphs) -> Text:
     """The text on one line of so many columns; that something was cut is shown."""
     if text.cell_len > room:
         text.truncate(max(0, room - cell_len(signs.more)))
@@ -39,7 +39,7 @@ class Column:
     cell: Callable[[Gauge], Text]
 
 
-def held(gauge: Gauge, language: Language) -> Text:
+def throttle_words(gauge: Gauge, language: Language) -> Text:
     """What holds a GPU's clocks down, in words; nothing where nothing does."""
     words = {
         clock_reasons.HW_THERMAL: language("too hot (hardware)"),
@@ -68,7 +68,7 @@ def _value(value: float | None, unit: str) -> str:
     return "" if value is None else f"{value:.0f} {unit}"
 
 
-def columns(language: Language, signs: Signs) -> tuple[Column, ...]:
+def columns(language: Language, signs: Glyphs) -> tuple[Column, ...]:
     """Every column, in the order in which they stand."""
     return (
         Column(language("GPU"), 5, False, 9, lambda one: Text(one.name)),
@@ -76,7 +76,7 @@ def columns(language: Language, signs: Signs) -> tuple[Column, ...]:
         Column(language("temp"), 5, True, 8, lambda one: Text(_value(one.temperature_c, signs.degree))),
         Column(language("clock"), 8, True, 3, lambda one: Text(_value(one.clock_mhz, "MHz"))),
         Column(language("errors"), 6, True, 7, lambda one: Text(str(one.errors), "bold red" if one.errors else "")),
-        Column(language("held back by"), 14, False, 6, lambda one: held(one, language)),
+        Column(language("held back by"), 14, False, 6, lambda one: throttle_words(one, language)),
         Column(language("latest figure"), 20, False, 2, lambda one: Text(one_line(one.figure or ""))),
         Column(language("burn"), 13, False, 1, lambda one: Text(turn(one, language))),
     )
@@ -90,7 +90,7 @@ def chosen(found: Sequence[Column], width: int) -> tuple[Column, ...]:
     return tuple(kept)
 
 
-def table(gauges: Sequence[Gauge], width: int, language: Language, signs: Signs) -> Table:
+def table(gauges: Sequence[Gauge], width: int, language: Language, signs: Glyphs) -> Table:
     """A line a GPU, under a line of heads."""
     found = chosen(columns(language, signs), width)
     spare = max(0, width - sum(one.width + _GAP for one in found))
@@ -114,7 +114,7 @@ def _extreme(gauges: Sequence[Gauge], value: Callable[[Gauge], float | None], mo
     return (max if most else min)(known, key=lambda pair: pair[1])
 
 
-def summed(gauges: Sequence[Gauge], language: Language, signs: Signs) -> Iterator[Text]:
+def summed(gauges: Sequence[Gauge], language: Language, signs: Glyphs) -> Iterator[Text]:
     """Many GPUs in a few words: the hottest, the slowest, the power of all, errors, and what holds them back."""
     errors = sum(one.errors for one in gauges)
     whose = ", ".join(one.name for one in gauges if one.errors)
@@ -142,18 +142,18 @@ def _held_by(gauges: Sequence[Gauge], language: Language) -> dict[str, list[str]
     found: dict[str, list[str]] = {}
     for one in gauges:
         if set(one.held) & ALARMING:
-            found.setdefault(held(one, language).plain, []).append(one.name)
+            found.setdefault(throttle_words(one, language).plain, []).append(one.name)
     return found
 
 
-def one_by_one(gauges: Sequence[Gauge], language: Language, signs: Signs) -> Iterator[Text]:
+def one_by_one(gauges: Sequence[Gauge], language: Language, signs: Glyphs) -> Iterator[Text]:
     """A few GPUs in words, each with all its gauges."""
     for one in gauges:
         parts = [
             _value(one.power_w, "W"),
             _value(one.temperature_c, signs.degree),
             _value(one.clock_mhz, "MHz"),
-            held(one, language).plain,
+            throttle_words(one, language).plain,
             one_line(one.figure or ""),
             turn(one, language),
             language("errors: {number}", number=one.errors) if one.errors else "",
@@ -161,7 +161,7 @@ def one_by_one(gauges: Sequence[Gauge], language: Language, signs: Signs) -> Ite
         yield Text(f"{one.name} {', '.join(filter(None, parts))}")
 
 
-def machine(values: Mapping[str, float], language: Language, signs: Signs) -> Iterator[Text]:
+def machine(values: Mapping[str, float], language: Language, signs: Glyphs) -> Iterator[Text]:
     """The machine's own sensors: what it offers of processor and memory."""
     if (degrees := values.get("cpu_temperature_c")) is not None:
         yield Text(language("CPU {value}", value=_value(degrees, signs.degree)))
@@ -173,7 +173,7 @@ def machine(values: Mapping[str, float], language: Language, signs: Signs) -> It
         yield Text(language("RAM free {value}", value=_value(free, "GiB")))
 
 
-def filled(parts: Sequence[Text], width: int, signs: Signs) -> list[Text]:
+def filled(parts: Sequence[Text], width: int, signs: Glyphs) -> list[Text]:
     """Parts side by side, as many to a line as there is room for, none broken."""
     lines: list[Text] = []
     for part in parts:

@@ -12,7 +12,7 @@ from acceptance.core.record import Outcome
 from acceptance.reports.text import duration
 
 
-class Remaining:
+class RunProgress:
     """How far a run is, reckoned from its plan. A check that takes longer than planned holds the clock: time left never grows."""
 
     def __init__(self, plan: Plan, now: Callable[[], float] = time.monotonic) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from acceptance.core.finding import Finding
-from acceptance.core.judgement import Judged
+from acceptance.core.judgement import Judgement
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.limit import quantity
 from acceptance.core.record import Outcome
 from acceptance.core.verdict import Verdict
 from acceptance.expect.limit_book import NO_ARCHITECTURE, NO_SHEET
-from acceptance.reports import teaching
-from acceptance.reports.locations import Places
+from acceptance.reports import explanation
+from acceptance.reports.locations import Locations
 from acceptance.reports.text import one_line
 
 MOST_NAMES = 3
@@ -68,25 +68,25 @@ def not_judged(verdict: Verdict, language: Language = ENGLISH) -> str | None:
     )
 
 
-def told(findings: Iterable[Finding], places: Places) -> Iterator[str]:
+def finding_lines(findings: Iterable[Finding], places: Locations) -> Iterator[str]:
     """Findings as lines, those with the same details together: a line each, and the details once, below the last."""
-    for group, below in teaching.together(findings, places):
+    for group, below in explanation.group_findings(findings, places):
         yield from (one_line(finding.text) for finding in group)
         yield from below
 
 
-def limit_text(judged: Judged) -> str:
+def limit_text(judged: Judgement) -> str:
     """What a value was held against."""
     due = judged.due
     return f"{due.limit}" if due.limit else "not judged"
 
 
-def value_text(judged: Judged) -> str:
+def value_text(judged: Judgement) -> str:
     """A value with its unit, or that there is none."""
     return quantity(judged.value, judged.due.unit) if judged.value is not None else "not measured"
 
 
-def basis_text(judged: Judged) -> str:
+def basis_text(judged: Judgement) -> str:
     """Where the limit comes from, or why there is none."""
     due = judged.due
     basis = f"{due.limit.basis} ({due.origin})" if due.limit else due.unlimited or "no limit"

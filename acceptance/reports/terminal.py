@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from acceptance.core.collection import SESSIONS
-from acceptance.core.finding import Kind
+from acceptance.core.finding import FindingKind
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.limit import number, quantity
 from acceptance.core.plan import Due, Plan
@@ -20,11 +20,11 @@ from acceptance.core.verdict import Verdict
 from acceptance.reports import closing, summary
 from acceptance.reports.gauges import Gauges
 from acceptance.reports.glyphs import plain_locale
-from acceptance.reports.heartbeat import Calm
-from acceptance.reports.lines import HANG, Lines
-from acceptance.reports.locations import NOWHERE, Places
-from acceptance.reports.progress import Remaining
-from acceptance.reports.screen import Screen
+from acceptance.reports.heartbeat import Heartbeat
+from acceptance.reports.lines import HANG, LineWriter
+from acceptance.reports.locations import NOWHERE, Locations
+from acceptance.reports.progress import RunProgress
+from acceptance.reports.safe_output import SafeOutput
 from acceptance.reports.text import duration, one_line
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _SOURCES = {"kernel-log": "kernel", "nvml": "NVML"}  # who told of an event, for
 _MOST_EVENTS = 100  # different ones that are told as they come; the reports have them all
 
 
-def _block(language: Language) -> tuple[tuple[str, str, Kind], ...]:
+def _block(language: Language) -> tuple[tuple[str, str, FindingKind], ...]:
     """The kinds of findings in their order, each with its word and style."""
     return (
         (language("FAIL"), "red", "fail"),
@@ -69,11 +69,11 @@ def _figure(name: str, found: list[Measured]) -> str:
 class _Shown:
     """What follows a run while it goes: how far it is, the gauges, and the view that draws them or tells of them now and then."""
 
-    def __init__(self, plan: Plan, addresses: Mapping[str, str], language: Language, lines: Lines) -> None:
-        self.remaining = Remaining(plan)
+    def __init__(self, plan: Plan, addresses: Mapping[str, str], language: Language, lines: LineWriter) -> None:
+        self.remaining = RunProgress(plan)
         self.gauges = Gauges(plan.gpus, addresses)
         self.live: Live | None = None
-        self.calm: Calm | None = None
+        self.calm: Heartbeat | None = None
         if lines.watched:
             from acceptance.reports import dashboard  # where nobody watches, nothing is drawn
 
@@ -81,10 +81,10 @@ class _Shown:
             self.live = dashboard.live(lines.console, board)
             self.live.start()
         else:
-            self.calm = Calm(self.remaining, self.gauges, language, lines.signs)
+            self.calm = Heartbeat(self.remaining, self.gauges, language, lines.signs)
 
 
-class Terminal(Lines):
+class Terminal(LineWriter):
     """Shows one run, in one language."""
 
     def __init__(self, console: Console, language: Language = ENGLISH) -> None:
@@ -98,7 +98,7 @@ class Terminal(Lines):
     def on_stdout(cls, language: Language = ENGLISH) -> Terminal:
         """A terminal that writes to standard output for as long as that can be written."""
         plain = language.code == "en" and plain_locale(os.environ)
-        return cls(Console(file=cast("IO[str]", Screen(sys.stdout, plain=plain)), highlight=False), language)
+        return cls(Console(file=cast("IO[str]", SafeOutput(sys.stdout, plain=plain)), highlight=False), language)
 
     def plan(self, plan: Plan, summary_text: str, *, details: bool) -> None:
         """The plan with its ETA and what it cannot detect. With `details`, every measurement with its limit."""
@@ -193,7 +193,7 @@ class Terminal(Lines):
     def _outcome(self, outcome: Outcome, text: str) -> None:
         self.cut(Text(f"{outcome:<5}", style=_STYLE[outcome]).append(f"  {text}", style="default"))
 
-    def verdict(self, verdict: Verdict, files: list[str], where: Places = NOWHERE) -> None:
+    def verdict(self, verdict: Verdict, files: list[str], where: Locations = NOWHERE) -> None:
         """The closing block: one entry per violation with its causes and the next command, where the files are, and the verdict last."""
         language, taught, told = self._language, False, self._shown is not None
         for word, style, kind in _block(language):

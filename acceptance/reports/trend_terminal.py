@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from acceptance.core.language import ENGLISH, Language
-from acceptance.history.trend import Chronicle, Row
+from acceptance.history.trend import TrendReport, TrendRow
 from acceptance.reports import grid, sparkline
 from acceptance.reports import trend_words as words
 from acceptance.reports.glyphs import PLAIN
@@ -16,7 +16,7 @@ _OTHERS = 90  # columns that all the rest takes
 _LEAST = 8  # letters that still show something
 
 
-def show(found: Chronicle, screen: Terminal, language: Language = ENGLISH, *, one: bool = False) -> None:
+def show(found: TrendReport, screen: Terminal, language: Language = ENGLISH, *, one: bool = False) -> None:
     """Print the nights of a machine; `one` says that a measurement was named, so that what changed most is not asked for."""
     for line in words.opening(found, language):
         screen.say(line)
@@ -44,7 +44,7 @@ def show(found: Chronicle, screen: Terminal, language: Language = ENGLISH, *, on
             )
 
 
-def _grid(screen: Terminal, rows: Sequence[Row], language: Language, *, moved: bool) -> None:
+def _grid(screen: Terminal, rows: Sequence[TrendRow], language: Language, *, moved: bool) -> None:
     plain = screen.signs is PLAIN
     # A part that was replaced has a course of its own, and is told by its serial number.
     names = [(row.course.check, row.course.measurement, row.course.component) for row in rows]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.limit import number
-from acceptance.history.trend import Changes, Chronicle, Row, Trend
+from acceptance.history.trend import Changes, TrendDirection, TrendReport, TrendRow
 from acceptance.reports.text import size
 
 NONE = "-"  # a cell in which there is nothing
@@ -14,7 +14,7 @@ LOAD = "load "  # before the name of a load whose seconds are a fact of an era
 _DATE = 10  # characters of a moment that are its date
 
 
-def opening(found: Chronicle, language: Language = ENGLISH) -> list[str]:
+def opening(found: TrendReport, language: Language = ENGLISH) -> list[str]:
     """Which machine, how many nights, and what they were judged."""
     told = [language("machine {id}: {nights} recorded", id=found.machine_id, nights=_nights(found.recorded, language))]
     if found.shown:
@@ -41,7 +41,7 @@ def _nights(count: int, language: Language) -> str:
     return language("1 night") if count == 1 else language("{n} nights", n=count)
 
 
-def verdicts(found: Chronicle, language: Language = ENGLISH) -> str:
+def verdicts(found: TrendReport, language: Language = ENGLISH) -> str:
     """How the shown nights ended, each way with its number."""
     ways = {
         "PASS": sum(night.verdict == "PASS" for night in found.shown),
@@ -54,11 +54,11 @@ def verdicts(found: Chronicle, language: Language = ENGLISH) -> str:
     return ", ".join(f"{count} {way}" for way, count in ways.items() if count)
 
 
-def arrow(trend: Trend | None, *, plain: bool) -> str:
+def arrow(trend: TrendDirection | None, *, plain: bool) -> str:
     """A trend as one sign; `plain` is for a terminal that draws no arrows."""
     if trend is None:
         return NONE
-    drawn: dict[Trend, str] = (
+    drawn: dict[TrendDirection, str] = (
         {"up": "^", "down": "v", "level": "="} if plain else {"up": "↑", "down": "↓", "level": "→"}
     )
     return drawn[trend]
@@ -79,7 +79,7 @@ def head(language: Language = ENGLISH) -> tuple[str, ...]:
     )
 
 
-def cells(row: Row, *, plain: bool) -> tuple[str, ...]:
+def cells(row: TrendRow, *, plain: bool) -> tuple[str, ...]:
     """One course as cells, without its unit in each."""
     told = row.summary
     values = (told.median, told.deviation, told.last)
@@ -99,7 +99,7 @@ def cells(row: Row, *, plain: bool) -> tuple[str, ...]:
     )
 
 
-def share(row: Row) -> str:
+def share(row: TrendRow) -> str:
     """How far the last nights lie from those before, as a share where there is one."""
     told = row.summary
     if told.change is None or told.before is None:

@@ -12,14 +12,14 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from acceptance.core.collection import Session
 from acceptance.core.finding import Finding
-from acceptance.core.judgement import Judged
+from acceptance.core.judgement import Judgement
 from acceptance.core.limit import Limit
 from acceptance.core.record import Outcome, Postponed
 from acceptance.core.verdict import CheckResult, Verdict, Word
 from acceptance.journal.reader import Journal
 from acceptance.reports import plain_json
-from acceptance.reports.locations import Places, places
-from acceptance.reports.teaching import Teaching, teaching
+from acceptance.reports.explanation import Explanation, explain
+from acceptance.reports.locations import Locations, find_locations
 
 SCHEMA: Literal[3] = 3  # goes up with every change of the shape: docs/verdict.md
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -180,15 +180,15 @@ def text() -> str:
 
 
 T = TypeVar("T")
-_NOTHING = Teaching(None, (), None, None)
+_NOTHING = Explanation(None, (), None, None)
 
 
 def _known(value: T | None) -> T | UnsetType:
     return UNSET if value is None else value
 
 
-def _row(finding: Finding, where: Places) -> Row:
-    told = teaching(finding, where) or _NOTHING
+def _row(finding: Finding, where: Locations) -> Row:
+    told = explain(finding, where) or _NOTHING
     return Row(
         check=finding.check,
         text=finding.text,
@@ -210,7 +210,7 @@ def _bounds(limit: Limit) -> Bounds:
     return Bounds(**{key: value for key, value in dataclasses.asdict(limit).items() if value is not None})
 
 
-def _before(judged: Judged) -> Before | UnsetType:
+def _before(judged: Judgement) -> Before | UnsetType:
     past, drifted = judged.due.past, judged.drift
     if past is None or drifted is None:
         return UNSET
@@ -230,7 +230,7 @@ def _skipped(night: Postponed | None) -> Skipped | UnsetType:
     return Skipped(night.reasons, night.in_a_row, night.most) if night else UNSET
 
 
-def _figure(judged: Judged) -> Figure:
+def _figure(judged: Judgement) -> Figure:
     due = judged.due
     return Figure(
         measurement=due.measurement,
@@ -254,7 +254,7 @@ def _check(check: CheckResult) -> Check:
 
 def render(verdict: Verdict, found: Journal) -> bytes:
     """The file's content, a function of the verdict alone but for what was torn."""
-    where = places(found)
+    where = find_locations(found)
 
     def rows(*kinds: str) -> tuple[Row, ...]:
         return tuple(_row(finding, where) for finding in verdict.of_kind(*kinds))

@@ -9,11 +9,11 @@ from pathlib import Path
 from acceptance.core.record import Body, RunStarted
 from acceptance.journal import clock, provenance
 from acceptance.run import selftest_record
-from acceptance.run.planning import Prepared
+from acceptance.run.planning import PreparedRun
 from acceptance.station.base import Station
 
 
-def opening(prepared: Prepared, station: Station, run_dir: Path) -> Iterator[Body]:
+def header_records(prepared: PreparedRun, station: Station, run_dir: Path) -> Iterator[Body]:
     """What a run's journal begins with."""
     options, plan = prepared.options, prepared.plan
     told = provenance.gather(
@@ -22,7 +22,7 @@ def opening(prepared: Prepared, station: Station, run_dir: Path) -> Iterator[Bod
         machine=prepared.machine.name if prepared.machine else None,
         boot_id=clock.boot_id(options.root),
         user="root" if os.geteuid() == 0 else "unprivileged",
-        selftest=selftest_record.told(run_dir.parent, plan.digest, clock.machine_id(options.root)),
+        selftest=selftest_record.selftest_sentence(run_dir.parent, plan.digest, clock.machine_id(options.root)),
         **station.provenance,
     )
     yield RunStarted(run_dir.name, plan, told, clock.machine_id(options.root))

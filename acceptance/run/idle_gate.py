@@ -15,11 +15,11 @@ from acceptance.machine.inventory import NvmlAnswer
 from acceptance.observe import nvml, readiness
 from acceptance.process.deadline import Deadline
 from acceptance.run import lock, outputs
-from acceptance.run.header import opening
-from acceptance.run.planning import Prepared
-from acceptance.run.profile import Nights
+from acceptance.run.header import header_records
+from acceptance.run.planning import PreparedRun
+from acceptance.run.profile import IdlePolicy
 from acceptance.run.supervisor import IN_USE
-from acceptance.station.host import Host
+from acceptance.station.host import HostStation
 
 SKIPPED = 4  # the exit code of a night on which the machine was in use
 
@@ -28,9 +28,9 @@ def _probe() -> NvmlAnswer:
     return nvml.probe(deadline=Deadline.after(nvml.PROBE_S))
 
 
-def users(
-    prepared: Prepared,
-    nights: Nights,
+def find_users(
+    prepared: PreparedRun,
+    nights: IdlePolicy,
     probe: Callable[[], NvmlAnswer] = _probe,
     sleep: Callable[[float], None] = time.sleep,
 ) -> tuple[str, ...]:
@@ -39,33 +39,33 @@ def users(
     The first look is the one at the inventory. A library that cannot be asked names nobody: the checks tell of it.
     """
     due = tuple(gpu for gpu in gpus(prepared.inventory) if gpu.name in prepared.plan.gpus)
-    found = gpu_users(prepared.inventory.nvml, due, nights.idle_use)
+    found = describe_gpu_users(prepared.inventory.nvml, due, nights.idle_use)
     for _ in range(nights.looks - 1 if due else 0):
         if found:
             break
         sleep(nights.apart_s)
-        found = gpu_users(probe(), due, nights.idle_use)
+        found = describe_gpu_users(probe(), due, nights.idle_use)
     return found
 
 
-def held(error: lock.Busy) -> str:
+def busy_reason(error: lock.MachineBusy) -> str:
     """That another rigproof run has the machine, and for how long as far as clocks tell, as a reason to leave it alone."""
     if error.held_s < 0:
         return f"{error}; for how long cannot be told, because the clock was set back meanwhile"
     return f"{error}; it has had it for {error.held_s / 3600:.1f} h"
 
 
-def postpone(prepared: Prepared, run_dir: Path, skipped: Postponed, language: Language = ENGLISH) -> Verdict:
+def postpone(prepared: PreparedRun, run_dir: Path, skipped: Postponed, language: Language = ENGLISH) -> Verdict:
     """Write down that nothing was run, as a run. Raises JournalError when it cannot be written."""
     with segment.Writer(run_dir / reader.SUPERVISOR, prepared.options.root) as writer:
-        for body in opening(prepared, Host(), run_dir):
+        for body in header_records(prepared, HostStation(), run_dir):
             writer.write(body)
         writer.write(skipped)
         writer.write(RunEnded(False, IN_USE))
     return outputs.write(run_dir, language)
 
 
-def gpu_users(answer: NvmlAnswer, due: tuple[Gpu, ...], most_use: float) -> tuple[str, ...]:
+def describe_gpu_users(answer: NvmlAnswer, due: tuple[Gpu, ...], most_use: float) -> tuple[str, ...]:
     """Who or what is using each of these GPUs, a sentence each; empty when all are idle.
 
     `most_use` is the largest utilisation (0 to 1) of an idle GPU: a desktop draws. A GPU whose driver tells neither its processes nor
@@ -75,9 +75,9 @@ def gpu_users(answer: NvmlAnswer, due: tuple[Gpu, ...], most_use: float) -> tupl
 
 
 def _users(answer: NvmlAnswer, due: tuple[Gpu, ...], most_use: float) -> Iterator[str]:
-    for gpu, traits in readiness.known(answer, due):
-        computing = readiness.computing(traits)
-        yield from (f"{gpu.name}: {readiness.named(one)} computes on it" for one in computing)
+    for gpu, traits in readiness.known_gpus(answer, due):
+        computing = readiness.compute_processes_of(traits)
+        yield from (f"{gpu.name}: {readiness.process_name(one)} computes on it" for one in computing)
         if traits.utilisation is not None:
             if traits.utilisation > most_use and not computing:
                 yield f"{gpu.name}: {traits.utilisation:.0%} in use by a process that the driver does not name"

@@ -20,7 +20,7 @@ PERIOD_S = 1.0
 TAIL_BYTES = 64 << 10
 
 
-class Sight:
+class LiveFeed:
     """Shows a view what happens. `events` are the segments of the watch that tell of events; `failure` is why the view is shown no more."""
 
     def __init__(

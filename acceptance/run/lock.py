@@ -20,7 +20,7 @@ NAME = "run/lock/rigproof.lock"
 _SETTLED_S = 0.2
 
 
-class Busy(Exception):
+class MachineBusy(Exception):
     """Another run holds the lock; the message is one sentence. `held_s` says for how many seconds, since it last wrote into the lock.
 
     It does so when it takes the lock, and when its run gets a folder. A clock that was set back meanwhile makes it negative.
@@ -76,13 +76,13 @@ class MachineLock:
             raise
         return self
 
-    def _busy(self) -> Busy:
+    def _busy(self) -> MachineBusy:
         """Who has it, and for how long."""
         time.sleep(_SETTLED_S)
         holder = self._read()
         writing = f", writing to {holder.run_dir}" if holder and holder.run_dir else ""
         told = f" (process {holder.pid}{writing})" if holder else ""
-        return Busy(
+        return MachineBusy(
             f"another rigproof run has this machine{told}: two loads at once would spoil both; wait for it or stop it",
             time.time() - os.fstat(self._file).st_mtime,
         )

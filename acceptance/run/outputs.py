@@ -10,7 +10,7 @@ from acceptance.core.fold import fold
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.verdict import Verdict
 from acceptance.journal import reader
-from acceptance.journal.run_folder import JUNIT, PAGE, VERDICT, put
+from acceptance.journal.run_folder import JUNIT, PAGE, VERDICT, write_whole
 
 
 def judge(run_dir: Path) -> Verdict:
@@ -42,10 +42,10 @@ def write(run_dir: Path, language: Language = ENGLISH) -> Verdict:
 
     found = reader.read(run_dir)
     verdict = fold(found.entries)
-    put(run_dir / JUNIT, junit.render(verdict, found))
-    looks = samples.each(run_dir / reader.GPU_TELEMETRY)
-    put(run_dir / PAGE, render.render(verdict, found, looks, gpu_limits.sheets(), language).encode("utf-8"))
-    put(run_dir / VERDICT, verdict_json.render(verdict, found))
+    write_whole(run_dir / JUNIT, junit.render(verdict, found))
+    looks = samples.read_samples(run_dir / reader.GPU_TELEMETRY)
+    write_whole(run_dir / PAGE, render.render(verdict, found, looks, gpu_limits.sheets(), language).encode("utf-8"))
+    write_whole(run_dir / VERDICT, verdict_json.render(verdict, found))
     return verdict
 
 
@@ -53,7 +53,7 @@ def write_unreadable(run_dir: Path, reason: str) -> None:
     """The verdict of a run whose journal holds no plan."""
     from acceptance.reports import verdict_json
 
-    put(run_dir / VERDICT, verdict_json.unreadable(run_dir.name, reason))
+    write_whole(run_dir / VERDICT, verdict_json.unreadable(run_dir.name, reason))
 
 
 def unlink_latest(out: Path) -> None:

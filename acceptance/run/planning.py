@@ -47,7 +47,7 @@ class PreparationError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedRun:
     """A run that is ready to start; `notes` are what its reader must know of how it was prepared."""
 
     options: Options
@@ -96,7 +96,9 @@ def collecting(root: Path) -> Iterator[Callable[[], session_context.Answer]]:
                 kept.enter_context(tempfile.TemporaryDirectory(prefix="rigproof-", ignore_cleanup_errors=True))
             )
             context, answer = folder / "context.json", folder / "answer.json"
-            session_context.write(session_context.Context(mode="collect", root=str(root), answer=str(answer)), context)
+            session_context.write(
+                session_context.SessionContext(mode="collect", root=str(root), answer=str(answer)), context
+            )
         argv, env = session_context.argv(context), session_context.environment(None)
         running = command.start(argv, deadline=Deadline.after(120.0), env=env, cwd=folder)
         try:
@@ -114,7 +116,7 @@ def _room_for_files() -> Iterator[None]:
         raise PreparationError(f"{told}: free some space, or set TMPDIR to a folder that has some") from error
 
 
-def _answer(done: command.Completed, answer: Path) -> session_context.Answer:
+def _answer(done: command.ProgramResult, answer: Path) -> session_context.Answer:
     with _room_for_files():
         if done.returncode != 0 or not answer.is_file():
             answer.with_name("room").write_bytes(
@@ -179,7 +181,7 @@ def memory_gap(filled_gib: float, declared: Machine | None, chosen: profile.Prof
     ]
 
 
-def prepare(options: Options) -> Prepared:
+def prepare(options: Options) -> PreparedRun:
     """Make the plan. Raises what the parts raise: each is one sentence for the user."""
     declared = machine_file.read(options.machine_file) if options.machine_file else None
     chosen = profile.choose(profile.read(resources.locate("profiles.toml")), options.profile)
@@ -213,4 +215,4 @@ def prepare(options: Options) -> Prepared:
         if options.machine_file is None or not error.place:
             raise
         raise machine_file.misfit(options.machine_file, error.place, error.sentence) from error
-    return Prepared(options, declared, inventory, made, chosen.summary)
+    return PreparedRun(options, declared, inventory, made, chosen.summary)

@@ -14,7 +14,7 @@ class ProfileError(Exception):
     """No such profile, or the file of profiles is wrong; the message is one sentence."""
 
 
-class Nights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class IdlePolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a run gives way to whoever uses the machine.
 
     `niceness` is of its loads (0 to 19). An idle GPU has at most `idle_use` of utilisation in each of `looks` looks, `apart_s` seconds
@@ -42,7 +42,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cannot_detect: tuple[str, ...]
     seconds: dict[str, Annotated[float, msgspec.Meta(gt=0)]]
     memory_gib_max: Annotated[float, msgspec.Meta(gt=0)] | None = None
-    nights: Nights | None = None
+    nights: IdlePolicy | None = None
 
 
 # The burn of the whole machine: `--burn` (or BURN= in make) sets its time, as builders do.

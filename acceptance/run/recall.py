@@ -21,16 +21,16 @@ from acceptance.core.plan import Due, Plan
 from acceptance.core.record import Note, Postponed
 from acceptance.history import baseline_file, change_rules, drift_rules, era, night, noise, queries, rebuild
 from acceptance.history.baseline import Certificate
-from acceptance.history.baseline_facts import CHANGED_UNTOLD, NIGHTS_UNTOLD, Birth, Known
+from acceptance.history.baseline_facts import CHANGES_UNKNOWN, NIGHTLY_CHANGES_UNKNOWN, KnownChange, MachineFacts
 from acceptance.history.drift_rules import DriftBook
 from acceptance.history.era import Era
 from acceptance.history.errors import BaselineUnsound, HistoryError
-from acceptance.history.night import Part
-from acceptance.history.reference_builder import Look, remember
+from acceptance.history.night import PartMeasurement
+from acceptance.history.reference_builder import NightValue, build_reference
 from acceptance.history.store import Store
 from acceptance.journal import clock
 from acceptance.machine import recorded_inventory
-from acceptance.run.planning import Prepared
+from acceptance.run.planning import PreparedRun
 from acceptance.station.base import Station
 
 SECONDS_PER_DAY = 86400.0
@@ -63,7 +63,7 @@ class Recalled:
         return None if isinstance(self.put_off, HistoryError) else partial(self.postponed, most=most)
 
 
-class Memory:
+class HistoryRecall:
     """What is remembered in one output folder of one machine. Nothing here raises into a run but what names a fault of rigproof's own."""
 
     def __init__(self, out: Path, root: Path = Path("/")) -> None:
@@ -71,7 +71,7 @@ class Memory:
         self._machine_id = clock.machine_id(root)
         self._said: tuple[str, ...] = ()  # before the run; once is enough
 
-    def recall(self, prepared: Prepared, station: Station, today: float) -> Recalled:
+    def recall(self, prepared: PreparedRun, station: Station, today: float) -> Recalled:
         """The plan of a run with its past; `today` is in days since 1970-01-01 in UTC.
 
         Raises NoiseFileError, DriftFileError or ChangeFileError where a file of rigproof's own is wrong.
@@ -82,15 +82,15 @@ class Memory:
             baseline = baseline_file.read(self._out, self._machine_id)
             accepted = baseline.certificate if baseline else None
         except BaselineUnsound as error:
-            gaps.append(f"{CHANGED_UNTOLD}: {error}")
-        looks: Mapping[Part, tuple[Look, ...]] = {}
-        known: tuple[Known, ...] = ()
+            gaps.append(f"{CHANGES_UNKNOWN}: {error}")
+        looks: Mapping[PartMeasurement, tuple[NightValue, ...]] = {}
+        known: tuple[KnownChange, ...] = ()
         now = _era(prepared, station)
         book = drift_rules.read(resources.locate("drift.toml"), noise.read(resources.locate("noise.toml")))
         nights = book.sheet.nights
         put_off: int | HistoryError
         try:
-            store, said = rebuild.opened(self._out, self._machine_id)
+            store, said = rebuild.open_history(self._out, self._machine_id)
             with store:
                 self._said = said
                 notes += [Note(sentence) for sentence in said]
@@ -98,18 +98,18 @@ class Memory:
                 if accepted is not None:
                     after, by_clock = _accepted_at(store, accepted.birth)
                     if by_clock and night.day_of(accepted.birth.utc) > today:  # no night would count until then
-                        gaps.append(f"{NIGHTS_UNTOLD}: {by_clock}, which is yet to come: {_CLOCK}")
+                        gaps.append(f"{NIGHTLY_CHANGES_UNKNOWN}: {by_clock}, which is yet to come: {_CLOCK}")
                     elif by_clock and store.count():
                         notes.append(Note(f"{by_clock}: nights are told from those before it by their clock"))
-                    known = queries.known(store, accepted.birth.run_id)
-                told = partial(queries.looks, store, after=after, first=nights.recent, last=nights.known)
+                    known = queries.known_changes(store, accepted.birth.run_id)
+                told = partial(queries.night_values, store, after=after, first=nights.recent, last=nights.known)
                 own, put_off = told(now.key), queries.skipped_in_a_row(store)
                 looks = {**own, **told(None, only=_counters(plan, book))}
                 notes += _another_era(store, now, bool(own))
         except HistoryError as error:
             put_off = error
             if accepted is not None:
-                gaps.append(f"{NIGHTS_UNTOLD}: {error}")
+                gaps.append(f"{NIGHTLY_CHANGES_UNKNOWN}: {error}")
             else:
                 notes.append(Note(f"this run is not remembered: {error}"))
         made = _with_past(plan, prepared, looks, accepted, now, book, today)
@@ -123,19 +123,19 @@ class Memory:
     def keep(self) -> tuple[str, ...]:
         """Add every closed run that is not remembered yet, this one among them; returns what `recall` has not told yet."""
         try:
-            store, said = rebuild.opened(self._out, self._machine_id)
+            store, said = rebuild.open_history(self._out, self._machine_id)
             store.close()
         except HistoryError as error:
             return (f"the run is not in the history yet: {error}: the next run adds it",)
         return tuple(sentence for sentence in said if sentence not in self._said)
 
 
-def _era(prepared: Prepared, station: Station) -> Era:
+def _era(prepared: PreparedRun, station: Station) -> Era:
     provenance = {"station": station.name, **station.provenance}
-    return era.of(prepared.plan, provenance, msgspec.to_builtins(prepared.inventory))
+    return era.era_of_run(prepared.plan, provenance, msgspec.to_builtins(prepared.inventory))
 
 
-def _accepted_at(store: Store, birth: Birth) -> tuple[int, str | None]:
+def _accepted_at(store: Store, birth: MachineFacts) -> tuple[int, str | None]:
     """The number of the night on which the machine was accepted; where the history does not hold it, that of the last one by the clock.
 
     Then this is said as well, as the beginning of a sentence.
@@ -152,7 +152,7 @@ def _another_era(store: Store, now: Era, known: bool) -> list[Note]:
     before = next((one for one in reversed(store.nights()) if one.apart is None and not one.postponed), None)
     if known or before is None or before.era == now.key:
         return []
-    told = era.told(store.eras()[before.era], now)
+    told = era.describe_changes(store.eras()[before.era], now)
     return [
         Note(
             f"figures are not held against the nights before, because {told}: all but counters begin anew with this run"
@@ -171,23 +171,23 @@ class _Born:
     def __init__(self, accepted: Certificate | None) -> None:
         self.day = night.day_of(accepted.birth.utc) if accepted else None
         self.era = Era(accepted.era) if accepted else None
-        self._values: dict[Part, float] = {}
+        self._values: dict[PartMeasurement, float] = {}
         if accepted is not None:
             birth = accepted.birth
             gpus = [part for part in birth.parts if part.startswith("gpu")]
             for figure in accepted.figures:
                 part = night.part(figure.component, birth.identities, gpus) or figure.component
-                self._values[Part(figure.check, figure.measurement, figure.unit, part)] = figure.value
+                self._values[PartMeasurement(figure.check, figure.measurement, figure.unit, part)] = figure.value
 
-    def value(self, part: Part) -> float | None:
+    def value(self, part: PartMeasurement) -> float | None:
         """The value of a part; None where it was not there, or not measured."""
         return self._values.get(part)
 
 
 def _with_past(
     plan: Plan,
-    prepared: Prepared,
-    looks: Mapping[Part, tuple[Look, ...]],
+    prepared: PreparedRun,
+    looks: Mapping[PartMeasurement, tuple[NightValue, ...]],
     accepted: Certificate | None,
     now: Era,
     book: DriftBook,
@@ -202,8 +202,8 @@ def _with_past(
             return due
         if any(one.measurement is not None and covers(one, check, due) for one in plan.waivers):
             rule = dataclasses.replace(rule, limit=None)  # a waived limit fails nothing that the nights would not allow
-        part = night.line(check, due, identities, plan.gpus).part
-        found = remember(
+        part = night.series_key(check, due, identities, plan.gpus).part
+        found = build_reference(
             looks.get(part, ()),
             born.value(part),
             rule=rule,

@@ -31,7 +31,7 @@ class Record(msgspec.Struct, frozen=True):
         return f"{self.utc} ({self.kind}): {told}"
 
 
-def told(out: Path, package_digest: str, machine_id: str) -> str:
+def selftest_sentence(out: Path, package_digest: str, machine_id: str) -> str:
     """The sentence for the reports: the score of the last self-test, or that there is none for this build on this machine.
 
     A record that cannot be read is none: nothing is proved by it, and the run does not depend on it.

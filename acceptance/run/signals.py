@@ -11,11 +11,11 @@ from typing import NoReturn
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Stopped(BaseException):
+class UserInterrupt(BaseException):
     """Somebody ended rigproof before a run had begun. Not an Exception, so that nothing on the way takes it for a fault."""
 
 
-class Stop:
+class StopRequest:
     """Whether somebody asked the run to end, and how: `reason` is None until then.
 
     A flag that is looked at, and not an exception: one that came out of a half-written record would cost the journal its last word.
@@ -48,7 +48,7 @@ def interruptible() -> Iterator[None]:
     """Turn SIGINT, SIGTERM and SIGHUP into Stopped, for the time before a run, when nothing is written that could be torn."""
 
     def stop(number: int, _frame: FrameType | None) -> NoReturn:
-        raise Stopped(f"stopped by {signal.Signals(number).name}")
+        raise UserInterrupt(f"stopped by {signal.Signals(number).name}")
 
     before = _handle(stop)
     try:
@@ -58,9 +58,9 @@ def interruptible() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def stoppable() -> Iterator[Stop]:
+def stoppable() -> Iterator[StopRequest]:
     """Turn SIGINT, SIGTERM and SIGHUP into a Stop for as long as a run and its reports last."""
-    stop = Stop()
+    stop = StopRequest()
     before = _handle(stop.ask)
     try:
         yield stop

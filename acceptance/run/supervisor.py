@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from acceptance.core import repeat
-from acceptance.core.collection import AGAIN, SESSIONS, SessionName
+from acceptance.core.collection import REPEAT_SESSION, SESSIONS, SessionName
 from acceptance.core.fold import fold
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.plan import Plan, PlannedCheck
@@ -22,17 +22,17 @@ from acceptance.core.record import CheckEnded, ForeignProcess, Note, Postponed, 
 from acceptance.core.verdict import Verdict
 from acceptance.journal import clock, reader, segment
 from acceptance.process import orphans
-from acceptance.process.command import CommandError, Completed
+from acceptance.process.command import CommandError, ProgramResult
 from acceptance.process.deadline import Deadline
 from acceptance.run import outputs
-from acceptance.run.header import opening
-from acceptance.run.live_feed import Sight, View
-from acceptance.run.planning import Prepared
-from acceptance.run.signals import Stop, stoppable
+from acceptance.run.header import header_records
+from acceptance.run.live_feed import LiveFeed, View
+from acceptance.run.planning import PreparedRun
+from acceptance.run.signals import StopRequest, stoppable
 from acceptance.session import context as session_context
 from acceptance.session import timeouts
 from acceptance.station.base import Station
-from acceptance.station.host import Host
+from acceptance.station.host import HostStation
 from acceptance.watch import gpu_sampler, gpu_supervisor, host
 
 IN_USE = "the machine is in use"
@@ -76,7 +76,7 @@ class Supervisor:
 
     def __init__(
         self,
-        prepared: Prepared,
+        prepared: PreparedRun,
         station: Station,
         run_dir: Path,
         view: View,
@@ -87,7 +87,7 @@ class Supervisor:
         self._plan: Plan = prepared.plan
         self._station = station
         self._run_dir = run_dir
-        self._sight = Sight(run_dir, view, (host.SEGMENT, gpu_sampler.EVENTS))
+        self._sight = LiveFeed(run_dir, view, (host.SEGMENT, gpu_sampler.EVENTS))
         self._language = language
         self._root = prepared.options.root
         self._kernel_log_after: int | None = None
@@ -100,10 +100,10 @@ class Supervisor:
         """Run every session of the plan and judge. Raises JournalError when the evidence cannot be written."""
         with stoppable() as stop:
             with segment.Writer(self._run_dir / reader.SUPERVISOR, self._root) as writer:
-                for body in opening(self._prepared, self._station, self._run_dir):
+                for body in header_records(self._prepared, self._station, self._run_dir):
                     writer.write(body)
                 due = gpu_supervisor.due(self._prepared.inventory, self._plan.gpus)
-                watching = host.Watch(self._run_dir, self._root, due)
+                watching = host.HostWatch(self._run_dir, self._root, due)
                 self._kernel_log_after = watching.kernel_log_after
                 try:
                     end = self._sessions(writer, stop)
@@ -124,7 +124,7 @@ class Supervisor:
                 writer.write(end)
             return outputs.write(self._run_dir, self._language)
 
-    def _look_for_others(self, stop: Stop, *, last: bool = False) -> None:
+    def _look_for_others(self, stop: StopRequest, *, last: bool = False) -> None:
         """Stop a run that gives way where the watch has seen somebody else on a GPU."""
         now_s = clock.boot_s()
         if self._give_way is None or (now_s < self._others_s and not last):
@@ -139,7 +139,7 @@ class Supervisor:
         if self._others and not last:
             stop.reason = stop.reason or IN_USE
 
-    def _sessions(self, writer: segment.Writer, stop: Stop) -> RunEnded:
+    def _sessions(self, writer: segment.Writer, stop: StopRequest) -> RunEnded:
         """Every session in its order, until one of them says why nothing may come after it."""
         for name in SESSIONS:
             if self._plan.share(name):
@@ -153,7 +153,7 @@ class Supervisor:
         # A stop that came when everything had been measured takes nothing away.
         return RunEnded(True, "every session of the plan was run")
 
-    def _second_look(self, writer: segment.Writer, stop: Stop) -> RunEnded | None:
+    def _second_look(self, writer: segment.Writer, stop: StopRequest) -> RunEnded | None:
         """Run the checks of the load once more whose figures lay outside what they were on the nights before."""
         if not any(due.past for check in self._plan.checks for due in check.due):
             return None
@@ -162,25 +162,25 @@ class Supervisor:
         if not all(body.complete for body in ended):
             return None  # what has just died is not loaded again
         found = fold(entries)
-        again = tuple(one.id for one in found.checks if repeat.worth(one.judged, one.findings))
-        share = session_context.share(self._plan, AGAIN, again)
+        again = tuple(one.id for one in found.checks if repeat.should_repeat(one.judged, one.findings))
+        share = session_context.share(self._plan, REPEAT_SESSION, again)
         if not share:
             return None
         told = ", ".join(again)
         writer.write(Note(f"outside what it was before, so a second look was taken: {told}"))
-        return self._session(AGAIN, share, writer, stop)
+        return self._session(REPEAT_SESSION, share, writer, stop)
 
     def _context(self, name: SessionName, share: Sequence[PlannedCheck], station: Station) -> Path:
         """Write what a session is told. Raises JournalError when the disk does not take it."""
         path = self._run_dir / f"session-{name}.json"
-        context = session_context.Context(
+        context = session_context.SessionContext(
             mode="run",
             root=str(self._root),
             session=name,
             run_dir=str(station.inside(self._run_dir)),
             kernel_log_after=self._kernel_log_after,
             plan=self._plan.forgetful(),
-            again=tuple(check.id for check in share) if name == AGAIN else (),
+            again=tuple(check.id for check in share) if name == REPEAT_SESSION else (),
             niceness=self._prepared.options.niceness,
             machine=self._prepared.machine,
             inventory=self._prepared.inventory,
@@ -194,10 +194,10 @@ class Supervisor:
         return path
 
     def _session(
-        self, name: SessionName, share: Sequence[PlannedCheck], writer: segment.Writer, stop: Stop
+        self, name: SessionName, share: Sequence[PlannedCheck], writer: segment.Writer, stop: StopRequest
     ) -> RunEnded | None:
         """Run one session's share of the plan; returns the end of the run where a gate did not pass, or somebody stopped it."""
-        station = self._station if name in ("load", AGAIN) else Host()
+        station = self._station if name in ("load", REPEAT_SESSION) else HostStation()
         context = self._context(name, share, station)
         deadline = Deadline.after(sum(timeouts.belt_s(check) for check in share) + 60.0)
         began = time.monotonic()
@@ -239,7 +239,7 @@ class Supervisor:
         return RunEnded(False, f"{failed_gate} did not pass, so nothing after it was run") if failed_gate else None
 
 
-def outcome_of(done: Completed, *, begun: bool, gate: bool, stopped: bool) -> tuple[bool, str]:
+def outcome_of(done: ProgramResult, *, begun: bool, gate: bool, stopped: bool) -> tuple[bool, str]:
     """Whether a session was whole, and how it ended.
 
     Exit code 0: all passed. 1: some did not. 2: a gate did not pass and ended it. Anything else is the session's own trouble: a crash,

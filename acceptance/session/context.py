@@ -14,7 +14,7 @@ from typing import Literal
 import msgspec
 
 from acceptance.core import regular_file
-from acceptance.core.collection import AGAIN, Collected, SessionName
+from acceptance.core.collection import REPEAT_SESSION, CollectedCheck, SessionName
 from acceptance.core.plan import Plan, PlannedCheck
 from acceptance.journal import clock
 from acceptance.machine.inventory import Inventory
@@ -27,7 +27,7 @@ REFUSED = 64  # another package digest or collection than the plan's: nothing wa
 NO_JOURNAL = 65  # the journal could not be written
 
 
-class Context(msgspec.Struct, frozen=True):
+class SessionContext(msgspec.Struct, frozen=True):
     """What a session is told, as a JSON file. In mode `collect` it only lists its checks into `answer`.
 
     A second look runs the checks of the load that `again` names. `niceness` is by how much the session gives way to other programs.
@@ -56,24 +56,24 @@ class Answer(msgspec.Struct, frozen=True):
     """What a collecting session found."""
 
     digest: str
-    checks: tuple[Collected, ...]
+    checks: tuple[CollectedCheck, ...]
 
 
 def share(plan: Plan, session: SessionName, again: tuple[str, ...] = ()) -> tuple[PlannedCheck, ...]:
     """The checks of the plan that a session of this name runs; of a second look those that are named."""
-    if session == AGAIN:
+    if session == REPEAT_SESSION:
         return tuple(check for check in plan.share("load") if check.id in again)
     return plan.share(session)
 
 
-def write(context: Context, path: Path) -> None:
+def write(context: SessionContext, path: Path) -> None:
     """Write a session's context."""
     regular_file.write(path, msgspec.json.encode(context))
 
 
-def read(path: Path) -> Context:
+def read(path: Path) -> SessionContext:
     """Read a session's context."""
-    return msgspec.json.decode(regular_file.read(path, regular_file.SEGMENT), type=Context)
+    return msgspec.json.decode(regular_file.read(path, regular_file.SEGMENT), type=SessionContext)
 
 
 def argv(context: Path) -> list[str]:

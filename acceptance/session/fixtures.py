@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.core.collection import AGAIN
+from acceptance.core.collection import REPEAT_SESSION
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import Body, CheckEnded, CheckStarted, Note, Outcome, Sample, Table
 from acceptance.diagnosis.gpu_history import GpuHistory
-from acceptance.diagnosis.gpu_work import HEATS_S, idle
+from acceptance.diagnosis.gpu_work import HEATS_S, idle_reason
 from acceptance.diagnosis.series import Series
-from acceptance.diagnosis.signature import Heat
+from acceptance.diagnosis.signature import GpuHeat
 from acceptance.expect import gpu_limits
 from acceptance.expect.sensor_range import Range, of_card
 from acceptance.journal import clock, reader
@@ -29,7 +29,8 @@ from acceptance.session.check import Check
 from acceptance.session.programs import Programs
 from acceptance.watch.telemetry_reader import GpuTelemetry
 
-# After its first hour the watch writes a sample each ten seconds (`telemetry.Thinning`): what tells of this moment is written by then.
+# After its first hour the watch writes a sample each ten seconds (`observe.sensors.Thinning`):
+# what tells of this moment is written by then.
 WRITTEN_S = 12.0
 
 
@@ -42,7 +43,7 @@ class Idle(Exception):
     """A GPU was not seen at work while a check was to keep it at work, so the check proves nothing of it; the message has the figures."""
 
 
-def _ranges(context: session_context.Context) -> dict[str, dict[str, Range]]:
+def _ranges(context: session_context.SessionContext) -> dict[str, dict[str, Range]]:
     """What the sensors of each GPU can say, by its name."""
     found: dict[str, dict[str, Range]] = {}
     inventory = context.inventory
@@ -57,12 +58,12 @@ def _ranges(context: session_context.Context) -> dict[str, dict[str, Range]]:
     return found
 
 
-class Provided:
+class SessionFixtures:
     """The fixtures of one session; `share` is its part of the plan by check id, `write` journals a record."""
 
     def __init__(
         self,
-        context: session_context.Context,
+        context: session_context.SessionContext,
         run_dir: Path,
         share: Mapping[str, PlannedCheck],
         write: Callable[[Body], None],
@@ -136,7 +137,7 @@ class Provided:
     @pytest.fixture
     def programs(self, planned: PlannedCheck) -> Programs:
         """Runs the check's programs, with its deadline, logs and journal: see `acceptance.session.programs.Programs`."""
-        look = "-again" if self.context.session == AGAIN else ""
+        look = "-again" if self.context.session == REPEAT_SESSION else ""
         return Programs(planned, self.run_dir / "logs", self._write, look)
 
     @pytest.fixture
@@ -176,7 +177,7 @@ class Provided:
         return self._gpu_telemetry.histories()
 
     @pytest.fixture
-    def gpu_heat(self) -> Callable[[str, float], Heat | None]:
+    def gpu_heat(self) -> Callable[[str, float], GpuHeat | None]:
         """A GPU's heat by its name, at a moment in seconds since boot; None where no sample is near enough to tell of it."""
         return self._gpu_telemetry.heat
 
@@ -197,7 +198,7 @@ class Provided:
         for gpu in self.context.plan.gpus:
             if gpu not in histories:
                 troubles.append(f"{gpu} was not watched, so nothing shows that it worked: journal.jsonl says why")
-            elif trouble := idle(histories[gpu], begin_s, end_s, planned.gpu_load_s):
+            elif trouble := idle_reason(histories[gpu], begin_s, end_s, planned.gpu_load_s):
                 troubles.append(trouble)
         if troubles:
             cure = "the load ran elsewhere or not at all: its log says which GPU it used; `nvidia-smi` shows each GPU's use"

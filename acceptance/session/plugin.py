@@ -12,14 +12,14 @@ from typing import NoReturn
 import msgspec
 import pytest
 
-from acceptance.core.collection import SESSIONS, Collected, Measures
+from acceptance.core.collection import SESSIONS, CollectedCheck, Measures
 from acceptance.core.record import Body, CheckEnded, CheckStarted, Note, Outcome, SessionStarted, Skipped
 from acceptance.core.verdict import worst
 from acceptance.journal import clock, provenance, segment
 from acceptance.session import context as session_context
 from acceptance.session import timeouts
 from acceptance.session.check import Check, Violation
-from acceptance.session.fixtures import Provided, check_id
+from acceptance.session.fixtures import SessionFixtures, check_id
 
 MARKS = (
     "session(name): where the check runs: host-before, load, host-after",
@@ -63,7 +63,7 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-def describe(item: pytest.Item) -> Collected:
+def describe(item: pytest.Item) -> CollectedCheck:
     """What the marks and the docstring of a check say. Raises UsageError when one of them is missing."""
     name = check_id(item)
     where = item.get_closest_marker("session")
@@ -88,7 +88,7 @@ def describe(item: pytest.Item) -> Collected:
         raise pytest.UsageError(f"{name}: its load names a parameter that the test has not ({error})") from error
     if not measures:
         raise pytest.UsageError(f"{name}: a check measures something: add the mark measures")
-    return Collected(
+    return CollectedCheck(
         id=name,
         title=title[0],
         session=where.args[0],
@@ -107,7 +107,7 @@ def describe(item: pytest.Item) -> Collected:
 class _Collector:
     """Mode `collect`: lists every check into the answer file and runs none."""
 
-    def __init__(self, context: session_context.Context) -> None:
+    def __init__(self, context: session_context.SessionContext) -> None:
         assert context.answer is not None
         self._answer = Path(context.answer)
 
@@ -122,7 +122,7 @@ class _Collector:
 class _Session:
     """Mode `run`: one session's share of the plan, journalled."""
 
-    def __init__(self, context: session_context.Context, config: pytest.Config) -> None:
+    def __init__(self, context: session_context.SessionContext, config: pytest.Config) -> None:
         assert context.run_dir is not None
         assert context.session is not None
         assert context.plan is not None
@@ -137,7 +137,7 @@ class _Session:
             self.journal = segment.Writer(self.run_dir / f"journal-{context.session}.jsonl", Path(context.root))
         except segment.JournalError as error:
             _give_up(error, config)
-        self.provided = Provided(context, self.run_dir, self.share, self.write)
+        self.provided = SessionFixtures(context, self.run_dir, self.share, self.write)
 
     def write(self, body: Body) -> None:
         """Write a record; a journal that cannot be written ends the session at once, loads included."""

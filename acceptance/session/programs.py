@@ -17,7 +17,7 @@ from acceptance.session import timeouts
 
 # Lines that wait to be listened to, at most: with their greatest length, what a program that raves may take of memory.
 WAITING = 256
-LOOK_S = 0.1  # a program that ends is seen within this time
+POLL_S = 0.1  # a program that ends is seen within this time
 
 
 class _Heard:
@@ -39,10 +39,10 @@ class _Heard:
 
         return put
 
-    def follow(self, running: Sequence[command.Running]) -> None:
+    def follow(self, running: Sequence[command.RunningProgram]) -> None:
         """Hand on lines as they come until every program has ended, or its time is over."""
         while not all(one.poll() or one.deadline.passed() for one in running):
-            self._next(min(LOOK_S, max(0.0, *(one.deadline.remaining() for one in running))))
+            self._next(min(POLL_S, max(0.0, *(one.deadline.remaining() for one in running))))
 
     def rest(self) -> None:
         """Hand on what is left when nothing more comes."""
@@ -91,7 +91,7 @@ class Programs:
 
     def run(
         self, argv: Sequence[str], *, deadline: Deadline | None = None, env: Mapping[str, str] | None = None
-    ) -> command.Completed:
+    ) -> command.ProgramResult:
         """Run one program to its end, at the latest to `deadline` where that is sooner than the check's, and journal how it ended.
 
         `env` is set beside the session's own environment.
@@ -105,7 +105,7 @@ class Programs:
         deadline: Deadline | None = None,
         envs: Sequence[Mapping[str, str]] | None = None,
         heard: Callable[[int, str], None] | None = None,
-    ) -> tuple[command.Completed, ...]:
+    ) -> tuple[command.ProgramResult, ...]:
         """Run several programs side by side. `envs` are set beside the session's own environment, one for each of them.
 
         `heard(index, line)` is given every line of their standard output as soon as it is complete, in this thread, `index` being the
@@ -113,7 +113,7 @@ class Programs:
         """
         until = min(self.deadline, deadline or self.deadline, key=lambda one: one.at)
         listening = _Heard(heard) if heard is not None else None
-        started: list[tuple[str, command.Running]] = []
+        started: list[tuple[str, command.RunningProgram]] = []
         try:
             for index, (argv, env) in enumerate(zip(argvs, envs or [{}] * len(argvs), strict=True)):
                 self._count += 1
@@ -134,7 +134,7 @@ class Programs:
             for _, running in started:
                 running.stop()
 
-    def _record(self, name: str, completed: command.Completed) -> command.Completed:
+    def _record(self, name: str, completed: command.ProgramResult) -> command.ProgramResult:
         self._write(ToolRan(self._planned.id, completed.argv, completed.returncode, completed.seconds, f"logs/{name}"))
         if completed.log_error:
             self._write(Note(f"{self._planned.id}: a log was not kept whole: {completed.log_error}"))

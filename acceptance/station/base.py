@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from acceptance.core.record import Note
-from acceptance.process.command import Completed
+from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
 
 
@@ -31,7 +31,7 @@ class Session(Protocol):
         """End it. Without effect when it has ended."""
         ...
 
-    def wait(self) -> Completed:
+    def wait(self) -> ProgramResult:
         """Wait until it ends or its deadline passes; what it printed and how it ended."""
         ...
 

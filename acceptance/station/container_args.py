@@ -19,20 +19,20 @@ PIDS = 16384
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class ContainerMemory:
     """What the container may use of the machine, in bytes."""
 
     memory_bytes: int
     shm_bytes: int
 
 
-def room(total_bytes: int) -> Room:
+def container_memory(total_bytes: int) -> ContainerMemory:
     """All memory but what keeps the host alive (a GiB, or 3 %), and an eighth of it, at most 8 GiB, for /dev/shm.
 
     The engine's own default of 64 MB for /dev/shm is too small for torch and NCCL.
     """
     memory = total_bytes - min(max(GIB, total_bytes * 3 // 100), total_bytes // 2)
-    return Room(memory_bytes=memory, shm_bytes=min(8 * GIB, max(64 * MIB, memory // 8)))
+    return ContainerMemory(memory_bytes=memory, shm_bytes=min(8 * GIB, max(64 * MIB, memory // 8)))
 
 
 def environment(run_id: str, grant: Grant, extra: Mapping[str, str]) -> dict[str, str]:
@@ -57,7 +57,7 @@ def create_arguments(
     run_id: str,
     holder: str,
     owner: tuple[int, int],
-    room: Room,
+    room: ContainerMemory,
     grant: Grant,
     session_environment: Mapping[str, str],
     traits: frozenset[str] = frozenset(),

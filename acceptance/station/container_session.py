@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from acceptance.core import regular_file
 from acceptance.core.limit import GIB
-from acceptance.process.command import Completed
+from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
 from acceptance.process.output import CAP_BYTES
 
@@ -49,7 +49,7 @@ def _disconnect(stream: Any, trouble: tuple[type[Exception], ...]) -> None:
 
 
 @dataclass(slots=True)
-class InContainer:
+class ContainerSession:
     """A session in a container. `stdin` is its standard input: closing it, or dying, ends the session.
 
     `trouble` is what the engine's client raises; `reason` makes a sentence of it. `bury` ends its processes without the engine: one that
@@ -138,7 +138,7 @@ class InContainer:
         if stdin is not None:
             hang_up(stdin, self.trouble)
 
-    def wait(self) -> Completed:
+    def wait(self) -> ProgramResult:
         """Wait for its end, keep what is worth keeping, and remove the container, whatever happened."""
         timed_out = False
         try:
@@ -156,7 +156,7 @@ class InContainer:
             with contextlib.suppress(*self.trouble):
                 self.container.remove(force=True, v=True)
 
-    def _completed(self, *, timed_out: bool) -> Completed:
+    def _completed(self, *, timed_out: bool) -> ProgramResult:
         state: Mapping[str, Any] = {}
         with contextlib.suppress(*self.trouble):
             self.container.reload()
@@ -171,7 +171,7 @@ class InContainer:
         if state.get("Error"):
             said.append(str(state["Error"]))
         code = NO_ANSWER if self._lost or "ExitCode" not in state else int(state["ExitCode"])
-        return Completed(
+        return ProgramResult(
             argv=self.argv,
             # A session that went on without the load that the kernel ended is not whole, however it ended itself.
             returncode=KILLED if starved and code in (0, 1, 2) else code,

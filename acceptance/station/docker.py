@@ -26,8 +26,8 @@ from acceptance.process.deadline import Deadline
 from acceptance.session import context as session_context
 from acceptance.station import container_args
 from acceptance.station import container_owner as holders
-from acceptance.station.container_args import LABEL, LABEL_HOLDER, Room
-from acceptance.station.container_session import InContainer, hang_up
+from acceptance.station.container_args import LABEL, LABEL_HOLDER, ContainerMemory
+from acceptance.station.container_session import ContainerSession, hang_up
 from acceptance.station.gpu_grant import EngineFacts, Grant
 
 KNOCK_S = 10.0  # an engine that takes a connection and says nothing is none
@@ -47,7 +47,7 @@ PODMAN_CDI = ("/etc/cdi", "/var/run/cdi")  # where Podman reads, which its Docke
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class DockerEngine:
     """An engine that answered. `traits` are its security options by name: seccomp, rootless, userns, selinux ...
 
     `kernel` is the release of the kernel that it runs under.
@@ -65,7 +65,7 @@ class Engine:
         return "rootless" in self.traits
 
 
-def connect(address: str | None) -> Engine:
+def connect(address: str | None) -> DockerEngine:
     """The engine at this address, or the one that the environment names. Raises what TROUBLE lists."""
     knock(address or os.environ.get("DOCKER_HOST", ""))
     client = docker.DockerClient(base_url=address, timeout=KNOCK_S) if address else docker.from_env(timeout=KNOCK_S)
@@ -73,7 +73,7 @@ def connect(address: str | None) -> Engine:
     client.api.timeout = ANSWER_S
     name = next((part["Name"] for part in version.get("Components") or () if part.get("Name")), "engine")
     told = f"{'Docker' if name == 'Engine' else name} {version.get('Version', '')}".strip()
-    return Engine(client, told, traits(info), _facts(info, podman="odman" in name), info.get("KernelVersion"))
+    return DockerEngine(client, told, traits(info), _facts(info, podman="odman" in name), info.get("KernelVersion"))
 
 
 def knock(address: str) -> None:
@@ -112,13 +112,13 @@ def image_id(client: docker.DockerClient, reference: str) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Docker:
+class DockerStation:
     """Sessions run in a container of the engine: no network, read-only root, no capabilities, only the run directory writable."""
 
     client: docker.DockerClient
     image: str
     grant: Grant
-    room: Room
+    room: ContainerMemory
     holder: str
     traits: frozenset[str] = frozenset()
     provenance: Mapping[str, str] = field(default_factory=dict)
@@ -129,7 +129,7 @@ class Docker:
         """The one place of the host that the container sees."""
         return Path(container_args.RUN_DIR_INSIDE)
 
-    def start(self, context: Path, run_id: str, deadline: Deadline, log: Path) -> InContainer:
+    def start(self, context: Path, run_id: str, deadline: Deadline, log: Path) -> ContainerSession:
         """Create the container, hold on to its standard input, and start it.
 
         Once more without unlimited locked memory where the engine may not give that: a rootless one, or one with few rights of its own.
@@ -149,7 +149,7 @@ class Docker:
                 f"the container could not be started: {first_line(error)}; --station host goes without one"
             ) from error
         self.client.api.timeout = FOLLOW_S
-        running = InContainer(
+        running = ContainerSession(
             made,
             stdin,
             tuple(argv),

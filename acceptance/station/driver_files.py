@@ -11,7 +11,7 @@ from pathlib import Path
 
 from acceptance.observe import board, sysfs
 from acceptance.process import command
-from acceptance.process.command import CommandError, Completed
+from acceptance.process.command import CommandError, ProgramResult
 from acceptance.process.deadline import Deadline
 from acceptance.station.gpu_grant import DriverFiles, is_driver_library
 
@@ -32,7 +32,7 @@ def libraries(listing: str, machine: str) -> dict[str, str]:
     return found
 
 
-def make_uvm(root: Path = Path("/"), run: Callable[..., Completed] = command.run) -> None:
+def make_uvm(root: Path = Path("/"), run: Callable[..., ProgramResult] = command.run) -> None:
     """Make /dev/nvidia-uvm where a fresh boot has not: the first CUDA program would, but the container's may not.
 
     NVIDIA's own helper where it is installed (it may be set-uid root), else, as root, the module and the node itself with the number
@@ -61,7 +61,7 @@ def _uvm_major(root: Path) -> int | None:
     return int(found["major"]) if found else None
 
 
-def find(root: Path = Path("/"), run: Callable[..., Completed] = command.run) -> DriverFiles:
+def find(root: Path = Path("/"), run: Callable[..., ProgramResult] = command.run) -> DriverFiles:
     """What is there now. A host without `ldconfig` shows no libraries."""
     make_uvm(root, run)
     listing = ""

@@ -18,7 +18,7 @@ from acceptance.observe import presence, readiness
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
 from acceptance.station.base import Station, StationError
-from acceptance.station.host import Host
+from acceptance.station.host import HostStation
 from acceptance.station.options import Options
 
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ INSTALLED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class EngineProbe:
     """An engine that answered, at which address (None: the environment's), or why none did."""
 
-    engine: docker.Engine | None
+    engine: docker.DockerEngine | None
     why: str
     address: str | None = None
 
@@ -54,7 +54,7 @@ def addresses(environment: Mapping[str, str], uid: int) -> tuple[str | None, ...
     return tuple(f"unix://{path}" for path in sockets)
 
 
-def engine(environment: Mapping[str, str] | None = None, uid: int | None = None) -> Found:
+def engine(environment: Mapping[str, str] | None = None, uid: int | None = None) -> EngineProbe:
     """The first engine that answers, and runs under this machine's kernel: one in a virtual machine would have that one tested."""
     from acceptance.station import (
         docker,  # where nobody asks for a container the engine's SDK is not loaded, which takes its time
@@ -74,9 +74,9 @@ def engine(environment: Mapping[str, str] | None = None, uid: int | None = None)
             refusals.append(f"{name} does not answer ({why}{cure})")
             continue
         if found.kernel in (None, os.uname().release):
-            return Found(found, "", address)
+            return EngineProbe(found, "", address)
         refusals.append(f"{name} runs under another kernel ({found.kernel}) than this machine's")
-    return Found(None, "; ".join(refusals) or "there is no container engine")
+    return EngineProbe(None, "; ".join(refusals) or "there is no container engine")
 
 
 def loud(why: str) -> str:
@@ -84,7 +84,7 @@ def loud(why: str) -> str:
     return f"STATION: host, because {why}. The loads run in place, with your rights and no isolation. {ENGINE_CURE}."
 
 
-def look(name: str, reference: str | None) -> tuple[Found | None, str | None]:
+def probe_engine(name: str, reference: str | None) -> tuple[EngineProbe | None, str | None]:
     """The engine that the station of this name would use, and the line that the user must see where it takes the host instead.
 
     Raises StationError where a container was asked for and cannot be had.
@@ -113,9 +113,9 @@ def _no_client() -> str:
     return ""
 
 
-def remark(name: str, reference: str | None = None) -> str | None:
+def station_notice(name: str, reference: str | None = None) -> str | None:
     """The line that the user must see about the station of this name, before anything is started. Raises StationError."""
-    return look(name, reference)[1]
+    return probe_engine(name, reference)[1]
 
 
 def due_gpus(plan: Plan, inventory: Inventory) -> tuple[Gpu, ...]:
@@ -136,7 +136,7 @@ def stops_at_the_gate(plan: Plan, inventory: Inventory) -> bool:
     if any(check.id == "gpu.ready" for check in plan.checks) and readiness.obstacles(inventory, due_now):
         return True
     gated = any(check.id == "gpu.present" for check in plan.checks)
-    whole = all(gpu.answers and presence.kind(inventory, gpu) is None for gpu in due_now)
+    whole = all(gpu.answers and presence.absence_kind(inventory, gpu) is None for gpu in due_now)
     return gated and not whole
 
 
@@ -149,12 +149,12 @@ def choose(
     checkout, built where it is not here yet. Raises StationError, ImageError or GrantError.
     """
     reference, root = options.image, options.root
-    found, line = look(options.station, reference)
+    found, line = probe_engine(options.station, reference)
     if found is None or found.engine is None:
-        return Host(line), line
+        return HostStation(line), line
     if stops_at_the_gate(plan, inventory):
         return (
-            Host(),
+            HostStation(),
             "no container is prepared: a GPU that is due is not there as it should be, or not set up for a test, and the run stops there",
         )
     from acceptance.station import container_args, container_owner, docker, driver_files, gpu_grant
@@ -170,11 +170,11 @@ def choose(
     due = due_gpus(plan, inventory)
     grant = gpu_grant.choose(due, found.engine.facts, driver_files.find(root) if due else gpu_grant.DriverFiles())
     return (
-        docker.Docker(
+        docker.DockerStation(
             client=found.engine.client,
             image=told["image_id"],
             grant=grant,
-            room=container_args.room(inventory.memory.total_bytes),
+            room=container_args.container_memory(inventory.memory.total_bytes),
             holder=container_owner.name(boot),
             traits=found.engine.traits,
             provenance={"engine": found.engine.version, "gpu_grant": grant.mode, **told},
@@ -192,7 +192,7 @@ def named(reference: str) -> str:
 
 
 def _image(
-    found: Found, reference: str | None, identity: str | None, say: Callable[[str], None], logs: Path, root: Path
+    found: EngineProbe, reference: str | None, identity: str | None, say: Callable[[str], None], logs: Path, root: Path
 ) -> Mapping[str, str]:
     """The image's provenance, its id among it. One that was named is stamped as such."""
     if reference is not None:

@@ -16,7 +16,7 @@ from acceptance.session.programs import Programs
 from acceptance.suites.fixtures import host_tools
 from acceptance.tools import cpuburn, load_output, stress_ng, stressapptest
 from acceptance.tools.load_output import Groups, LoadFailed
-from acceptance.tools.proof import ToolTrouble
+from acceptance.tools.proof import ToolError
 from acceptance.tools.reading import ToolOutput
 
 pytest_plugins = [
@@ -66,7 +66,7 @@ def cpuburn_run(programs: Programs, load_s: Mapping[str, float], machine: Machin
     order = ("fail", "error", "pass")
     found = min(judged, key=lambda output: order.index(output.outcome))
     if found.outcome == "error":
-        raise ToolTrouble(f"{found.tool}: {found.reason}")
+        raise ToolError(f"{found.tool}: {found.reason}")
     return found
 
 
@@ -93,7 +93,7 @@ def memory_bandwidth(
         last = [cache for cache in caches if cache.level == max(cache.level for cache in caches)]
         sizes = [cache.size_bytes * cache.instances for cache in last if cache.size_bytes is not None]
         if not sizes or len(sizes) != len(last):
-            raise ToolTrouble(
+            raise ToolError(
                 "the kernel does not show every cache size, so arrays that leave the caches cannot be chosen"
             )
         seconds = load_s["memory_bandwidth"]

@@ -12,11 +12,11 @@ from acceptance.machine.inventory import GpuCounters, Inventory, NvmlDevice, Pci
 from acceptance.machine.machine_file import Machine
 from acceptance.machine.pcie import generation
 from acceptance.observe import nvml
-from acceptance.observe.presence import kind, paravirtualised, presence
+from acceptance.observe.presence import absence_kind, paravirtualised, presence
 from acceptance.observe.readiness import obstacles, remarks
 from acceptance.session.check import Check, same
 from acceptance.session.programs import Programs
-from acceptance.suites.fixtures.gpu_tools import Shown
+from acceptance.suites.fixtures.gpu_tools import CudaDevices
 
 GRANT_CURE = (
     "where the loads run in a container, set the engine up for GPUs (NVIDIA's container toolkit, then `sudo nvidia-ctk cdi generate "
@@ -33,7 +33,7 @@ class NotGranted(Exception):
     """Where the loads run there are other GPUs than those that are due; the message says which, and the cure."""
 
 
-def looked(inventory: Inventory) -> str:
+def presence_lines(inventory: Inventory) -> str:
     """What was looked at, what each showed, and what to do about it; a line each."""
     return "\n".join(
         f"{look.what}: {look.found}{f' -> {look.cure}' if look.cure else ''}" for look in presence(inventory)
@@ -53,7 +53,7 @@ def test_present(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) 
     Measured: presence only. What the cards can do is measured later, and only if this check passes. A GPU that is missing because of
     the machine's set-up (driver, device nodes, rights) is no fault of the card: it is not measured, and an error with its cure.
     """
-    told = looked(inventory)
+    told = presence_lines(inventory)
     drivers = {function.address: function.driver for function in inventory.pci}
     serials = {gpu.name: gpu.uuid for gpu in due_gpus}
     if paravirtualised(inventory):
@@ -61,7 +61,7 @@ def test_present(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) 
     check("gpu_count", {"machine": float(len(gpus(inventory)))}, notes={"machine": told})
     answers = {gpu.name: float(gpu.answers) for gpu in due_gpus if gpu.answers is not None}
     check("gpu_answers", answers, serials=serials, notes={gpu.name: told for gpu in due_gpus if gpu.answers is False})
-    kinds = {gpu: kind(inventory, gpu) for gpu in due_gpus}
+    kinds = {gpu: absence_kind(inventory, gpu) for gpu in due_gpus}
     judged = [gpu for gpu in due_gpus if kinds[gpu] != "set-up"]
     bound = {gpu.name: float(drivers[gpu.pci_address] == "nvidia") for gpu in judged}
     check("gpu_driver_bound", bound, serials=serials, notes={name: told for name, value in bound.items() if not value})
@@ -215,7 +215,7 @@ _HEALTH: dict[str, Callable[[GpuCounters], int | None]] = {
 @pytest.mark.measures("gpu_seen_by_cuda", unit="count", per="gpu", waivable=False)
 @pytest.mark.measures("gpu_sm_count", unit="count", per="gpu")
 @pytest.mark.measures("gpu_memory_total", unit="GiB", per="gpu")
-def test_device_query(device_query: Shown, due_gpus: tuple[Gpu, ...], check: Check) -> None:
+def test_device_query(device_query: CudaDevices, due_gpus: tuple[Gpu, ...], check: Check) -> None:
     """The CUDA sample deviceQuery: CUDA starts, and shows each GPU with all of its multiprocessors and memory.
 
     Measured: what CUDA tells. A card with parts switched off, or an instance of one, has fewer multiprocessors than its sheet says.

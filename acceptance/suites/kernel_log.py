@@ -11,7 +11,7 @@ import pytest
 
 from acceptance.core.record import HARMFUL
 from acceptance.observe import kernel_log, kmsg
-from acceptance.observe.event import Event
+from acceptance.observe.event import KernelEvent
 from acceptance.session.check import Check
 
 
@@ -19,11 +19,11 @@ class LogLost(Exception):
     """Messages were overwritten before they could be read, so their absence proves nothing."""
 
 
-def records(root: Path) -> list[kmsg.Record]:
+def records(root: Path) -> list[kmsg.KmsgRecord]:
     """Every message that the kernel still holds; the check is skipped, with the cure, where they may not be read."""
     try:
         with kmsg.Kmsg(root, since="boot") as log:
-            found: list[kmsg.Record] = []
+            found: list[kmsg.KmsgRecord] = []
             while fresh := log.read_new():
                 found += fresh
             return found
@@ -31,13 +31,13 @@ def records(root: Path) -> list[kmsg.Record]:
         pytest.skip(str(error))
 
 
-def faults(found: list[kmsg.Record]) -> list[str]:
+def faults(found: list[kmsg.KmsgRecord]) -> list[str]:
     """One line for each event that proves a fault of the hardware, storms of corrected errors included."""
     events = kernel_log.events_of(kmsg.as_lines(found))
     return [*kernel_log.storms(events), *_harmful(events)]
 
 
-def _harmful(events: tuple[Event, ...]) -> list[str]:
+def _harmful(events: tuple[KernelEvent, ...]) -> list[str]:
     return [
         f"{event.kind} {event.code}: {event.text}" for event in events if event.hardware and event.severity in HARMFUL
     ]

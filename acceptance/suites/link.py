@@ -15,7 +15,7 @@ from acceptance.machine.machine_file import Machine
 from acceptance.session.check import Check
 from acceptance.suites.fixtures import gpu_links
 from acceptance.tools import p2p_bandwidth
-from acceptance.tools.proof import ToolTrouble
+from acceptance.tools.proof import ToolError
 from acceptance.tools.reading import ToolOutput
 
 # The testcases of nvbandwidth, by measurement.
@@ -111,7 +111,7 @@ def _readings(output: ToolOutput, names: Mapping[str, str]) -> dict[str, Mapping
         return {name: {} for name in names}
     given = {reading.name: reading.values for reading in output.readings}
     if lacking := [reading for reading in names.values() if reading not in given]:
-        raise ToolTrouble(f"{output.tool} did not give {', '.join(lacking)}: {output.reason}")
+        raise ToolError(f"{output.tool} did not give {', '.join(lacking)}: {output.reason}")
     return {name: given[reading] for name, reading in names.items()}
 
 

@@ -36,7 +36,7 @@ def test_smart_health(inventory: Inventory, programs: Programs, check: Check) ->
     for disk in inventory.disks:
         try:
             health = storage.health(disk, deadline=programs.deadline, run=programs.run)
-        except (ProgramMissing, smart.NotReadable) as error:
+        except (ProgramMissing, smart.SmartUnreadable) as error:
             skipped[disk.component] = str(error)
             continue
         except (UnreadableOutput, smart.Interrupted) as error:

@@ -11,13 +11,13 @@ from acceptance.core.siblings import spreads
 from acceptance.diagnosis.gpu_history import GpuHistory
 from acceptance.diagnosis.gpu_work import idle_clock, power_trouble
 from acceptance.diagnosis.laps import Laps, turns
-from acceptance.diagnosis.steady import COLUMNS, Burn, growth_around
+from acceptance.diagnosis.steady_state import COLUMNS, BurnTelemetry, growth_around
 from acceptance.expect.gpu_limits import device_of
 from acceptance.machine.gpu import Gpu
 from acceptance.machine.inventory import Inventory
 from acceptance.session.check import Check
 
-Spans = Sequence[tuple[str, float, float]]
+NamedSpans = Sequence[tuple[str, float, float]]
 WriteTable = Callable[[str, str, Sequence[str], Sequence[Sequence[float | str]]], None]
 
 BURN = "together.burn"
@@ -52,7 +52,7 @@ class HeatUnknown(Exception):
 def test_steady(
     gpu_history: Mapping[str, GpuHistory],
     due_gpus: tuple[Gpu, ...],
-    load_spans: Spans,
+    load_spans: NamedSpans,
     load_outcomes: Mapping[str, Outcome],
     load_tables: Sequence[Table],
     siblings: Mapping[str, tuple[str, ...]],
@@ -73,7 +73,7 @@ def test_steady(
         ended = f"{BURN} ended in {load_outcomes[BURN]}, so nothing is known of heat under full load"
         raise HeatUnknown(f"{ended}: cure that first, then run again")
     troubles: list[str] = []
-    burns: dict[Gpu, Burn] = {}
+    burns: dict[Gpu, BurnTelemetry] = {}
     for gpu in due_gpus:
         history = gpu_history.get(gpu.name)
         if history is None:
@@ -83,7 +83,7 @@ def test_steady(
             troubles.append(trouble)
             continue
         try:
-            burns[gpu] = Burn.within(history, *span)
+            burns[gpu] = BurnTelemetry.within(history, *span)
         except ValueError as error:
             troubles.append(str(error))
     told = {one.component: turns(one) for one in load_tables if (one.check, one.name) == (BURN, LAPS)}
@@ -103,7 +103,7 @@ def _highest_clock(inventory: Inventory, gpu: Gpu) -> float | None:
 
 
 def _heat(
-    burns: Mapping[Gpu, Burn],
+    burns: Mapping[Gpu, BurnTelemetry],
     laps: Mapping[Gpu, Laps],
     siblings: Mapping[str, tuple[str, ...]],
     check: Check,

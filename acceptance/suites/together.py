@@ -11,8 +11,8 @@ from acceptance.core.siblings import ratios
 from acceptance.diagnosis.agreement import compare
 from acceptance.machine.gpu import Gpu
 from acceptance.session.check import Check
-from acceptance.suites.fixtures.burn import HostRun, PartFailed, Together
-from acceptance.suites.fixtures.burn_evidence import COLUMNS, Heats, counted, evidence, made
+from acceptance.suites.fixtures.burn import BurnResults, HostRun, PartFailed
+from acceptance.suites.fixtures.burn_evidence import COLUMNS, Heats, counted, evidence, product_digests
 from acceptance.suites.fixtures.gpu_loads import GpuLoads
 from acceptance.suites.fixtures.host_tools import memory_errors
 from acceptance.suites.fixtures.marks import of_each_format
@@ -40,7 +40,7 @@ WriteTable = Callable[[str, str, Sequence[str], Sequence[Sequence[float | str]]]
 @pytest.mark.measures("burn_memory_errors", unit="count", per="memory", waivable=False)
 @pytest.mark.measures("burn_memory_filled", unit="GiB", per="memory")
 def test_burn(
-    together: Callable[[], Together],
+    together: Callable[[], BurnResults],
     due_gpus: tuple[Gpu, ...],
     siblings: Siblings,
     gpu_heat: Heats,
@@ -55,7 +55,7 @@ def test_burn(
     found = together()
     serials = {gpu.name: gpu.uuid for gpu in due_gpus}
     _products(found.gpus, siblings, gpu_heat, serials, check)
-    agreement = compare(made(found.gpus), siblings)
+    agreement = compare(product_digests(found.gpus), siblings)
     differing = {gpu: float(len(rows)) for gpu, rows in agreement.differing.items()}
     told = {gpu: "; ".join(rows.values()) or None for gpu, rows in agreement.differing.items()}
     check("burn_digests_differ", differing, notes=told, serials=serials)
@@ -95,7 +95,7 @@ def _copies(loads: GpuLoads, gpu_heat: Heats, check: Check) -> None:
         check(copied, loads.values(copied))
 
 
-def _host(found: Together, check: Check) -> None:
+def _host(found: BurnResults, check: Check) -> None:
     """Processors and RAM, by the words of stress-ng and stressapptest."""
     output = found.processors.output
     failures = {"cpu": float(output.outcome == "fail")} if output is not None else {}

@@ -9,7 +9,7 @@ import pytest
 
 from acceptance.core import clock_reasons
 from acceptance.diagnosis import gpu_settings
-from acceptance.diagnosis.gpu_history import GpuHistory, HeldBack, running_at
+from acceptance.diagnosis.gpu_history import GpuHistory, ThrottleTime, running_at
 from acceptance.diagnosis.gpu_work import power_trouble
 from acceptance.machine.gpu import Gpu
 from acceptance.observe import nvml
@@ -17,7 +17,7 @@ from acceptance.session.check import Check
 from acceptance.session.programs import Programs
 from acceptance.suites.fixtures import gpu_links
 
-Spans = Sequence[tuple[str, float, float]]
+NamedSpans = Sequence[tuple[str, float, float]]
 
 LONGEST_GAP_S = 2.0  # ten samples in a row that were not taken
 SLOWEST_S = 0.2  # five samples a second
@@ -110,7 +110,7 @@ def _serials(watched: Mapping[Gpu, GpuHistory]) -> dict[str, str | None]:
 @pytest.mark.costs(0.3)
 @pytest.mark.measures("gpu_sample_period", unit="s", per="gpu")
 @pytest.mark.measures("gpu_sample_gap", unit="s", per="gpu")
-def test_sampled(watched: Mapping[Gpu, GpuHistory], load_spans: Spans, check: Check) -> None:
+def test_sampled(watched: Mapping[Gpu, GpuHistory], load_spans: NamedSpans, check: Check) -> None:
     """Every GPU was watched through every load, five times a second.
 
     Measured: the usual time between two samples, and the longest time without one while loads ran; one step in twenty may be longer than
@@ -154,7 +154,7 @@ def test_sampled(watched: Mapping[Gpu, GpuHistory], load_spans: Spans, check: Ch
 @pytest.mark.measures("gpu_sw_thermal_slowdown", unit="s", per="gpu")
 @pytest.mark.measures("gpu_power_brake", unit="s", per="gpu")
 @pytest.mark.measures("gpu_power_cap", unit="s", per="gpu")
-def test_throttling(watched: Mapping[Gpu, GpuHistory], load_spans: Spans, check: Check) -> None:
+def test_throttling(watched: Mapping[Gpu, GpuHistory], load_spans: NamedSpans, check: Check) -> None:
     """For how long each GPU's clocks were held back during the run, by reason, and in which checks.
 
     Measured: each bit of NVML's clock event reasons by itself, in samples, and the driver's own sums of the time where it keeps them,
@@ -179,7 +179,7 @@ def test_throttling(watched: Mapping[Gpu, GpuHistory], load_spans: Spans, check:
     _conclude(troubles)
 
 
-def _lone(held: HeldBack, history: GpuHistory) -> str | None:
+def _lone(held: ThrottleTime, history: GpuHistory) -> str | None:
     """A note on what was seen for a moment at the edge of a load, and not counted."""
     if not held.lone:
         return None
@@ -191,7 +191,7 @@ def _lone(held: HeldBack, history: GpuHistory) -> str | None:
 @pytest.mark.costs(0.3)
 @pytest.mark.measures("gpu_settings_unchanged", unit="count", per="gpu", waivable=False)
 def test_settings(
-    watched: Mapping[Gpu, GpuHistory], load_spans: Spans, say: Callable[[str], None], check: Check
+    watched: Mapping[Gpu, GpuHistory], load_spans: NamedSpans, say: Callable[[str], None], check: Check
 ) -> None:
     """Nobody changed what is set at a GPU during the run: power limit, application clock, ECC, MIG, clocks that are held.
 
@@ -199,7 +199,7 @@ def test_settings(
     What was so from the start is a note; what changed in the middle leaves the run unjudged, because its figures belong to two machines.
     Not measured: what cannot be read back, as clocks locked above those that the loads reach.
     """
-    changed = {gpu: gpu_settings.changes(history, load_spans) for gpu, history in watched.items()}
+    changed = {gpu: gpu_settings.setting_changes(history, load_spans) for gpu, history in watched.items()}
     for history in watched.values():
         for note in gpu_settings.notes(history):
             say(note)

@@ -27,7 +27,7 @@ _SHMOO_END = {"GB": 64_000_000, "MB": 1 << 26}
 
 
 @dataclass(slots=True)
-class Table:
+class CopyTable:
     """`kind` is h2d, d2h or d2d; `pageable` None until the text says; `rates` are in `unit`/s by size in bytes.
 
     `csv`: it came as lines of `--csv`, which name no host memory for d2d.
@@ -113,7 +113,7 @@ class _Run:
     """What the lines of one run said, before it is judged."""
 
     devices: dict[int, str] = field(default_factory=dict)
-    tables: list[Table] = field(default_factory=list)
+    tables: list[CopyTable] = field(default_factory=list)
     mode: str | None = None
     old: bool = False
     result: str | None = None
@@ -126,7 +126,7 @@ def _unknown(
     return UnreadableOutput(TOOL, line, why)
 
 
-def _row(table: Table, line: str, match: re.Match[str]) -> None:
+def _row(table: CopyTable, line: str, match: re.Match[str]) -> None:
     size = int(plain_text.number(TOOL, line, match["size"]))
     if size in table.rates:
         raise _unknown(line, "a table has a size twice")
@@ -137,7 +137,7 @@ def _title(run: _Run, line: str, text: str) -> None:
     match = _TITLE.fullmatch(text)
     if match is None:
         raise _unknown(line)
-    table = Table(_KINDS[match["kind"]], int(match["devices"]), line, combined=match["combined"] is not None)
+    table = CopyTable(_KINDS[match["kind"]], int(match["devices"]), line, combined=match["combined"] is not None)
     if match["memory"] is not None:
         table.pageable = match["memory"] == "Paged"
         run.old = True
@@ -172,7 +172,7 @@ def _csv(run: _Run, line: str, text: str) -> None:
     if match is None:
         raise _unknown(line)
     pageable = None if match["memory"] is None else match["memory"] == "Paged"
-    wanted = Table(match["kind"].lower(), int(match["devices"]), line, pageable, unit=match["unit"], csv=True)
+    wanted = CopyTable(match["kind"].lower(), int(match["devices"]), line, pageable, unit=match["unit"], csv=True)
     wanted.combined = match["combined"] is not None
     table = next((table for table in run.tables if table.name == wanted.name), wanted)
     if (table.devices, table.unit) != (wanted.devices, wanted.unit):

@@ -22,7 +22,7 @@ NOT_READY = 802
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class ErrorCause:
     """What went wrong and the cure, a clause each. `hardware`: the code itself proves a fault."""
 
     what: str
@@ -35,69 +35,71 @@ class Cause:
         return f"{self.what}; {self.cure}"
 
 
-_NO_DEVICE_CAUSE = Cause(
+_NO_DEVICE_CAUSE = ErrorCause(
     "CUDA sees no GPU, because of permissions, missing device nodes, a driver that is not loaded or CUDA_VISIBLE_DEVICES",
     "run nvidia-smi, look at the access rights of /dev/nvidia* (try as root), in a container at the GPU grant, unset CUDA_VISIBLE_DEVICES",
 )
-_UNKNOWN_CAUSE = Cause(
+_UNKNOWN_CAUSE = ErrorCause(
     "the driver gives no reason",
     "read the kernel log for Xid messages, then load nvidia_uvm and the driver anew or reboot",
 )
-_ECC_CAUSE = Cause(
+_ECC_CAUSE = ErrorCause(
     "the GPU read memory with an uncorrectable ECC error", "read nvidia-smi -q -d ECC,ROW_REMAPPER", True
 )
-_ORDINAL_CAUSE = Cause("there is no GPU of that number", "compare it with nvidia-smi -L and CUDA_VISIBLE_DEVICES")
-_ADDRESS_CAUSE = Cause(
+_ORDINAL_CAUSE = ErrorCause("there is no GPU of that number", "compare it with nvidia-smi -L and CUDA_VISIBLE_DEVICES")
+_ADDRESS_CAUSE = ErrorCause(
     "a kernel stopped on a bad address, which a wrong program or a wrong machine can cause",
     "read the kernel log for Xid messages and run it again",
 )
-_MPS_CAUSE = Cause("the multi-process service (MPS) does not serve it", "look at its server's log, or stop MPS")
+_MPS_CAUSE = ErrorCause("the multi-process service (MPS) does not serve it", "look at its server's log, or stop MPS")
 
-CAUSES: Mapping[int, Cause] = {
-    OUT_OF_MEMORY: Cause("another process holds the GPU's memory", "end the processes that nvidia-smi lists"),
-    3: Cause(
+CAUSES: Mapping[int, ErrorCause] = {
+    OUT_OF_MEMORY: ErrorCause("another process holds the GPU's memory", "end the processes that nvidia-smi lists"),
+    3: ErrorCause(
         "the driver could not be initialised",
         "look for the modules nvidia and nvidia_uvm, for /dev/nvidia-uvm, and in MIG mode for an instance",
     ),
     10: _ORDINAL_CAUSE,
     30: _UNKNOWN_CAUSE,
-    34: Cause("the toolkit's stub libcuda was loaded instead of the driver's", "take stubs out of LD_LIBRARY_PATH"),
-    DRIVER_TOO_OLD: Cause(
+    34: ErrorCause(
+        "the toolkit's stub libcuda was loaded instead of the driver's", "take stubs out of LD_LIBRARY_PATH"
+    ),
+    DRIVER_TOO_OLD: ErrorCause(
         "the driver is too old for this program's CUDA runtime",
         "install a newer driver, or a program that was built with an older CUDA",
     ),
-    36: Cause("the program asks for what this driver does not know yet", "install a newer driver"),
+    36: ErrorCause("the program asks for what this driver does not know yet", "install a newer driver"),
     38: _NO_DEVICE_CAUSE,
     39: _ECC_CAUSE,
-    UNAVAILABLE: Cause(
+    UNAVAILABLE: ErrorCause(
         "the GPU is busy or its compute mode is exclusive or prohibited",
         "end foreign processes and look at nvidia-smi --query-gpu=compute_mode",
     ),
     77: _ADDRESS_CAUSE,
     NO_DEVICE: _NO_DEVICE_CAUSE,
     101: _ORDINAL_CAUSE,
-    209: Cause("the program was not built for this GPU", "build it for the GPU's compute capability"),
+    209: ErrorCause("the program was not built for this GPU", "build it for the GPU's compute capability"),
     214: _ECC_CAUSE,
-    220: Cause("NVLink had an uncorrectable error", "read nvidia-smi nvlink -e and the kernel log", True),
-    222: Cause("the program was built with a CUDA newer than the driver", "install a newer driver"),
-    304: Cause(
+    220: ErrorCause("NVLink had an uncorrectable error", "read nvidia-smi nvlink -e and the kernel log", True),
+    222: ErrorCause("the program was built with a CUDA newer than the driver", "install a newer driver"),
+    304: ErrorCause(
         "a call to the operating system failed",
         "look for /dev/nvidia-uvm and /dev/nvidia-caps in the container and at the limit of locked memory",
     ),
     700: _ADDRESS_CAUSE,
-    702: Cause("a kernel ran into the display's time limit", "run it on a GPU that drives no display"),
+    702: ErrorCause("a kernel ran into the display's time limit", "run it on a GPU that drives no display"),
     719: _ADDRESS_CAUSE,
-    800: Cause("the operation is not permitted", "run it as root, or leave the restricting mode"),
-    801: Cause("this system does not support the operation", "look at what the program asked for"),
-    NOT_READY: Cause(
+    800: ErrorCause("the operation is not permitted", "run it as root, or leave the restricting mode"),
+    801: ErrorCause("this system does not support the operation", "look at what the program asked for"),
+    NOT_READY: ErrorCause(
         "the NVSwitch fabric is not initialised: the fabric manager is not started or this VM's partition is not active",
         "start nvidia-fabricmanager in the driver's own version and read its log, or activate the partition on the host",
     ),
-    803: Cause(
+    803: ErrorCause(
         "the kernel module and the user-space library of the driver are of different versions",
         "reboot, or unload and load the nvidia modules",
     ),
-    804: Cause(
+    804: ErrorCause(
         "a forward-compatibility package (cuda-compat) was found, which works with data-centre GPUs and certain drivers only",
         "take cuda-compat out of LD_LIBRARY_PATH, or install a newer driver",
     ),
@@ -227,25 +229,25 @@ _CURES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class ToolFailure:
     """Why a tool did no work: one sentence, and whether it names a fault of the hardware itself."""
 
     reason: str
     hardware: bool
 
 
-def _trouble(line: str) -> Trouble:
+def _trouble(line: str) -> ToolFailure:
     cure = next((cure for pattern, cure in _CURES if pattern.search(line)), None)
-    return Trouble(f"it died: '{quote(line)}'" + (f" ({cure})" if cure else ""), bool(_FAULT.search(line)))
+    return ToolFailure(f"it died: '{quote(line)}'" + (f" ({cure})" if cure else ""), bool(_FAULT.search(line)))
 
 
-def died(lines: Iterable[str]) -> Trouble | None:
+def died(lines: Iterable[str]) -> ToolFailure | None:
     """Why a run died: the first line that names a fault of the hardware, else the first that only such a run prints; None without one."""
     found = [_trouble(line) for line in lines if _DIED.search(line.strip())]
     return next((trouble for trouble in found if trouble.hardware), found[0] if found else None)
 
 
-def find(lines: Iterable[str]) -> Trouble | None:
+def find(lines: Iterable[str]) -> ToolFailure | None:
     """The CUDA error that a program told of in words, though its text may call the run a pass.
 
     None without one. The first line that names a fault of the hardware comes before the others.
@@ -255,7 +257,7 @@ def find(lines: Iterable[str]) -> Trouble | None:
     if trouble is None:
         return None
     reason = trouble.reason.replace("it died", "CUDA reported an error", 1)
-    return Trouble(reason, trouble.hardware)
+    return ToolFailure(reason, trouble.hardware)
 
 
 def not_started(lines: Iterable[str]) -> str | None:

@@ -98,11 +98,11 @@ _SPREAD = 0.15
 class History:
     """The progress lines of one text in their order, and its frame. GPUs are numbered by column."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[ProgressLine, ...]
     frame: Frame
 
     @property
-    def whole(self) -> tuple[Line, ...]:
+    def whole(self) -> tuple[ProgressLine, ...]:
         """The lines that show products and errors of every GPU."""
         return tuple(line for line in self.lines if line.whole)
 
@@ -281,7 +281,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ProgressLine:
     """One progress line at `percent` of the time. `whole`: each of its columns shows its products and its errors."""
 
     percent: float
@@ -289,10 +289,10 @@ class Line:
     whole: bool
 
 
-def read_progress(text: str) -> tuple[tuple[Line, ...], str]:
+def read_progress(text: str) -> tuple[tuple[ProgressLine, ...], str]:
     """The progress lines of a text, and the text without them. Raises UnreadableOutput for a line that is neither whole nor clipped."""
     starts = list(_START.finditer(text))
-    found: list[Line] = []
+    found: list[ProgressLine] = []
     rest = [text[: starts[0].start()] if starts else text]
     ends = [*(start.start() for start in starts[1:]), len(text)]
     for match, end in zip(starts, ends, strict=False):
@@ -302,7 +302,7 @@ def read_progress(text: str) -> tuple[tuple[Line, ...], str]:
     return tuple(found), "\n".join(rest)
 
 
-def _line(piece: str, position: int, percent: str) -> tuple[Line, int]:
+def _line(piece: str, position: int, percent: str) -> tuple[ProgressLine, int]:
     """One line that begins `piece`, and where in the piece it ends."""
     quoted = piece.partition("\n")[0]
     done, position = _values(_DONE, piece, position)
@@ -330,7 +330,7 @@ def _line(piece: str, position: int, percent: str) -> tuple[Line, int]:
         )
         for index, match in enumerate(done)
     )
-    return Line(plain_text.number(TOOL, quoted, percent), columns, whole), position
+    return ProgressLine(plain_text.number(TOOL, quoted, percent), columns, whole), position
 
 
 def _values(pattern: re.Pattern[str], piece: str, position: int) -> tuple[list[re.Match[str]], int]:
@@ -575,7 +575,7 @@ _NO_SMI = re.compile(r"nvidia-smi: (?:command )?not found|Could not invoke (?:nv
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class Complaints:
     """What was complained of, each the line as printed, or None.
 
     `hardware` speaks against the machine. `setup` has its cure in `cure`. `abort` is any other end before the time. `all_dead`: every
@@ -592,10 +592,10 @@ class Trouble:
     wrong: tuple[tuple[int, int], ...] = ()
 
 
-def find_complaint(text: str) -> Trouble:
+def find_complaint(text: str) -> Complaints:
     """Sort the complaints in a text without its progress lines. `wrong` holds (GPU, wrong elements) of versions that tell them."""
     setup, cure = next(((line, cure) for pattern, cure in _SETUP if (line := _told(pattern, text))), (None, ""))
-    return Trouble(
+    return Complaints(
         hardware=_told(_HARDWARE, text),
         setup=setup,
         cure=cure,
@@ -685,7 +685,7 @@ def _sorted(frame: Frame) -> list[Device]:
     return sorted(frame.devices, key=lambda device: device.gpu)
 
 
-def _readings(history: History, frame: Frame, trouble: Trouble) -> tuple[Reading, ...]:
+def _readings(history: History, frame: Frame, trouble: Complaints) -> tuple[Reading, ...]:
     errors = history.errors()
     for gpu, count in trouble.wrong:
         errors[gpu] = max(errors.get(gpu, 0), count)
@@ -705,7 +705,7 @@ def _readings(history: History, frame: Frame, trouble: Trouble) -> tuple[Reading
     )
 
 
-def _dead(history: History, trouble: Trouble) -> list[int]:
+def _dead(history: History, trouble: Complaints) -> list[int]:
     """The GPUs whose processes died; all of them where it says that none is alive and shows no line."""
     return history.died() or (list(range(max(history.widest(), 1))) if trouble.all_dead else [])
 
@@ -714,7 +714,7 @@ def _names(gpus: list[int]) -> str:
     return ("GPU " if len(gpus) == 1 else "GPUs ") + ", ".join(map(str, gpus))
 
 
-def _fault(history: History, frame: Frame, trouble: Trouble) -> str | None:
+def _fault(history: History, frame: Frame, trouble: Complaints) -> str | None:
     """What in the text speaks against the hardware."""
     told = trouble.hardware or trouble.setup or trouble.abort
     because = f" ('{plain_text.quote(told)}')" if told else ""
@@ -732,7 +732,7 @@ def _fault(history: History, frame: Frame, trouble: Trouble) -> str | None:
     return None
 
 
-def _hindered(trouble: Trouble) -> str | None:
+def _hindered(trouble: Complaints) -> str | None:
     """Why it could not run, with the cure."""
     missing = "; nvidia-smi is missing, without which some versions crash: put it on the PATH"
     if trouble.setup is not None:
@@ -744,7 +744,7 @@ def _hindered(trouble: Trouble) -> str | None:
     return None
 
 
-def _worthless(history: History, frame: Frame, trouble: Trouble) -> str | None:
+def _worthless(history: History, frame: Frame, trouble: Complaints) -> str | None:
     """Why a text in which nothing was found wrong still proves nothing, or None."""
     return (
         _broken_table(history, frame, trouble)
@@ -754,7 +754,7 @@ def _worthless(history: History, frame: Frame, trouble: Trouble) -> str | None:
     )
 
 
-def _broken_table(history: History, frame: Frame, trouble: Trouble) -> str | None:
+def _broken_table(history: History, frame: Frame, trouble: Complaints) -> str | None:
     if not frame.tested:
         if history.lines and not history.whole:
             why = "the progress lines are clipped before the error counts, and the table of results is missing"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from acceptance.loads.protocol import LoadOutput, LoadTable, ProtocolError, parse, salvage
-from acceptance.process.command import Completed
+from acceptance.process.command import ProgramResult
 from acceptance.tools import cuda_error
 
 GEMM_READINGS = ("gemm_{}_short", "gemm_{}", "gemm_{}_miscompares")
@@ -31,7 +31,7 @@ def gpu_gemm_argv(
 
 
 def read_gpu_gemm(
-    completed: Completed,
+    completed: ProgramResult,
     *,
     dtypes: Sequence[str],
     seconds: float,
@@ -93,7 +93,7 @@ WORKED = 0.95  # of the time that was asked: what the turns last together at lea
 LEAST_LAPS = 2  # a rate is held against that of an earlier lap, and a digest too
 OWN = "gpu0"  # what a load calls its own GPU
 
-Key = tuple[str, str]  # a reading's name and component, or a product's format and shape
+ProductKey = tuple[str, str]  # a reading's name and component, or a product's format and shape
 _DIGEST = re.compile(r"[0-9a-f]{16}")
 
 
@@ -111,7 +111,7 @@ def burn_argv(
 
 
 def read_burn(
-    completed: Completed,
+    completed: ProgramResult,
     *,
     dtypes: Sequence[str],
     seconds: float,
@@ -131,7 +131,7 @@ def read_burn(
     due = {(name, OWN): unit for name, unit in BURN_OF_GPU.items()}
     for peer in range(1, peers + 1):
         due |= {(name, f"{OWN}->gpu{peer}"): unit for name, unit in BURN_OF_PEER.items()}
-    offered, lacked = [], set[Key]()
+    offered, lacked = [], set[ProductKey]()
     for dtype in dtypes:
         own = {(name.format(dtype), OWN): unit for name, unit in BURN_READINGS.items()}
         if own.keys() <= absent:
@@ -156,12 +156,12 @@ def read_burn(
     return output
 
 
-def digests(output: LoadOutput) -> dict[Key, Key]:
+def digests(output: LoadOutput) -> dict[ProductKey, ProductKey]:
     """The digests of what a burn multiplied and of what came out, (inputs, result), by format and shape.
 
     Raises LoadFailed for a table that is not there, a cell that is no digest, and a product that stands twice.
     """
-    found: dict[Key, Key] = {}
+    found: dict[ProductKey, ProductKey] = {}
     for row in _table(output, "burn_digests", DIGESTS).rows:
         dtype, shape, inputs, result = (str(cell) for cell in row)
         if not (_DIGEST.fullmatch(inputs) and _DIGEST.fullmatch(result)) or (dtype, shape) in found:
@@ -177,7 +177,7 @@ def vram_argv(python: str, *, seconds: float, inject: str | None = None) -> tupl
     return tuple(argv)
 
 
-def read_vram(completed: Completed, *, seconds: float, also: Mapping[str, Any] | None = None) -> LoadOutput:
+def read_vram(completed: ProgramResult, *, seconds: float, also: Mapping[str, Any] | None = None) -> LoadOutput:
     """What the memory test printed, if it ran whole and as asked; `also` as in `read_burn`.
 
     Raises LoadFailed as `load_output.read` does, and when a reading is missing, is another one or came in another unit, a pattern was left
@@ -197,7 +197,7 @@ def read_vram(completed: Completed, *, seconds: float, also: Mapping[str, Any] |
     return output
 
 
-def _exactly(output: LoadOutput, due: Mapping[Key, str], lacked: set[Key]) -> None:
+def _exactly(output: LoadOutput, due: Mapping[ProductKey, str], lacked: set[ProductKey]) -> None:
     """Nothing, when the load measured what is due, each in its unit and none below 0, and nothing else."""
     told = {(one.name, one.component): one for one in output.readings}
     absent = {(one.name, one.component) for one in output.absences}
@@ -281,7 +281,7 @@ class LoadFailed(Exception):
         self.miscompares = miscompares
 
 
-def read(completed: Completed, load: str, asked: Mapping[str, Any], *, least_s: float | None = None) -> LoadOutput:
+def read(completed: ProgramResult, load: str, asked: Mapping[str, Any], *, least_s: float | None = None) -> LoadOutput:
     """What the load named `load` printed, if it ran whole and with the parameters that were `asked`, `seconds` among them.
 
     A `uuid` among them names the GPU that it must have run on, with or without the driver's `GPU-` before it. It must have taken
@@ -312,7 +312,7 @@ def read(completed: Completed, load: str, asked: Mapping[str, Any], *, least_s: 
     return output
 
 
-def _cuda_error(completed: Completed) -> str | None:
+def _cuda_error(completed: ProgramResult) -> str | None:
     """The CUDA error that was printed beside a whole output."""
     found = cuda_error.find(completed.stderr.splitlines())
     return None if found is None else f"ended with exit code 0, but {found.reason}"

@@ -53,7 +53,7 @@ def _no_constant(word: str) -> NoReturn:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise UnreadableOutput(TOOL, plain_text.shown(pairs), "a key comes twice in one object")
+        raise UnreadableOutput(TOOL, plain_text.quote_value(pairs), "a key comes twice in one object")
     return found
 
 
@@ -61,7 +61,7 @@ def _need(holder: dict[str, Any], key: str, kind: type, where: str) -> Any:
     """The value of a key that must be there, of its type. Raises UnreadableOutput."""
     value = holder.get(key)
     if not isinstance(value, kind):
-        raise UnreadableOutput(TOOL, plain_text.shown(value), f"{where} needs '{key}' as {kind.__name__}")
+        raise UnreadableOutput(TOOL, plain_text.quote_value(value), f"{where} needs '{key}' as {kind.__name__}")
     return value
 
 
@@ -72,7 +72,7 @@ def _cell(value: object, name: str) -> float | None:
         return plain_text.number(TOOL, value, value)
     if isinstance(value, int | float) and not isinstance(value, bool):
         return plain_text.number(TOOL, str(value), str(value))
-    raise UnreadableOutput(TOOL, plain_text.shown(value), f"a cell of {name} is no figure")
+    raise UnreadableOutput(TOOL, plain_text.quote_value(value), f"a cell of {name} is no figure")
 
 
 def _matrices(testcase: dict[str, Any], name: str) -> list[Matrix]:
@@ -140,9 +140,9 @@ def _added_up(name: str, one: Sequence[_Row], other: Sequence[_Row], both: Seque
             raise UnreadableOutput(TOOL, "", why)
 
 
-def _testcase(found: Found, testcase: object) -> None:
+def _testcase(found: ParsedOutput, testcase: object) -> None:
     if not isinstance(testcase, dict):
-        raise UnreadableOutput(TOOL, plain_text.shown(testcase), "a testcase is no object")
+        raise UnreadableOutput(TOOL, plain_text.quote_value(testcase), "a testcase is no object")
     name = _need(testcase, "name", str, "a testcase")
     status = _need(testcase, "status", str, name)
     said = testcase.get("error")
@@ -158,7 +158,7 @@ def _testcase(found: Found, testcase: object) -> None:
             found.add(matrix)
 
 
-def read_json(text: str) -> Found:
+def read_json(text: str) -> ParsedOutput:
     """What the JSON says. Raises UnreadableOutput, also for JSON that is cut."""
     starts = [match.start() for match in _ROOT.finditer(text)]
     if len(starts) != 1:
@@ -169,7 +169,7 @@ def read_json(text: str) -> Found:
     except (ValueError, RecursionError) as error:
         raise UnreadableOutput(TOOL, text[-80:], f"the JSON is cut or damaged ({type(error).__name__})") from error
     root = _need(whole, "nvbandwidth", dict, "the output")
-    found = Found()
+    found = ParsedOutput()
     if isinstance(root.get("error"), str) and root["error"].strip():
         found.errors.append(f"it could not run: '{plain_text.quote(root['error'])}'")
     if root.get("GPU Device list") is not None:
@@ -178,7 +178,7 @@ def read_json(text: str) -> Found:
         for place, (entry, gpu) in enumerate(zip(entries, gpus, strict=True)):
             if gpu is None or gpu.index != place:
                 raise UnreadableOutput(
-                    TOOL, plain_text.shown(entry), "a listed device has an unknown form or the wrong number"
+                    TOOL, plain_text.quote_value(entry), "a listed device has an unknown form or the wrong number"
                 )
         found.devices, found.gpus = len(entries), tuple(gpu for gpu in gpus if gpu is not None)
     if isinstance(driver := root.get("Driver Version"), str):
@@ -287,7 +287,7 @@ class Matrix:
 
 
 @dataclass(slots=True)
-class Found:
+class ParsedOutput:
     """What an output said, before it is judged: `waived` and `unfinished` name testcases, `errors` are sentences.
 
     A waived testcase without a name is an empty string. `gpus` are those that the output lists with their names.
@@ -359,7 +359,7 @@ class _Open:
 class _Text:
     """Where the reading stands. `devices` has the list of each run: several of one machine may stand in one text."""
 
-    found: Found = field(default_factory=Found)
+    found: ParsedOutput = field(default_factory=ParsedOutput)
     ours: bool = False
     devices: list[list[str]] = field(default_factory=lambda: [[]])
     gpus: list[GpuEntry] = field(default_factory=list)
@@ -447,7 +447,7 @@ def _line(state: _Text, line: str) -> None:
         raise UnreadableOutput(TOOL, line, "a row outside of its matrix")
 
 
-def read_text(lines: Iterable[str]) -> Found | None:
+def read_text(lines: Iterable[str]) -> ParsedOutput | None:
     """What plain text says; None when no line of it is nvbandwidth's. Raises UnreadableOutput."""
     state = _Text()
     for raw in lines:
@@ -496,7 +496,7 @@ def argv(
     return (*words, "-j") if json else words
 
 
-def _waived(found: Found) -> str:
+def _waived(found: ParsedOutput) -> str:
     named = [name for name in found.waived if name]
     nameless = len(found.waived) - len(named)
     said = named + ([f"{nameless} that the text does not name"] if nameless else [])

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from acceptance.core.plain_text import UnreadableOutput
-from acceptance.process.command import Completed
+from acceptance.process.command import ProgramResult
 from acceptance.tools import cuda_error
 from acceptance.tools.reading import ToolOutput
 
 EARLY = 0.95  # a program that rounds its seconds ends a little early, never by a twentieth
 
 
-class ToolTrouble(Exception):
+class ToolError(Exception):
     """A tool ran and proves nothing: the hardware stays unjudged."""
 
 
-def proven(tool: str, done: Completed, parse: Callable[[str], ToolOutput], seconds: float) -> ToolOutput:
+def prove(tool: str, done: ProgramResult, parse: Callable[[str], ToolOutput], seconds: float) -> ToolOutput:
     """What a tool's run of at least `seconds` proves.
 
     A fault in the text stays a fault, however the run ended. Anything else counts only when the text is whole, can be read, and the
@@ -33,7 +33,7 @@ def proven(tool: str, done: Completed, parse: Callable[[str], ToolOutput], secon
     try:
         output = parse(f"{done.stdout}\n{done.stderr}")
     except UnreadableOutput as error:
-        raise ToolTrouble("; ".join([*troubles, str(error)])) from error
+        raise ToolError("; ".join([*troubles, str(error)])) from error
     if output.outcome == "fail":
         return output
     if output.outcome == "error":
@@ -42,5 +42,5 @@ def proven(tool: str, done: Completed, parse: Callable[[str], ToolOutput], secon
         troubles.append(f"{tool}: {trouble.reason}")
     if troubles:
         last = done.last_lines(2)
-        raise ToolTrouble("; ".join(troubles) + (f"; it last said: {last}" if last else "; it printed nothing"))
+        raise ToolError("; ".join(troubles) + (f"; it last said: {last}" if last else "; it printed nothing"))
     return output

@@ -98,5 +98,5 @@ def tool_lines(text: str) -> tuple[str, ...]:
     collectors and launchers put before every line goes too.
     """
     plain = _tidied(text.removeprefix("\ufeff").split("\n"))
-    freed = log_prefix.taken_off(plain)
+    freed = log_prefix.strip_prefixes(plain)
     return lines(text if freed == list(plain) else "\n".join(freed))

@@ -73,7 +73,7 @@ _SKIP = re.compile(r"not implemented|skipp(?:ed|ing)|disabled '")
 
 
 @dataclass(slots=True)
-class Trouble:
+class Complaints:
     """`faults` speak against the machine, `hindrances` against the way it was run; texts as printed, in their order."""
 
     faults: list[str] = field(default_factory=list)
@@ -150,7 +150,7 @@ class _Text:
     bogo_ops: dict[str, float] = field(default_factory=dict)
     real_s: dict[str, float] = field(default_factory=dict)
     counts: dict[str, tuple[int, str]] = field(default_factory=dict)
-    trouble: Trouble = field(default_factory=Trouble)
+    trouble: Complaints = field(default_factory=Complaints)
 
 
 def duration(line: str, text: str) -> float:

@@ -32,10 +32,10 @@ from acceptance.observe import nvml as nvml_library
 from acceptance.observe.gpu_events import XidListener
 from acceptance.observe.gpu_sample import Sampler
 from acceptance.observe.nvml_call import LOST, RESET_REQUIRED
-from acceptance.observe.sensors import Thinning
+from acceptance.observe.sensors import SampleThinner
 from acceptance.watch.event_log import EventLog
 from acceptance.watch.gpu_users import GpuUsers
-from acceptance.watch.targets import Found, Watched, WatchError, find
+from acceptance.watch.targets import AttachedGpu, WatchError, WatchTarget, attach
 
 EVENTS = "journal-gpu.jsonl"
 PERIOD_S = 0.2
@@ -49,7 +49,7 @@ _LOST_ACTION = "Power the machine off and on, reseat the card and its power cabl
 _RESET_ACTION = "Reset the GPU (nvidia-smi --gpu-reset) or reboot; if it comes back, replace the GPU."
 
 
-class Context(msgspec.Struct, frozen=True):
+class SamplerContext(msgspec.Struct, frozen=True):
     """What the program is told, as a JSON file. `root` is where the kernel's clocks are read.
 
     `kernel_log` says whether somebody follows the kernel log meanwhile: where nobody does, NVML alone tells of Xid errors.
@@ -57,7 +57,7 @@ class Context(msgspec.Struct, frozen=True):
 
     run_dir: str
     root: str
-    gpus: tuple[Watched, ...]
+    gpus: tuple[WatchTarget, ...]
     kernel_log: bool
     period_s: float = PERIOD_S
 
@@ -66,14 +66,14 @@ class Context(msgspec.Struct, frozen=True):
 class _Gpu:
     """A GPU under watch. `answered_s` is when it last gave a reading, in seconds since boot."""
 
-    known: Watched
+    known: WatchTarget
     handle: Any
     sampler: Sampler
-    thinning: Thinning
+    thinning: SampleThinner
     answered_s: float
 
 
-class Watch:
+class GpuWatch:
     """The watch itself: `look` is one look at every GPU. Raises JournalError when its segments cannot be written.
 
     `kernel_log` is as in Context. `users` is asked once a second who else uses the GPUs.
@@ -82,7 +82,7 @@ class Watch:
     def __init__(
         self,
         nvml: Any,
-        found: Sequence[Found],
+        found: Sequence[AttachedGpu],
         samples: segment.Writer,
         events: EventLog,
         *,
@@ -107,7 +107,7 @@ class Watch:
                 self._lost(one.known, one.refusal)
             else:
                 now = clock.boot_s()
-                thinning = Thinning(self._keeper(one.known.name), now)
+                thinning = SampleThinner(self._keeper(one.known.name), now)
                 self._gpus.append(_Gpu(one.known, one.handle, one.sampler, thinning, now))
         self._listen()
 
@@ -183,7 +183,7 @@ class Watch:
         cure = "run as root, or `sudo sysctl kernel.dmesg_restrict=0`"
         self._events.note(f"nobody listened for Xid errors of {name}: {cure}; {said}", trouble=True)
 
-    def _lost(self, gpu: Watched, refusal: Any) -> None:
+    def _lost(self, gpu: WatchTarget, refusal: Any) -> None:
         action = _RESET_ACTION if refusal.value == RESET_REQUIRED else _LOST_ACTION
         said = f"NVML says of {gpu.name}: {refusal}"
         now = clock.boot_s()
@@ -192,15 +192,15 @@ class Watch:
         )
 
 
-def run(nvml: Any, context: Context, over: threading.Event) -> None:
+def run(nvml: Any, context: SamplerContext, over: threading.Event) -> None:
     """Watch until it is over. Raises WatchError, JournalError, and the binding's NVMLError where NVML cannot be used at all."""
     nvml.nvmlInit()
-    found = find(nvml, context.gpus)
+    found = attach(nvml, context.gpus)
     run_dir, root = Path(context.run_dir), Path(context.root)
     path = run_dir / reader.GPU_TELEMETRY
     with contextlib.closing(EventLog(run_dir / EVENTS, root)) as events, segment.Writer(path, root) as samples:
         users = GpuUsers(nvml, run_dir.name, root, events.put)
-        watch = Watch(nvml, found, samples, events, kernel_log=context.kernel_log, users=users)
+        watch = GpuWatch(nvml, found, samples, events, kernel_log=context.kernel_log, users=users)
         moment = time.monotonic()
         while not over.is_set():
             if watch.look():
@@ -228,7 +228,7 @@ def _ended_by_signal() -> Iterator[threading.Event]:
 
 def main(arguments: Sequence[str], nvml: Any = None) -> int:
     """The program; see the module for its exit status. `nvml` is the binding, for tests."""
-    context = msgspec.json.decode(regular_file.read(Path(arguments[0]), regular_file.SEGMENT), type=Context)
+    context = msgspec.json.decode(regular_file.read(Path(arguments[0]), regular_file.SEGMENT), type=SamplerContext)
     nvml = nvml_library.binding() if nvml is None else nvml
     with _ended_by_signal() as over:
         try:

@@ -15,11 +15,11 @@ from acceptance.journal import reader, segment
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
 from acceptance.process import command
-from acceptance.process.command import CommandError, Running
+from acceptance.process.command import CommandError, RunningProgram
 from acceptance.process.deadline import Deadline
 from acceptance.watch import gpu_sampler
-from acceptance.watch.gpu_sampler import Context
-from acceptance.watch.targets import Watched
+from acceptance.watch.gpu_sampler import SamplerContext
+from acceptance.watch.targets import WatchTarget
 
 CONTEXT = "gpu-watch.json"
 WHAT = "the watch over the GPUs"
@@ -38,26 +38,26 @@ def argv(context: Path) -> tuple[str, ...]:
     return (sys.executable, "-m", "acceptance.watch.gpu_sampler", str(context))
 
 
-def due(inventory: Inventory, names: Sequence[str]) -> tuple[Watched, ...]:
+def due(inventory: Inventory, names: Sequence[str]) -> tuple[WatchTarget, ...]:
     """Those of the named GPUs that NVML knew and that answered it before the run; the others are found missing by checks. Pure."""
     return tuple(
-        Watched(gpu.name, gpu.uuid, gpu.pci_address)
+        WatchTarget(gpu.name, gpu.uuid, gpu.pci_address)
         for gpu in gpus(inventory)
         if gpu.name in names and gpu.nvml_index is not None and gpu.error is None
     )
 
 
-class GpuChild:
+class SamplerProcess:
     """The child that watches these GPUs; none is started when there are none.
 
     It never raises into the run. What went wrong with it is in `failure` after `stop`. It is made in the main thread.
     `kernel_log` says whether the kernel log is followed.
     """
 
-    def __init__(self, run_dir: Path, root: Path, watched: Sequence[Watched], *, kernel_log: bool) -> None:
+    def __init__(self, run_dir: Path, root: Path, watched: Sequence[WatchTarget], *, kernel_log: bool) -> None:
         self.failure: str | None = None
         self._run_dir = run_dir
-        self._running: Running | None = None
+        self._running: RunningProgram | None = None
         self._silent: str | None = None
         self._touched: int | None = None
         self._heard_s = _now()
@@ -65,7 +65,7 @@ class GpuChild:
             return
         context = run_dir / CONTEXT
         try:
-            told = Context(str(run_dir), str(root), tuple(watched), kernel_log)
+            told = SamplerContext(str(run_dir), str(root), tuple(watched), kernel_log)
             regular_file.write(context, msgspec.json.encode(told))
             self._running = command.start(
                 argv(context),

@@ -17,7 +17,7 @@ from acceptance.core.record import Body, ForeignProcess, Note
 from acceptance.journal import clock
 from acceptance.machine.inventory import GpuProcess, Users
 from acceptance.observe import gpu_traits, readiness
-from acceptance.observe.nvml_call import told
+from acceptance.observe.nvml_call import ask_or_none
 from acceptance.process import orphans, table
 
 if TYPE_CHECKING:  # what starts a run imports this, and starts no thread for it
@@ -97,7 +97,7 @@ class GpuUsers:
                 self._untold(name, gpu, now)
                 continue
             gpu.listed_s, gpu.told_unlisted = now, False
-            computing = readiness.computing(users)
+            computing = readiness.compute_processes_of(users)
             present: set[int | None] = set(self._known(name, gpu, computing, now, listed))
             present |= set(self._memory(name, gpu, users, used_bytes, now, listed))
             for pid in [pid for pid in gpu.seen if pid not in present]:
@@ -106,7 +106,7 @@ class GpuUsers:
     def _ask(self, handle: Any) -> tuple[Users | None, int | None]:
         """Who uses a GPU, and how many bytes of its memory are in use; None for what it does not tell."""
         try:
-            memory = told(self._nvml, "nvmlDeviceGetMemoryInfo", handle)
+            memory = ask_or_none(self._nvml, "nvmlDeviceGetMemoryInfo", handle)
             used = getattr(memory, "used", None)
             return gpu_traits.users(self._nvml, handle, self._proc), None if used is None else int(used)
         except self._nvml.NVMLError:  # it is lost

@@ -11,10 +11,10 @@ from pathlib import Path
 from acceptance.core.record import Event, Sample
 from acceptance.journal import clock, reader, segment
 from acceptance.observe import event, kernel_log, kmsg
-from acceptance.observe.sensors import Sensors, Thinning
+from acceptance.observe.sensors import SampleThinner, Sensors
 from acceptance.watch.event_log import EventLog
-from acceptance.watch.gpu_supervisor import GpuChild
-from acceptance.watch.targets import Watched
+from acceptance.watch.gpu_supervisor import SamplerProcess
+from acceptance.watch.targets import WatchTarget
 
 PERIOD_S = 1.0
 SEGMENT = "journal-watch.jsonl"
@@ -22,7 +22,7 @@ SEGMENT = "journal-watch.jsonl"
 HOLD_S = 3.0
 
 
-def to_record(found: event.Event, read_s: float, offset_s: float) -> Event:
+def to_record(found: event.KernelEvent, read_s: float, offset_s: float) -> Event:
     """A kernel event as a record of the journal.
 
     `read_s` is when it was read, in seconds since boot. The kernel stamps its messages with a clock that stands still while the machine
@@ -44,7 +44,7 @@ def to_record(found: event.Event, read_s: float, offset_s: float) -> Event:
     )
 
 
-class Watch:
+class HostWatch:
     """A thread with two segments of its own: `telemetry.jsonl` and `journal-watch.jsonl`; and a child that watches these GPUs.
 
     It never raises into the run. What went wrong with it is in `failure` after `stop`. `kernel_log_after` is the sequence number of the
@@ -53,16 +53,18 @@ class Watch:
     Raises JournalError when its segments cannot be begun.
     """
 
-    def __init__(self, run_dir: Path, root: Path = Path("/"), gpus: Sequence[Watched] = ()) -> None:
+    def __init__(self, run_dir: Path, root: Path = Path("/"), gpus: Sequence[WatchTarget] = ()) -> None:
         self._trouble: str | None = None
         self.kernel_log_after: int | None = None
         self._sensors = Sensors.find(root)
         self._samples = segment.Writer(run_dir / reader.TELEMETRY, root)
         self._events = EventLog(run_dir / SEGMENT, root)
-        self._thinning = Thinning(self._keep, clock.boot_s())
+        self._thinning = SampleThinner(self._keep, clock.boot_s())
         self._over = threading.Event()
         self._log: kmsg.Kmsg | None = None
-        self._held: list[tuple[kmsg.Record, float]] = []  # with the moment at which it was read, in seconds since boot
+        self._held: list[
+            tuple[kmsg.KmsgRecord, float]
+        ] = []  # with the moment at which it was read, in seconds since boot
         try:
             with contextlib.ExitStack() as stack:
                 log = stack.enter_context(kmsg.Kmsg(root, since="boot"))
@@ -73,7 +75,7 @@ class Watch:
         except kmsg.KernelLogUnreadable as error:
             self._events.note(f"the kernel log was not followed: {error}")
         self._thinning.put(clock.boot_s(), self._sensors.read())
-        self._gpus = GpuChild(run_dir, root, gpus, kernel_log=self._log is not None)
+        self._gpus = SamplerProcess(run_dir, root, gpus, kernel_log=self._log is not None)
         self._thread = threading.Thread(target=self._run, name="rigproof-watch", daemon=True)
         self._thread.start()
 

@@ -17,7 +17,7 @@ class WatchError(Exception):
     """The GPUs cannot be watched; the message is one sentence."""
 
 
-class Watched(msgspec.Struct, frozen=True):
+class WatchTarget(msgspec.Struct, frozen=True):
     """A GPU to be watched: its name in the journal, and what it must be."""
 
     name: str
@@ -26,16 +26,16 @@ class Watched(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class AttachedGpu:
     """A GPU as it was found before the watch: with its sampler, or with the binding's word that it is lost already."""
 
-    known: Watched
+    known: WatchTarget
     handle: Any
     sampler: Sampler | None
     refusal: Any = None
 
 
-def find(nvml: Any, gpus: Sequence[Watched]) -> tuple[Found, ...]:
+def attach(nvml: Any, gpus: Sequence[WatchTarget]) -> tuple[AttachedGpu, ...]:
     """Find every GPU. Raises WatchError when one is not what it must be, or two of them cannot be told apart."""
     for name in ("name", "pci_address", "uuid"):
         counts = Counter(getattr(gpu, name) for gpu in gpus if getattr(gpu, name) is not None)
@@ -44,14 +44,14 @@ def find(nvml: Any, gpus: Sequence[Watched]) -> tuple[Found, ...]:
     return tuple(_find(nvml, gpu) for gpu in gpus)
 
 
-def _find(nvml: Any, gpu: Watched) -> Found:
+def _find(nvml: Any, gpu: WatchTarget) -> AttachedGpu:
     try:
         handle = nvml.nvmlDeviceGetHandleByPciBusId(gpu.pci_address)
         uuid = ask(nvml, "nvmlDeviceGetUUID", handle)
         if gpu.uuid is not None and uuid is not None and text(uuid) != gpu.uuid:
             raise WatchError(f"{gpu.name}: at {gpu.pci_address} is {text(uuid)} and not {gpu.uuid}")
-        return Found(gpu, handle, Sampler.find(nvml, handle))
+        return AttachedGpu(gpu, handle, Sampler.find(nvml, handle))
     except nvml.NVMLError as refusal:
         if refusal.value not in LOST:
             raise WatchError(f"{gpu.name} ({gpu.pci_address}) cannot be watched: NVML says: {refusal}") from refusal
-        return Found(gpu, None, None, refusal)
+        return AttachedGpu(gpu, None, None, refusal)

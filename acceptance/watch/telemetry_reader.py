@@ -6,8 +6,8 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from pathlib import Path
 
-from acceptance.diagnosis.gpu_history import Collector, GpuHistory, Point
-from acceptance.diagnosis.signature import Heat
+from acceptance.diagnosis.gpu_history import Collector, GpuHistory, HistoryPoint
+from acceptance.diagnosis.signature import GpuHeat
 from acceptance.expect.sensor_range import Range
 from acceptance.journal import reader, segment
 
@@ -34,7 +34,7 @@ class GpuTelemetry:
             raise self._damage
         return self._collector.histories()
 
-    def heat(self, gpu: str, boot_s: float) -> Heat | None:
+    def heat(self, gpu: str, boot_s: float) -> GpuHeat | None:
         """What was sampled of a GPU next to a moment, in seconds since boot; None where nothing that can be read is near enough.
 
         Never raises: what a load found wrong must not be lost for want of its temperature.
@@ -48,7 +48,7 @@ class GpuTelemetry:
         if not near:
             return None
         values = min(near, key=lambda point: _away_s(point, boot_s)).values
-        return Heat(values.get("temperature_c"), values.get("sm_clock_mhz"))
+        return GpuHeat(values.get("temperature_c"), values.get("sm_clock_mhz"))
 
     def _read(self) -> None:
         try:
@@ -58,10 +58,10 @@ class GpuTelemetry:
             self._damage = damage
 
 
-def _away_s(point: Point, boot_s: float) -> float:
+def _away_s(point: HistoryPoint, boot_s: float) -> float:
     """How far a moment is from the time that a point tells of."""
     return max(point.began_s - boot_s, boot_s - point.boot_s, 0.0)
 
 
-def _reach_s(point: Point) -> float:
+def _reach_s(point: HistoryPoint) -> float:
     return NEAR_SPAN_S if point.span_s else NEAR_S

@@ -32,7 +32,7 @@ NOT_YET: frozenset[str] = frozenset({
     "acceptance/core/waiver.py", "acceptance/core/whole_run.py",
     "acceptance/diagnosis/diagnosis.py", "acceptance/diagnosis/gpu_history.py",
     "acceptance/diagnosis/gpu_settings.py", "acceptance/diagnosis/gpu_work.py",
-    "acceptance/diagnosis/miscompare.py", "acceptance/diagnosis/steady.py",
+    "acceptance/diagnosis/miscompare.py", "acceptance/diagnosis/steady_state.py",
     "acceptance/diagnosis/time_weight.py", "acceptance/expect/ceiling.py",
     "acceptance/expect/components.py", "acceptance/expect/gpu_limits.py",
     "acceptance/expect/limit_book.py", "acceptance/expect/plan_builder.py",
@@ -49,7 +49,7 @@ NOT_YET: frozenset[str] = frozenset({
 # What decides: everything is mutated.
 _DECIDE: dict[str, dict[str, str]] = {
     "core": {
-        "clock_reasons": "clock_reasons diagnosis/steady | reports/gauges reports/page_timeline suites/watch_suite",
+        "clock_reasons": "clock_reasons diagnosis/steady_state | reports/gauges reports/page_timeline suites/watch_suite",
         "collection": "expect/plan_builder expect/plan_lint | session/plugin machine/gpu_selection"
         " | machine/shipped_machines",
         "direction": "history/worse_side | history/comparison",
@@ -68,7 +68,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "record": "record | fold incident journal/reader journal/segment",
         "regular_file": "regular_file",
         "repeat": "repeat | history/night",
-        "siblings": "siblings | diagnosis/steady",
+        "siblings": "siblings | diagnosis/steady_state",
         "spans": "spans | session/live_evidence verdict_strays fold",
         "strict": "machine/machine_errors",
         "verdict": "fold verdict_strays verdict_excused verdict_postponed"
@@ -77,12 +77,12 @@ _DECIDE: dict[str, dict[str, str]] = {
         " | expect/declaration expect/plan_builder expect/plan_lint"
         " | machine/shipped_machines",
         "whole_run": "fold verdict_strays verdict_postponed | repeat session/live_evidence | fold_properties",
-        "words": "words",
+        "grammar": "grammar",
     },
     "diagnosis": {
         "agreement": "agreement | suites/compute_suite",
         "diagnosis": "diagnosis | recorded_burns suites/together_suite",
-        "gpu_history": "gpu_history | suites/watch_suite steady laps",
+        "gpu_history": "gpu_history | suites/watch_suite steady_state laps",
         "gpu_settings": "gpu_work | suites/watch_suite",
         "gpu_work": "gpu_work | suites/watch_suite suites/thermal_suite",
         "laps": "laps | recorded_burns suites/together_suite",
@@ -90,7 +90,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "ring_pattern": "ring_pattern | diagnosis recorded_burns",
         "series": "core/limit | core/judgement expect/limits",
         "signature": "signature | diagnosis | watch/telemetry_reader suites/gpu_looks",
-        "steady": "steady | suites/thermal_suite",
+        "steady_state": "steady_state | suites/thermal_suite",
         "time_weight": "time_weight | recorded_burns suites/together_suite",
         "vram_pattern": "vram_pattern | diagnosis recorded_burns",
     },

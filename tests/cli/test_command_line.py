@@ -469,7 +469,7 @@ def test_inventory(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     ("raised", "code", "said"),
     [
         (KeyboardInterrupt(), 3, "stopped"),
-        (signals.Stopped("stopped by SIGTERM"), 3, "stopped by SIGTERM"),
+        (signals.UserInterrupt("stopped by SIGTERM"), 3, "stopped by SIGTERM"),
         (ZeroDivisionError("oh\nno"), 3, "an error of rigproof's own in test_command_line.py, line"),
         (
             PermissionError(13, "Permission denied", "/some/where"),

@@ -16,7 +16,7 @@ from acceptance.process.deadline import Deadline
 from acceptance.station.image import build, inputs, network, recipe
 from acceptance.station.image import engine as image_engine
 from acceptance.station.image.base import BOOTSTRAPPED
-from acceptance.station.image.engine import Engine
+from acceptance.station.image.engine import BuildEngine
 from acceptance.station.image.record import ImageRef
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(3600)]
@@ -25,7 +25,7 @@ DRIVER = {"libcuda.so.1", "libnvidia-ml.so.1"}
 
 
 @pytest.fixture(scope="module")
-def engine() -> Engine:
+def engine() -> BuildEngine:
     return image_engine.find()
 
 
@@ -34,7 +34,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> ImageRef:
     return build.build(log_dir=tmp_path_factory.mktemp("logs"), say=print, deadline=Deadline.after(3000.0))
 
 
-def inside(engine: Engine, built: ImageRef, *argv: str, user: str = "12345:12345") -> command.Completed:
+def inside(engine: BuildEngine, built: ImageRef, *argv: str, user: str = "12345:12345") -> command.ProgramResult:
     grants = [
         "--rm",
         "--network",
@@ -80,19 +80,19 @@ def test_every_pin_and_every_proof_is_told(built: ImageRef) -> None:
         "stressapptest",
     ],
 )
-def test_a_tool_lacks_nothing_but_the_driver(engine: Engine, built: ImageRef, program: str) -> None:
+def test_a_tool_lacks_nothing_but_the_driver(engine: BuildEngine, built: ImageRef, program: str) -> None:
     done = inside(engine, built, "sh", "-c", f"ldd $(command -v {program})")
     assert done.returncode == 0, done.describe() + done.last_lines()
     assert {line.split()[0] for line in done.stdout.splitlines() if "not found" in line} <= DRIVER
 
 
-def test_the_harness_and_torch_run_as_any_user_with_nothing_granted(engine: Engine, built: ImageRef) -> None:
+def test_the_harness_and_torch_run_as_any_user_with_nothing_granted(engine: BuildEngine, built: ImageRef) -> None:
     assert inside(engine, built, "rigproof", "--version").stdout.startswith("rigproof ")
     done = inside(engine, built, "python", "-c", "import getpass, torch; print(torch.version.cuda, getpass.getuser())")
     assert done.stdout.split() == ["12.8", "rigproof"], done.last_lines()
 
 
-def test_nothing_of_the_building_is_in_the_image(engine: Engine, built: ImageRef) -> None:
+def test_nothing_of_the_building_is_in_the_image(engine: BuildEngine, built: ImageRef) -> None:
     """Certificates, proxy settings, mirrors, package lists, stand-in libraries: neither in its history nor in its files.
 
     The image starts from scratch and no layer takes anything away again, so that its files are all there is in its layers.
@@ -115,7 +115,7 @@ def test_nothing_of_the_building_is_in_the_image(engine: Engine, built: ImageRef
     assert inside(engine, built, "sh", "-c", script, user="0:0").stdout == ""
 
 
-def test_a_change_of_the_harness_changes_only_its_layers(engine: Engine, built: ImageRef, tmp_path: Path) -> None:
+def test_a_change_of_the_harness_changes_only_its_layers(engine: BuildEngine, built: ImageRef, tmp_path: Path) -> None:
     tag = "rigproof-test:harness"
     context = tmp_path / "context"
     inputs.lay_out(inputs.files(ROOT), recipe.ca_bundle(os.environ, Path("/")), context)
@@ -193,7 +193,7 @@ def test_a_registry_that_hangs_does_not_hang_us(mute_registry: str, tmp_path: Pa
     assert time.monotonic() - began < 30.0
 
 
-def test_an_engine_that_runs_is_left_as_it_is(engine: Engine) -> None:
+def test_an_engine_that_runs_is_left_as_it_is(engine: BuildEngine) -> None:
     before = engine.ask("info", "--format", "{{.ID}} {{.ServerVersion}}").stdout
     done = command.run([str(ROOT / "scripts/engine")], deadline=Deadline.after(60.0))
     assert done.returncode == 0

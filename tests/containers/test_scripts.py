@@ -40,7 +40,7 @@ def stage(tmp_path: Path) -> Path:
     return build
 
 
-def run(stage: Path, *argv: str, **environment: str) -> command.Completed:
+def run(stage: Path, *argv: str, **environment: str) -> command.ProgramResult:
     env = {"PATH": f"{stage}:/usr/sbin:/usr/bin:/sbin:/bin", "ROOT": str(stage.parent / "root"), **environment}
     return command.run(["sh", str(stage / argv[0]), *argv[1:]], deadline=Deadline.after(20.0), env=env)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
-from acceptance.core.collection import Collected
+from acceptance.core.collection import CollectedCheck
 from acceptance.run import planning
 from acceptance.session import context
 
@@ -16,6 +16,6 @@ def answer() -> context.Answer:
     return planning.collect(Path("/"))
 
 
-def collected() -> tuple[Collected, ...]:
+def collected() -> tuple[CollectedCheck, ...]:
     """Every check there is."""
     return answer().checks

@@ -34,8 +34,8 @@ def test_the_wall_clock_may_go_wrong(utc: str) -> None:
 
 def test_what_never_began_lasted_no_time_that_is_known() -> None:
     assert duration.seconds(journals.entries([Note("x")])) is None
-    assert duration.began(()) is None
+    assert duration.first_record(()) is None
     (_, first) = journals.entries([Note("x"), journals.bodies(journals.plan())[0]])
-    found = duration.began([first])
+    found = duration.first_record([first])
     assert found is first
     assert isinstance(first.body, RunStarted)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acceptance.core.fold import fold
-from acceptance.core.incident import SAME_WITHIN_S, findings_of, told_once
+from acceptance.core.incident import SAME_WITHIN_S, findings_of, without_duplicates
 from acceptance.core.record import CheckStarted, Entry, Event, Severity
 
 GPU, OTHER = "0000:01:00.0", "0000:02:00.0"
@@ -23,7 +23,7 @@ def lost(source: str, boot_s: float = 105.0, component: str | None = GPU) -> Eve
 
 
 def kept(*events: Event) -> list[str]:
-    return [entry.body.text for entry in told_once(journals.entries(events)) if isinstance(entry.body, Event)]
+    return [entry.body.text for entry in without_duplicates(journals.entries(events)) if isinstance(entry.body, Event)]
 
 
 BOTH = ["kernel-log said", "nvml said"]
@@ -63,17 +63,17 @@ def test_what_one_source_says_twice_stays() -> None:
 
 def test_another_boot_is_another_incident() -> None:
     first, second = journals.entries([xid(48, "kernel-log"), xid(48, "nvml")])
-    assert told_once([first, msgspec.structs.replace(second, boot=1)])[1].body == second.body
+    assert without_duplicates([first, msgspec.structs.replace(second, boot=1)])[1].body == second.body
 
 
 def test_what_is_no_event_stays() -> None:
     entries = journals.entries([CheckStarted("x"), xid(48, "nvml")])
-    assert told_once(entries) == entries
+    assert without_duplicates(entries) == entries
 
 
 @given(st.lists(st.builds(xid, st.sampled_from([13, 79]), st.sampled_from(["kernel-log", "nvml"]), st.floats(0, 50))))
 def test_every_incident_is_told_by_somebody(events: list[Event]) -> None:
-    left = [entry.body for entry in told_once(journals.entries(events)) if isinstance(entry.body, Event)]
+    left = [entry.body for entry in without_duplicates(journals.entries(events)) if isinstance(entry.body, Event)]
     assert [event for event in left if event.source != "nvml"] == [event for event in events if event.source != "nvml"]
     for event in events:
         near = (

@@ -7,7 +7,7 @@ import msgspec
 from cases import each
 from journals import FLOOR, NONE_ALLOWED, due
 
-from acceptance.core.judgement import Judged, covers, judge_due
+from acceptance.core.judgement import Judgement, covers, judge_due
 from acceptance.core.limit import Limit, Worse
 from acceptance.core.plan import Due
 from acceptance.core.record import Measured, Skipped
@@ -18,12 +18,12 @@ EIGHT = Limit("count", "there are eight", low=8.0, high=8.0)
 
 def judge(
     one: Due, *values: float | None, waivers: tuple[Waiver, ...] = (), skips: tuple[Skipped, ...] = (), **more: Any
-) -> Judged:
+) -> Judgement:
     measured = [Measured("link.copy", one.measurement, one.component, one.unit, value, **more) for value in values]
     return judge_due(one, "link.copy", measured, skips, waivers)
 
 
-def kinds(judged: Judged) -> list[str]:
+def kinds(judged: Judgement) -> list[str]:
     return [finding.kind for finding in judged.findings]
 
 

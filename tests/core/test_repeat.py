@@ -11,7 +11,7 @@ from journals import NONE_ALLOWED, bodies, check, check_bodies, due, entries, pl
 from msgspec.structs import replace
 
 from acceptance.core import repeat, whole_run
-from acceptance.core.collection import AGAIN
+from acceptance.core.collection import REPEAT_SESSION
 from acceptance.core.finding import Finding
 from acceptance.core.fold import fold
 from acceptance.core.plan import Due
@@ -26,18 +26,18 @@ from acceptance.core.record import (
     SessionStarted,
 )
 from acceptance.core.verdict import CheckResult, Verdict
-from acceptance.history.reference import Bounds, Level, Past
+from acceptance.history.reference import Bounds, Level, Reference
 
 # Limit 100, warned of below 110; on the nights before it was 150.
-WAS = Past(decides=True, off_fails=3, off_of=14, level=Level(150.0, 10, 1.0, 5.0, Bounds(low=145.0)))
+WAS = Reference(decides=True, off_fails=3, off_of=14, level=Level(150.0, 10, 1.0, 5.0, Bounds(low=145.0)))
 BEFORE = replace(WAS, before=True)
 
 
-def remembered(past: Past | None = WAS) -> Due:
+def remembered(past: Reference | None = WAS) -> Due:
     return replace(due("copy", "gpu0"), past=past)
 
 
-def night(first: float, *again: float, past: Past | None = WAS, more: Iterable[Body] = ()) -> Verdict:
+def night(first: float, *again: float, past: Reference | None = WAS, more: Iterable[Body] = ()) -> Verdict:
     made = plan(check("a.one", remembered(past), due("faults", "gpu0", "count", NONE_ALLOWED)), check("b.two"))
     own = bodies(made, {("copy", "gpu0"): first})
     return fold([*entries(own[:-1]), *seconds(again, more), *entries(own[-1:], start_s=900.0)])
@@ -50,9 +50,9 @@ def seconds(values: Iterable[float], more: Iterable[Body] = ()) -> list[Entry]:
         written += check_bodies(check("a.one", due("copy", "gpu0")), {("copy", "gpu0"): value})
     if not written:
         return []
-    begun = SessionStarted(AGAIN, "digest-of-the-plan", ("a.one", "b.two"))
+    begun = SessionStarted(REPEAT_SESSION, "digest-of-the-plan", ("a.one", "b.two"))
     own = [replace(one, segment=repeat.SEGMENT) for one in entries([begun, *written], start_s=500.0)]
-    return [*own, *entries([SessionEnded(AGAIN, True, "exited 0", 2.0)], start_s=600.0)]
+    return [*own, *entries([SessionEnded(REPEAT_SESSION, True, "exited 0", 2.0)], start_s=600.0)]
 
 
 def one(verdict: Verdict) -> CheckResult:
@@ -66,7 +66,7 @@ def told(verdict: Verdict) -> list[tuple[str, str | None]]:
 def test_a_value_as_it_was_needs_no_second_look() -> None:
     found = one(night(149.0))
     assert (found.outcome, found.findings) == ("pass", ())
-    assert not repeat.worth(found.judged, found.findings)
+    assert not repeat.should_repeat(found.judged, found.findings)
     assert found.judged[0].drift is not None
     assert not found.judged[0].drift.outside
 
@@ -74,7 +74,7 @@ def test_a_value_as_it_was_needs_no_second_look() -> None:
 def test_without_a_past_nothing_is_held_against_it() -> None:
     found = one(night(120.0, past=None))
     assert found.judged[0].drift is None
-    assert not repeat.worth(found.judged, found.findings)
+    assert not repeat.should_repeat(found.judged, found.findings)
 
 
 def test_a_value_outside_is_worth_a_second_look() -> None:
@@ -82,8 +82,8 @@ def test_a_value_outside_is_worth_a_second_look() -> None:
     found = one(verdict)
     assert verdict.verdict == "PASS"
     assert told(verdict) == [("warn", "drift.step")]
-    assert repeat.worth(found.judged, found.findings)
-    assert not repeat.worth(found.judged[1:], found.findings)
+    assert repeat.should_repeat(found.judged, found.findings)
+    assert not repeat.should_repeat(found.judged[1:], found.findings)
 
 
 @pytest.mark.parametrize(
@@ -98,17 +98,17 @@ def test_what_the_second_look_shows_is_told(again: float, event: str, outside: b
     assert (judged.value, judged.again) == (140.0, again)
     assert judged.drift is not None
     assert (judged.drift.outside, judged.drift.unsteady, judged.drift.look_again) == (outside, unsteady, False)
-    assert not repeat.worth(one(verdict).judged, one(verdict).findings)
+    assert not repeat.should_repeat(one(verdict).judged, one(verdict).findings)
 
 
 def test_a_remark_of_another_kind_is_no_reason_not_to_look_again() -> None:
     found = one(night(105.0))
     assert {finding.event for finding in found.findings} == {None, "drift.step"}
-    assert repeat.worth(found.judged, found.findings)
+    assert repeat.should_repeat(found.judged, found.findings)
 
 
 def troubles(*own: Body, known: Sequence[Finding] = ()) -> list[str]:
-    return [finding.text for finding in repeat.troubles("a.one", entries(own), known)]
+    return [finding.text for finding in repeat.repeat_findings("a.one", entries(own), known)]
 
 
 def test_what_a_second_look_ended_with_is_told_once() -> None:
@@ -133,15 +133,15 @@ def test_a_second_look_begins_and_ends_once() -> None:
 
 def test_a_session_of_second_looks_that_never_ended_is_told() -> None:
     made = plan(check("a.one"))
-    begun = SessionStarted(AGAIN, made.digest, ("a.one",))
+    begun = SessionStarted(REPEAT_SESSION, made.digest, ("a.one",))
     texts = [finding.text for finding in whole_run.findings(made, [*bodies(made), begun], stopped=False)]
-    assert texts == [f"session {AGAIN} began 1 and ended 0 times, not once"]
+    assert texts == [f"session {REPEAT_SESSION} began 1 and ended 0 times, not once"]
 
 
 def test_the_second_night_outside_fails_and_is_looked_at_again_all_the_same() -> None:
     verdict = night(140.0, past=BEFORE)
     assert (verdict.verdict, one(verdict).outcome) == ("FAIL", "fail")
-    assert repeat.worth(one(verdict).judged, one(verdict).findings)
+    assert repeat.should_repeat(one(verdict).judged, one(verdict).findings)
     assert night(140.0, 139.0, past=BEFORE).verdict == "FAIL"
     assert night(140.0, 150.0, past=BEFORE).verdict == "PASS"
 
@@ -166,7 +166,7 @@ def test_a_second_look_at_one_measurement_judges_the_whole_check() -> None:
 def test_a_check_that_failed_by_its_limit_is_never_run_again() -> None:
     found = one(night(99.0))
     assert found.outcome == "fail"
-    assert not repeat.worth(found.judged, found.findings)
+    assert not repeat.should_repeat(found.judged, found.findings)
 
 
 @pytest.mark.parametrize("outcome", ["fail", "error"])
@@ -212,21 +212,27 @@ def test_what_it_measures_must_be_due() -> None:
 def test_its_session_is_due_once_or_not_at_all() -> None:
     made = plan(check("a.one", remembered()))
     own = bodies(made, {("copy", "gpu0"): 140.0})
-    begun = SessionStarted(AGAIN, "digest-of-the-plan", ("a.one",))
+    begun = SessionStarted(REPEAT_SESSION, "digest-of-the-plan", ("a.one",))
     for stray in (
         [begun],
-        [SessionEnded(AGAIN, True, "exited 0", 1.0)],
-        [begun, SessionEnded(AGAIN, False, "died", 1.0)],
+        [SessionEnded(REPEAT_SESSION, True, "exited 0", 1.0)],
+        [begun, SessionEnded(REPEAT_SESSION, False, "died", 1.0)],
     ):
         records: list[Body] = [*own[:-1], *stray, own[-1]]
         assert fold(entries(records)).verdict == "UNJUDGED"
-    assert fold(entries([*own[:-1], begun, SessionEnded(AGAIN, True, "exited 0", 1.0), own[-1]])).verdict == "PASS"
-    other = SessionStarted(AGAIN, "another digest", ("a.one",))
-    assert fold(entries([*own[:-1], other, SessionEnded(AGAIN, True, "exited 0", 1.0), own[-1]])).verdict == "UNJUDGED"
+    assert (
+        fold(entries([*own[:-1], begun, SessionEnded(REPEAT_SESSION, True, "exited 0", 1.0), own[-1]])).verdict
+        == "PASS"
+    )
+    other = SessionStarted(REPEAT_SESSION, "another digest", ("a.one",))
+    assert (
+        fold(entries([*own[:-1], other, SessionEnded(REPEAT_SESSION, True, "exited 0", 1.0), own[-1]])).verdict
+        == "UNJUDGED"
+    )
 
 
 def test_entries_are_divided_by_their_segment() -> None:
     own, later = entries(bodies(plan())), seconds([150.0])
-    first, second = repeat.divide(itertools.chain(own, later))
+    first, second = repeat.split_repeat(itertools.chain(own, later))
     assert first == [*own, later[-1]]
     assert second == later[:-1]

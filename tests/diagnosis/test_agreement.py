@@ -5,15 +5,15 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.diagnosis.agreement import Agreement, Made, compare
+from acceptance.diagnosis.agreement import Agreement, ProductDigests, compare
 
 KEY, OTHER = ("bf16", "8192x8192x8192"), ("f64", "4096x4096x4096")
 RIGHT, WRONG, ODD = ("in", "out"), ("in", "uot"), ("ni", "out")
 
 
-def gpus(*results: tuple[str, str], library: str = "cuBLAS 12.8") -> dict[str, Made]:
+def gpus(*results: tuple[str, str], library: str = "cuBLAS 12.8") -> dict[str, ProductDigests]:
     """GPUs that agree in one product and made these of another."""
-    return {f"gpu{index}": Made(library, {KEY: one, OTHER: RIGHT}) for index, one in enumerate(results)}
+    return {f"gpu{index}": ProductDigests(library, {KEY: one, OTHER: RIGHT}) for index, one in enumerate(results)}
 
 
 def siblings(count: int) -> dict[str, tuple[str, ...]]:
@@ -76,7 +76,7 @@ def test_another_library_is_a_trouble_and_no_result() -> None:
 
 def test_another_selection_of_products_is_a_trouble_and_no_result() -> None:
     made = gpus(RIGHT, RIGHT)
-    found = compare({**made, "gpu1": Made("cuBLAS 12.8", {KEY: RIGHT})}, siblings(2))
+    found = compare({**made, "gpu1": ProductDigests("cuBLAS 12.8", {KEY: RIGHT})}, siblings(2))
     assert (found.differing, len(found.troubles)) == ({}, 1)
     told = "did not make the same products, so their results cannot be compared: "
     assert found.troubles[0].endswith(f"{told}gpu0 bf16 8192x8192x8192, f64 4096x4096x4096; gpu1 bf16 8192x8192x8192")

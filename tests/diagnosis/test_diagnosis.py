@@ -15,12 +15,12 @@ from wrong_results import AGAIN, COPIED, INPUTS, SIDE, WHOLE, Fact, one_bit, rin
 
 from acceptance.diagnosis.diagnosis import diagnose, right_moments
 from acceptance.diagnosis.ring_pattern import MOMENTS
-from acceptance.diagnosis.signature import Heat, bits_text, positions
+from acceptance.diagnosis.signature import GpuHeat, bits_text, positions
 
 SPREAD = random.Random(1).sample(range(SIDE * SIDE), 3000)
 
 
-def seen(*facts: Fact, heat: Sequence[Heat | None] = (), right: Sequence[Heat] = ()) -> tuple[str, str]:
+def seen(*facts: Fact, heat: Sequence[GpuHeat | None] = (), right: Sequence[GpuHeat] = ()) -> tuple[str, str]:
     found = diagnose(facts, heat, right)
     assert "\n" not in found.sentence
     return found.kind, found.sentence
@@ -135,12 +135,12 @@ def test_what_cannot_be_read_is_told_by_its_number_where_there_are_several(other
 # --- heat ---
 
 
-def at(*temperatures: float | None) -> list[Heat | None]:
-    return [None if one is None else Heat(one, 1500.0) for one in temperatures]
+def at(*temperatures: float | None) -> list[GpuHeat | None]:
+    return [None if one is None else GpuHeat(one, 1500.0) for one in temperatures]
 
 
-def right(*temperatures: float) -> list[Heat]:
-    return [Heat(one, 1500.0) for one in temperatures]
+def right(*temperatures: float) -> list[GpuHeat]:
+    return [GpuHeat(one, 1500.0) for one in temperatures]
 
 
 HOT = [scrambled(sorted(SPREAD)[n : n + 50], iteration=100 + 7 * n, slot=n) for n in range(5)]
@@ -168,7 +168,7 @@ def test_wrong_only_when_hot() -> None:
         ([], WARM_UP),
     ],
 )
-def test_heat_is_not_blamed_without_proof(heat: list[Heat | None], cooler: list[Heat]) -> None:
+def test_heat_is_not_blamed_without_proof(heat: list[GpuHeat | None], cooler: list[GpuHeat]) -> None:
     assert seen(*HOT, heat=heat, right=cooler)[0] == "many"
 
 
@@ -179,8 +179,8 @@ def test_two_wrong_ones_and_lasting_faults_are_not_laid_to_heat() -> None:
 
 def test_heat_that_was_not_sampled_is_said() -> None:
     assert "at a heat that was not sampled" in seen(one_bit(3))[1]
-    assert "at 70 degC," not in seen(one_bit(3), heat=[Heat(None, 1500.0)])[1]
-    assert "at 1500 MHz" in seen(one_bit(3), heat=[Heat(None, 1500.0)])[1]
+    assert "at 70 degC," not in seen(one_bit(3), heat=[GpuHeat(None, 1500.0)])[1]
+    assert "at 1500 MHz" in seen(one_bit(3), heat=[GpuHeat(None, 1500.0)])[1]
 
 
 # --- moments at which products were right ---
@@ -266,7 +266,7 @@ json_values = st.recursive(
     st.floats(),
 )
 def test_nothing_raises(fact: Fact, changes: dict[str, Any], degrees: float) -> None:
-    found = diagnose([{**fact, **changes}, one_bit(2)], [Heat(degrees), None, Heat(1.0)], [Heat(degrees)])
+    found = diagnose([{**fact, **changes}, one_bit(2)], [GpuHeat(degrees), None, GpuHeat(1.0)], [GpuHeat(degrees)])
     assert found.sentence
     right_moments([{**fact, **changes}, one_bit(2)])
 

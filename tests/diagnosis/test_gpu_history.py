@@ -12,39 +12,39 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acceptance.core.record import Body, Entry, Note, Sample
-from acceptance.diagnosis.gpu_history import GAP_S, MOMENT_S, GpuHistory, Point, histories, running_at
-from acceptance.observe.sensors import Thinning
+from acceptance.diagnosis.gpu_history import GAP_S, MOMENT_S, GpuHistory, HistoryPoint, histories, running_at
+from acceptance.observe.sensors import SampleThinner
 
 PERIOD_S = 0.2
 
 
-def raw(*values: float | None, name: str = "x", begin: float = 100.0, step: float = 1.0) -> list[Point]:
+def raw(*values: float | None, name: str = "x", begin: float = 100.0, step: float = 1.0) -> list[HistoryPoint]:
     """Samples a step apart; None is one without the reading."""
     return [
-        Point(begin + step * number, {"other": 1.0} if value is None else {name: value})
+        HistoryPoint(begin + step * number, {"other": 1.0} if value is None else {name: value})
         for number, value in enumerate(values)
     ]
 
 
-def span(boot_s: float, low: float, mean: float, high: float, *, span_s: float = 10.0, name: str = "x") -> Point:
-    return Point(boot_s, {name: mean}, span_s, {name: low}, {name: high})
+def span(boot_s: float, low: float, mean: float, high: float, *, span_s: float = 10.0, name: str = "x") -> HistoryPoint:
+    return HistoryPoint(boot_s, {name: mean}, span_s, {name: low}, {name: high})
 
 
-def history(*points: Point) -> GpuHistory:
+def history(*points: HistoryPoint) -> GpuHistory:
     return GpuHistory("gpu0", points)
 
 
 def thinned(samples: Iterable[tuple[float, dict[str, float]]], *, whole_s: float = 0.0) -> GpuHistory:
     """The samples (moment, values) as the watch's own thinning writes them."""
-    points: list[Point] = []
+    points: list[HistoryPoint] = []
     moment = 0.0
 
     def keep(values: dict[str, float], span_s: float, low: Any, high: Any) -> None:
-        points.append(Point(moment, values, span_s, low, high))
+        points.append(HistoryPoint(moment, values, span_s, low, high))
 
-    thinning: Thinning | None = None
+    thinning: SampleThinner | None = None
     for moment, values in samples:
-        thinning = thinning or Thinning(keep, moment, whole_s)
+        thinning = thinning or SampleThinner(keep, moment, whole_s)
         thinning.put(moment, values)
     assert thinning is not None
     thinning.flush(moment)
@@ -81,14 +81,14 @@ REDUCTIONS: tuple[Callable[[GpuHistory, str], object], ...] = (
     ],
 )
 def test_a_reading_that_is_not_there_throughout_is_no_figure(
-    reduce: Callable[[GpuHistory, str], object], points: list[Point], told: str
+    reduce: Callable[[GpuHistory, str], object], points: list[HistoryPoint], told: str
 ) -> None:
     with pytest.raises(ValueError, match=told):
         reduce(history(*points), "x")
 
 
 def test_a_reading_that_is_told_once_a_second_is_there_throughout() -> None:
-    often = [Point(100.0 + PERIOD_S * n, {"x": 1.0} if n % 5 == 0 else {"other": 1.0}) for n in range(60)]
+    often = [HistoryPoint(100.0 + PERIOD_S * n, {"x": 1.0} if n % 5 == 0 else {"other": 1.0}) for n in range(60)]
     assert history(*often).maximum("x") == 1.0
     assert history(*raw(*[1.0, *[None] * 5] * 3)).maximum("x") == 1.0
 
@@ -116,7 +116,7 @@ def test_extremes_of_samples_and_of_spans() -> None:
         ([span(110.0, 5.0, 6.0, 7.0), span(120.0, 7.0, 7.0, 7.0)], 2.0),  # what grew within the first counts
     ],
 )
-def test_growth(points: list[Point], grown: float) -> None:
+def test_growth(points: list[HistoryPoint], grown: float) -> None:
     assert history(*points).growth("x") == grown
 
 
@@ -132,7 +132,7 @@ def test_growth(points: list[Point], grown: float) -> None:
         ([*raw(5.0), span(110.0, 5.0, 5.0, 6.0), span(120.0, 5.0, 6.0, 6.0)], "fell: the counter was reset"),
     ],
 )
-def test_growth_that_is_not_known(points: list[Point], told: str) -> None:
+def test_growth_that_is_not_known(points: list[HistoryPoint], told: str) -> None:
     with pytest.raises(ValueError, match=f"^x of gpu0 {told}"):
         history(*points).growth("x")
 
@@ -159,14 +159,14 @@ def test_growth_that_is_not_known(points: list[Point], told: str) -> None:
         ([span(110.0, 0.0, 1e-9, 1.0)], MOMENT_S),
     ],
 )
-def test_seconds(points: list[Point], seconds: float) -> None:
+def test_seconds(points: list[HistoryPoint], seconds: float) -> None:
     assert history(*points).seconds("x") == pytest.approx(seconds)
 
 
 @given(st.lists(st.booleans(), min_size=2, max_size=200), st.integers(0, 40))
 def test_thinning_changes_no_time(flags: list[bool], whole: int) -> None:
     samples = [(100.0 + PERIOD_S * number, {"x": float(flag)}) for number, flag in enumerate(flags)]
-    plain = history(*(Point(moment, values) for moment, values in samples)).seconds("x")
+    plain = history(*(HistoryPoint(moment, values) for moment, values in samples)).seconds("x")
     thin = thinned(samples, whole_s=whole * PERIOD_S).seconds("x")
     assert (thin > 0.0) == (plain > 0.0) == any(flags)
     # Each span gives the time between two samples to all of its samples alike.
@@ -207,7 +207,7 @@ def loaded(*stretches: tuple[float, float, float], begin: float = 100.0) -> list
 
 
 def plain(samples: Iterable[tuple[float, dict[str, float]]]) -> GpuHistory:
-    return history(*(Point(moment, values) for moment, values in samples))
+    return history(*(HistoryPoint(moment, values) for moment, values in samples))
 
 
 @each(
@@ -297,7 +297,7 @@ def test_under_load_of_spans() -> None:
         ([span(130.0, 1.0, 1.0, 1.0, span_s=40.0)], 0.0),
     ],
 )
-def test_the_longest_gap_between_two_moments(points: list[Point], longest: float) -> None:
+def test_the_longest_gap_between_two_moments(points: list[HistoryPoint], longest: float) -> None:
     assert history(*points).longest_gap(100.0, 120.0) == pytest.approx(longest)
 
 
@@ -317,12 +317,12 @@ def test_samples_without_a_gap_have_none_however_thinned(begin: int, lasts: int,
         ([*raw(1.0, 1.0, 1.0, step=PERIOD_S), *raw(1.0, 1.0, begin=160.0)], 1.0),
     ],
 )
-def test_the_usual_period(points: list[Point], period: float) -> None:
+def test_the_usual_period(points: list[HistoryPoint], period: float) -> None:
     assert history(*points).period() == pytest.approx(period)
 
 
 @each("points", [[], raw(1.0), [*raw(1.0), span(200.0, 1.0, 1.0, 1.0)]])
-def test_a_period_needs_two_samples(points: list[Point]) -> None:
+def test_a_period_needs_two_samples(points: list[HistoryPoint]) -> None:
     with pytest.raises(ValueError, match="gpu0 has fewer than two samples"):
         history(*points).period()
 
@@ -339,7 +339,7 @@ def test_a_period_needs_two_samples(points: list[Point]) -> None:
         ([*raw(1.0, 1.0), span(112.0, 1.0, 1.0, 1.0), span(122.0, 1.0, 1.0, 1.0)], 1.0),
     ],
 )
-def test_the_step_that_nearly_all_keep_to(points: list[Point], step: float | None) -> None:
+def test_the_step_that_nearly_all_keep_to(points: list[HistoryPoint], step: float | None) -> None:
     assert history(*points).slow_step(100.0, 150.0) == step
 
 
@@ -356,8 +356,8 @@ def test_histories_by_gpu() -> None:
     ]
     entries = [Entry(number, 100.0 + number, "", body) for number, body in enumerate(bodies)]
     assert histories(entries) == {
-        "gpu0": GpuHistory("gpu0", (Point(100.0, {"x": 1.0}), span(104.0, 2.0, 3.0, 4.0))),
-        "gpu1": GpuHistory("gpu1", (Point(102.0, {"x": 2.0}),)),
+        "gpu0": GpuHistory("gpu0", (HistoryPoint(100.0, {"x": 1.0}), span(104.0, 2.0, 3.0, 4.0))),
+        "gpu1": GpuHistory("gpu1", (HistoryPoint(102.0, {"x": 2.0}),)),
     }
     assert histories([]) == {}
 

@@ -13,9 +13,9 @@ from thoroughness import ALL
 
 from acceptance.core.clock_reasons import IDLE
 from acceptance.core.record import CheckEnded, CheckStarted, RunStarted
-from acceptance.diagnosis.gpu_history import GpuHistory, Outside, Point, histories
-from acceptance.diagnosis.gpu_settings import changes
-from acceptance.diagnosis.gpu_work import WORK_SHARE, idle, power_trouble, work
+from acceptance.diagnosis.gpu_history import GpuHistory, HistoryPoint, OutOfRange, histories
+from acceptance.diagnosis.gpu_settings import setting_changes
+from acceptance.diagnosis.gpu_work import WORK_SHARE, idle_reason, power_trouble, work
 from acceptance.expect import sensor_range
 from acceptance.journal import reader
 from acceptance.journal import segment as journal_segment
@@ -48,7 +48,7 @@ def history(change: Callable[[float], Mapping[str, float | None]] = lambda _mome
     for step in range(5 * 40):
         moment = round(95.0 + step / 5, 3)
         values = {**at_work(moment), **change(moment)}
-        points.append(Point(moment, {name: value for name, value in values.items() if value is not None}))
+        points.append(HistoryPoint(moment, {name: value for name, value in values.items() if value is not None}))
     return GpuHistory("gpu0", tuple(points))
 
 
@@ -60,7 +60,7 @@ def without(*names: str) -> dict[str, float | None]:
 def test_one_kind_of_evidence_is_enough(evidence: str) -> None:
     others = {"utilisation", "power_w", "energy_j"} - {evidence}
     found = history(lambda _moment: without(*others))
-    assert idle(found, BEGIN, END, LOAD_S) is None
+    assert idle_reason(found, BEGIN, END, LOAD_S) is None
     assert work(found, BEGIN, END).seconds == pytest.approx(20.0, abs=1.0)
 
 
@@ -68,7 +68,7 @@ def test_a_gpu_that_stood_still_for_most_of_the_time_proves_nothing() -> None:
     def resting(moment: float) -> Mapping[str, float | None]:
         return {"utilisation": 0.0, "power_w": 21.0, "energy_j": 2310.0 + 21.0 * moment} if moment >= 110.0 else {}
 
-    assert idle(history(resting), BEGIN, END, LOAD_S) == (
+    assert idle_reason(history(resting), BEGIN, END, LOAD_S) == (
         "gpu0 was to work for 20 s and was seen at work for 5.0 s "
         "(in use for 5.0 s, above 225 W for 5.0 s (at most 442 W), by its energy counter for 5.0 s)"
     )
@@ -79,17 +79,17 @@ def test_the_share_of_the_load_that_must_be_seen(until: float, enough: bool) -> 
     def change(moment: float) -> Mapping[str, float | None]:
         return {**without("power_w", "energy_j"), **({"utilisation": 0.0} if moment >= until else {})}
 
-    assert (idle(history(change), BEGIN, END, LOAD_S) is None) == enough
+    assert (idle_reason(history(change), BEGIN, END, LOAD_S) is None) == enough
 
 
 def test_what_came_before_and_after_the_check_is_not_its_work() -> None:
-    assert idle(history(), 95.0, 105.0, LOAD_S) is not None
-    assert idle(history(), 125.0, 134.0, LOAD_S) is not None
+    assert idle_reason(history(), 95.0, 105.0, LOAD_S) is not None
+    assert idle_reason(history(), 125.0, 134.0, LOAD_S) is not None
 
 
 def test_use_that_the_driver_itself_calls_idle_is_none() -> None:
     found = history(lambda _moment: {IDLE: 1.0, **without("power_w", "energy_j")})
-    assert idle(found, BEGIN, END, LOAD_S) is not None
+    assert idle_reason(found, BEGIN, END, LOAD_S) is not None
 
 
 def test_without_power_nothing_is_said_of_it() -> None:
@@ -98,16 +98,16 @@ def test_without_power_nothing_is_said_of_it() -> None:
 
 
 def test_nothing_told_is_nothing_shown() -> None:
-    said = idle(history(lambda _moment: without("utilisation", "power_w", "energy_j")), BEGIN, END, LOAD_S)
+    said = idle_reason(history(lambda _moment: without("utilisation", "power_w", "energy_j")), BEGIN, END, LOAD_S)
     assert said is not None
     assert said.endswith("(its use is not told, its power is not told, its energy is not told)")
 
 
 def test_samples_that_stand_for_seconds() -> None:
     points = [
-        Point(110.0, {"utilisation": 0.9, "power_w": 430.0, "power_limit_w": 450.0}, 10.0),
-        Point(120.0, {"utilisation": 1.0, "power_w": 440.0}, 10.0),
-        Point(130.0, {"utilisation": 0.1, "power_w": 60.0}, 10.0),
+        HistoryPoint(110.0, {"utilisation": 0.9, "power_w": 430.0, "power_limit_w": 450.0}, 10.0),
+        HistoryPoint(120.0, {"utilisation": 1.0, "power_w": 440.0}, 10.0),
+        HistoryPoint(130.0, {"utilisation": 0.1, "power_w": 60.0}, 10.0),
     ]
     found = work(GpuHistory("gpu0", tuple(points)), 99.0, 131.0)
     assert (found.use_s, found.power_s, found.energy_s) == (pytest.approx(20.0), 20.0, None)
@@ -132,7 +132,7 @@ def test_healthy_gpus_were_seen_at_work_and_their_power_was_measured(folder: Pat
         assert power_trouble(gpu, tuple(spans.values())) is None
         assert gpu.outside == {}
         assert gpu.vanished() == {}
-        assert changes(gpu, ()) == ()
+        assert setting_changes(gpu, ()) == ()
 
 
 def test_recorded_runs_with_telemetry_are_there() -> None:
@@ -153,15 +153,16 @@ def test_what_a_card_tells_of_itself_narrows_its_ranges() -> None:
 
 
 def test_a_reading_of_which_no_sample_was_plausible_was_not_measured() -> None:
-    told = {"power_w": Outside(3, 0.0, 0.0, 0.1, 900.0)}
-    found = GpuHistory("gpu0", (Point(1.0, {"utilisation": 1.0}),), told)
+    told = {"power_w": OutOfRange(3, 0.0, 0.0, 0.1, 900.0)}
+    found = GpuHistory("gpu0", (HistoryPoint(1.0, {"utilisation": 1.0}),), told)
     with pytest.raises(ValueError, match=r"power_w of gpu0 was not measured \(3 samples of 0, outside 0.1 to 900"):
         found.maximum("power_w")
 
 
 def test_the_last_sample_of_all_may_be_a_lone_one() -> None:
     points = [
-        Point(100.0 + step / 5, {"utilisation": float(step < 10), "held": float(step == 11)}) for step in range(12)
+        HistoryPoint(100.0 + step / 5, {"utilisation": float(step < 10), "held": float(step == 11)})
+        for step in range(12)
     ]
     found = GpuHistory("gpu0", tuple(points)).held_back("held")
     assert (found.seconds, found.lone) == (0.0, (points[-1].boot_s,))

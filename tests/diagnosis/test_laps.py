@@ -11,11 +11,11 @@ import pytest
 from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as some
-from test_steady import BEGIN, Reading, sampled
+from test_steady_state import BEGIN, Reading, sampled
 from thoroughness import examples
 
 from acceptance.core.record import Table
-from acceptance.diagnosis.gpu_history import GpuHistory, Point
+from acceptance.diagnosis.gpu_history import GpuHistory, HistoryPoint
 from acceptance.diagnosis.laps import ALL, Laps, Turn, turns
 
 SEVEN = ("f64", "f32", "tf32", "f16", "bf16", "f8", "i8")
@@ -91,7 +91,7 @@ def at_seconds(name: str, *laps: Mapping[str, float]) -> Laps:
         for format_, value in lap.items():
             begin = 1000.0 + 10 * len(due)
             due.append(Turn(float(number), format_, begin, begin + 4.0))
-            points += [Point(begin + after, {"utilisation": 1.0, name: value}) for after in (1.0, 2.0, 3.0)]
+            points += [HistoryPoint(begin + after, {"utilisation": 1.0, name: value}) for after in (1.0, 2.0, 3.0)]
     return Laps(GpuHistory("gpu0", tuple(points)), tuple(due))
 
 
@@ -256,7 +256,7 @@ def test_formats_with_too_few_samples_in_full_use_are_left_out() -> None:
     points = found.history.points
     idle = [found.turns[2].to_s - back for back in (0.1, 0.3, 0.5)]
     points = tuple(
-        Point(one.boot_s, {**one.values, "utilisation": 0.5})
+        HistoryPoint(one.boot_s, {**one.values, "utilisation": 0.5})
         if any(abs(one.boot_s - at) < 0.101 for at in idle)
         else one
         for one in points

@@ -9,12 +9,12 @@ from cases import each
 from wrong_results import COPIED, WHOLE, Fact, described_keys, one_bit, ring, vram
 
 from acceptance.diagnosis import miscompare
-from acceptance.diagnosis.miscompare import Copied, Ring, Unclear
+from acceptance.diagnosis.miscompare import MiscompareError, WrongCopy, WrongProduct
 
 
-def read_ring(fact: Fact) -> Ring:
+def read_ring(fact: Fact) -> WrongProduct:
     found = miscompare.read(fact)
-    assert isinstance(found, Ring)
+    assert isinstance(found, WrongProduct)
     return found
 
 
@@ -39,7 +39,7 @@ def test_one_that_was_right_when_it_was_read_again_has_no_places_and_no_bits() -
 @each("key", sorted(described_keys()))
 def test_a_product_that_tells_a_part_of_its_places_is_not_taken_for_one_that_was_right(key: str) -> None:
     gone = described_keys() - {key}
-    with pytest.raises(Unclear, match="it does not tell its "):
+    with pytest.raises(MiscompareError, match="it does not tell its "):
         miscompare.read({name: value for name, value in one_bit(3).items() if name not in gone})
 
 
@@ -75,15 +75,15 @@ def test_the_length_of_a_row_is_what_the_shape_says_where_it_fits(shape: str, of
     ],
 )
 def test_what_is_not_as_it_must_be_is_refused_by_name(fact: dict[str, Any], told: str) -> None:
-    with pytest.raises(Unclear) as caught:
+    with pytest.raises(MiscompareError) as caught:
         miscompare.read(fact)
     assert str(caught.value) == told
 
 
 def test_a_copy_says_which_way_it_went() -> None:
-    assert miscompare.read(COPIED) == Copied("copy_p2p", "gpu0->gpu1", 12, 0, "word 3: 01 for 00")
+    assert miscompare.read(COPIED) == WrongCopy("copy_p2p", "gpu0->gpu1", 12, 0, "word 3: 01 for 00")
 
 
 def test_an_older_load_does_not_say_what_was_never_written() -> None:
     older = {name: value for name, value in COPIED.items() if name != "unwritten"}
-    assert miscompare.read(older) == Copied("copy_p2p", "gpu0->gpu1", 12, None, "word 3: 01 for 00")
+    assert miscompare.read(older) == WrongCopy("copy_p2p", "gpu0->gpu1", 12, None, "word 3: 01 for 00")

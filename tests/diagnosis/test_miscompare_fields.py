@@ -53,7 +53,7 @@ def test_what_is_as_it_must_be_is_taken(read: Read, given: object, found: object
     ],
 )
 def test_what_is_of_another_kind_is_refused_by_name(read: Read, given: object, told: str) -> None:
-    with pytest.raises(miscompare.Unclear) as caught:
+    with pytest.raises(miscompare.MiscompareError) as caught:
         read({"key": given}, "key")
     assert str(caught.value) == told
 
@@ -63,5 +63,5 @@ def test_what_is_of_another_kind_is_refused_by_name(read: Read, given: object, t
     [miscompare.value, miscompare.text, miscompare.bits_of, miscompare.count, miscompare.seconds, miscompare.listed_in],
 )
 def test_what_is_missing_is_named(read: Read) -> None:
-    with pytest.raises(miscompare.Unclear, match=r"^it does not tell its key$"):
+    with pytest.raises(miscompare.MiscompareError, match=r"^it does not tell its key$"):
         read({"another": 1}, "key")

@@ -8,23 +8,23 @@ from cases import each
 from wrong_results import SIDE, Fact, described_keys, one_bit, ring, scrambled, units
 
 from acceptance.diagnosis import miscompare
-from acceptance.diagnosis.miscompare import Ring
-from acceptance.diagnosis.ring_pattern import look, right_moments_of
-from acceptance.diagnosis.signature import Heat, Look
+from acceptance.diagnosis.miscompare import WrongProduct
+from acceptance.diagnosis.ring_pattern import product_signature, right_moments_of
+from acceptance.diagnosis.signature import GpuHeat, Signature
 
 
-def rings(facts: Sequence[Fact]) -> list[Ring]:
+def rings(facts: Sequence[Fact]) -> list[WrongProduct]:
     found = []
     for fact in facts:
         one = miscompare.read(fact)
-        assert isinstance(one, Ring)
+        assert isinstance(one, WrongProduct)
         found.append(one)
     return found
 
 
-def seen(*facts: Fact, heat: Sequence[float | None] = (), right: Sequence[float | None] = ()) -> Look:
-    own = [Heat(one) for one in heat] or [None] * len(facts)
-    return look(list(zip(rings(facts), own, strict=True)), [Heat(one) for one in right])
+def seen(*facts: Fact, heat: Sequence[float | None] = (), right: Sequence[float | None] = ()) -> Signature:
+    own = [GpuHeat(one) for one in heat] or [None] * len(facts)
+    return product_signature(list(zip(rings(facts), own, strict=True)), [GpuHeat(one) for one in right])
 
 
 def again(fact: Fact) -> Fact:

@@ -4,37 +4,41 @@ from __future__ import annotations
 
 import pytest
 
-from acceptance.diagnosis.gpu_history import GAP_S, GpuHistory, Point
-from acceptance.diagnosis.time_weight import mean, median, stood, weighed
+from acceptance.diagnosis.gpu_history import GAP_S, GpuHistory, HistoryPoint
+from acceptance.diagnosis.time_weight import mean, median, weighted_values, with_durations
 
 # Three samples, silence, a span of 10 s that ends at 130, and one more.
 POINTS = (
-    Point(100.0, {"x": 1.0}),
-    Point(100.2, {"x": 2.0}),
-    Point(101.2, {"x": 3.0}),
-    Point(130.0, {"x": 4.0}, 10.0),
-    Point(131.0, {"x": 5.0}),
+    HistoryPoint(100.0, {"x": 1.0}),
+    HistoryPoint(100.2, {"x": 2.0}),
+    HistoryPoint(101.2, {"x": 3.0}),
+    HistoryPoint(130.0, {"x": 4.0}, 10.0),
+    HistoryPoint(131.0, {"x": 5.0}),
 )
 HISTORY = GpuHistory("gpu0", POINTS)
 
 
 def test_how_long_each_stands() -> None:
-    assert [seconds for _, seconds in stood(POINTS)] == pytest.approx([0.2, 1.0, GAP_S, 10.0, 0.001])
+    assert [seconds for _, seconds in with_durations(POINTS)] == pytest.approx([0.2, 1.0, GAP_S, 10.0, 0.001])
 
 
 def test_what_was_sampled_between_two_moments() -> None:
-    assert weighed(HISTORY, "x", 100.1, 101.2) == [(2.0, pytest.approx(1.0)), (3.0, GAP_S)]
-    assert weighed(HISTORY, "x", 122.0, 126.0) == [(4.0, 4.0)], "of a span, what lies between them"
-    assert weighed(HISTORY, "x", 100.2, 100.5) == [(2.0, pytest.approx(1.0))], "a sample of the first moment counts"
-    assert weighed(HISTORY, "x", 130.0, 130.5) == [(4.0, 0.001)], "a span that ends as it begins counts for a moment"
-    assert weighed(HISTORY, "x", 90.0, 140.0, lambda point: point.span_s > 0) == [(4.0, 10.0)]
+    assert weighted_values(HISTORY, "x", 100.1, 101.2) == [(2.0, pytest.approx(1.0)), (3.0, GAP_S)]
+    assert weighted_values(HISTORY, "x", 122.0, 126.0) == [(4.0, 4.0)], "of a span, what lies between them"
+    assert weighted_values(HISTORY, "x", 100.2, 100.5) == [(2.0, pytest.approx(1.0))], (
+        "a sample of the first moment counts"
+    )
+    assert weighted_values(HISTORY, "x", 130.0, 130.5) == [(4.0, 0.001)], (
+        "a span that ends as it begins counts for a moment"
+    )
+    assert weighted_values(HISTORY, "x", 90.0, 140.0, lambda point: point.span_s > 0) == [(4.0, 10.0)]
 
 
 def test_what_was_not_sampled() -> None:
     with pytest.raises(ValueError, match="x of gpu0 was not sampled from 105 to 110 s after boot"):
-        weighed(HISTORY, "x", 105.0, 110.0)
+        weighted_values(HISTORY, "x", 105.0, 110.0)
     with pytest.raises(ValueError, match="y of gpu0 was never sampled"):
-        weighed(HISTORY, "y", 100.0, 140.0)
+        weighted_values(HISTORY, "y", 100.0, 140.0)
 
 
 def test_means_and_medians_are_by_time() -> None:

@@ -6,18 +6,18 @@ from cases import each
 from wrong_results import Fact, vram
 
 from acceptance.diagnosis import miscompare
-from acceptance.diagnosis.miscompare import Vram
-from acceptance.diagnosis.signature import Look
-from acceptance.diagnosis.vram_pattern import vram_look
+from acceptance.diagnosis.miscompare import WrongMemory
+from acceptance.diagnosis.signature import Signature
+from acceptance.diagnosis.vram_pattern import vram_signature
 
 
-def look(*facts: Fact) -> Look:
+def look(*facts: Fact) -> Signature:
     found = []
     for fact in facts:
         one = miscompare.read(fact)
-        assert isinstance(one, Vram)
+        assert isinstance(one, WrongMemory)
         found.append(one)
-    return vram_look(found)
+    return vram_signature(found)
 
 
 def test_the_evidence_is_of_the_pass_that_found_first_and_the_bits_of_all() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from acceptance.loads.mismatch import SEEN, Wrong, described
+from acceptance.loads.mismatch import SEEN, WrongElement, described
 
 SIDE = 8192
 Fact = dict[str, Any]
@@ -24,7 +24,7 @@ def ring(
 ) -> Fact:
     """A wrong product of (element, expected, got); `width` is the bytes of an element."""
     moment = 1000.0 + iteration if made_s is None else made_s
-    first = [Wrong(*one) for one in wrong[:SEEN]]
+    first = [WrongElement(*one) for one in wrong[:SEEN]]
     base = slot * SIDE * SIDE * width
     return {
         "component": "gpu0", "dtype": "bf16", "check": "ring", "shape": f"{SIDE}x{SIDE}x16384", "iteration": iteration, "lap": lap,
@@ -103,4 +103,4 @@ def vram(wrong: Sequence[tuple[int, int, int]], *, words: int | None = None, num
 
 def described_keys() -> frozenset[str]:
     """What a product tells of its wrong elements."""
-    return frozenset(described([Wrong(0, 1, 2)], 0, columns=1, width=1, base=0))
+    return frozenset(described([WrongElement(0, 1, 2)], 0, columns=1, width=1, base=0))

@@ -49,7 +49,7 @@ def machine_is_free() -> bool:
     try:
         with lock.MachineLock():
             return True
-    except lock.Busy:
+    except lock.MachineBusy:
         return False
 
 

@@ -24,8 +24,8 @@ from acceptance.core.record import Body, Measured
 from acceptance.core.waiver import Waiver
 from acceptance.expect import gpu_limits
 from acceptance.expect.ceiling import gpu_ceilings, host_ceilings
-from acceptance.expect.compute import Card
-from acceptance.expect.gpu import GpuSeen
+from acceptance.expect.compute import ComputeFacts
+from acceptance.expect.gpu import GpuFacts
 from acceptance.expect.limit_book import LimitBook, Override
 from acceptance.expect.sheet import Sheet
 from acceptance.machine.gpu import gpus
@@ -123,9 +123,9 @@ def test_a_failure_beside_it_stays_a_failure() -> None:
 # --- sound cards stay below, whatever clock the driver names ---
 
 
-def card(one: Sheet, clock: float | None) -> Card:
+def card(one: Sheet, clock: float | None) -> ComputeFacts:
     memory = one.memory.pin_gbps * 500
-    return Card(
+    return ComputeFacts(
         "gpu0",
         one.nvml_names[0],
         one.pci_ids[0],
@@ -137,15 +137,15 @@ def card(one: Sheet, clock: float | None) -> Card:
     )
 
 
-def seen(model: str | None = "NVIDIA H200", **changes: object) -> GpuSeen:
+def seen(model: str | None = "NVIDIA H200", **changes: object) -> GpuFacts:
     given = {
         "name": "gpu0", "model": model, "device_id": "10de:2335", "compute_capability": "9.0", "memory_mib": None, "card_link_gen": 5,
         "card_link_width": 16, "slot_link_gen": None, "slot_link_width": None, "nvlink_active": 0, "nvlink_total": 0,
     }  # fmt: skip
-    return GpuSeen(**{**given, **changes})  # type: ignore[arg-type]
+    return GpuFacts(**{**given, **changes})  # type: ignore[arg-type]
 
 
-def most(gpu: GpuSeen, one: Card) -> dict[str, float]:
+def most(gpu: GpuFacts, one: ComputeFacts) -> dict[str, float]:
     found = gpu_ceilings([gpu], [one], tuple(SHEETS.values()), KNOWN)
     return {entry.measurement: float(entry.limit.high or 0) for entry in found if entry.limit is not None}
 
@@ -188,8 +188,8 @@ def test_the_same_card_with_figures_that_are_too_good(
 
 
 def test_a_card_without_a_sheet() -> None:
-    def bare(capability: str | None, cores: int | None, clock: float | None) -> Card:
-        return Card("gpu0", "NVIDIA X", "10de:ffff", capability, cores, clock, None, None)
+    def bare(capability: str | None, cores: int | None, clock: float | None) -> ComputeFacts:
+        return ComputeFacts("gpu0", "NVIDIA X", "10de:ffff", capability, cores, clock, None, None)
 
     gpu = seen("NVIDIA X", device_id="10de:ffff", card_link_gen=9)
     assert most(gpu, bare("8.9", 1280, 2000))["gemm_f16"] == pytest.approx(1.1 * 10 * 2000 * 1024 / 1e6)

@@ -12,20 +12,20 @@ from acceptance import resources
 from acceptance.core.dtype import DTYPES, gemm_names, native_dtypes
 from acceptance.core.limit import Limit
 from acceptance.expect import architecture, sheet
-from acceptance.expect.compute import Card, compute_limits, of_burn
+from acceptance.expect.compute import ComputeFacts, compute_limits, of_burn
 from acceptance.expect.limit_book import LimitBook, Override
 
 FOLDER = resources.locate("models")
 SHEETS = sheet.read_all(FOLDER)
 KNOWN = architecture.read(FOLDER / "architectures.toml")
 
-RTX_4080 = Card("gpu0", "NVIDIA GeForce RTX 4080", "10de:2704", "8.9", 9728, 3105.0, 11201.0, 256)
-RTX_4090 = Card("gpu1", "NVIDIA GeForce RTX 4090", "10de:2684", "8.9", 16384, 3105.0, 10501.0, 384)
-H200 = Card("gpu0", "NVIDIA H200", "10de:2335", "9.0", 16896, 1980.0, 3201.0, 6016)
-V100 = Card("gpu0", "Tesla V100-SXM2-16GB", "10de:1db1", "7.0", 5120, 1530.0, 877.0, 4096)
+RTX_4080 = ComputeFacts("gpu0", "NVIDIA GeForce RTX 4080", "10de:2704", "8.9", 9728, 3105.0, 11201.0, 256)
+RTX_4090 = ComputeFacts("gpu1", "NVIDIA GeForce RTX 4090", "10de:2684", "8.9", 16384, 3105.0, 10501.0, 384)
+H200 = ComputeFacts("gpu0", "NVIDIA H200", "10de:2335", "9.0", 16896, 1980.0, 3201.0, 6016)
+V100 = ComputeFacts("gpu0", "Tesla V100-SXM2-16GB", "10de:1db1", "7.0", 5120, 1530.0, 877.0, 4096)
 
 
-def book(*cards: Card) -> LimitBook:
+def book(*cards: ComputeFacts) -> LimitBook:
     entries = tuple(compute_limits(cards, SHEETS, KNOWN))
     named = [(entry.measurement, entry.component) for entry in entries]
     assert len(set(named)) == len(named)
@@ -117,7 +117,7 @@ def test_the_burn_of_a_card_without_a_sheet_follows_its_architecture() -> None:
 
 
 @pytest.mark.parametrize("card", [RTX_4080, replace(RTX_4080, cuda_cores=None)])
-def test_where_products_have_no_floor_the_burn_has_none_for_the_same_reason(card: Card) -> None:
+def test_where_products_have_no_floor_the_burn_has_none_for_the_same_reason(card: ComputeFacts) -> None:
     found = book(card)
     for dtype in DTYPES:
         alone, burn = entry(found, f"gemm_{dtype}"), entry(found, f"burn_{dtype}")
@@ -147,12 +147,16 @@ def test_what_is_no_floor_of_sustained_products_says_nothing_of_the_burn() -> No
         (RTX_4080, "f64", "float64 runs at a 32nd or less of float32's rate"),
         (replace(RTX_4090, name="gpu0"), "f64", "float64 runs at a 32nd or less of float32's rate"),
         (replace(H200, model="NVIDIA H800", device_id="10de:2324"), "f64", "sold with float64 cut to a fiftieth"),
-        (Card("gpu0", "NVIDIA B300 SXM6 AC", "10de:3182", "10.3", 18944, 2032.0, 3996.0, 8192), "i8", "gives up most"),
+        (
+            ComputeFacts("gpu0", "NVIDIA B300 SXM6 AC", "10de:3182", "10.3", 18944, 2032.0, 3996.0, 8192),
+            "i8",
+            "gives up most",
+        ),
         (replace(RTX_4080, cuda_cores=None), "f16", "does not tell how many cores NVIDIA GeForce RTX 4080 has"),
         (replace(RTX_4080, max_sm_clock_mhz=None), "bf16", "or its highest clock"),
     ],
 )
-def test_what_no_floor_can_be_told_of_says_why(card: Card, dtype: str, told: str) -> None:
+def test_what_no_floor_can_be_told_of_says_why(card: ComputeFacts, dtype: str, told: str) -> None:
     for name in gemm_names(dtype):
         assert told in unheld(book(card), name)
         assert unheld(book(card), name).endswith("a [[limit]] in the machine file judges it all the same")
@@ -174,7 +178,7 @@ def test_an_architecture_newer_than_ours_is_measured_and_not_judged() -> None:
 
 
 def test_a_card_of_which_nothing_is_known_is_measured_and_not_judged() -> None:
-    found = book(Card("gpu0", None, "10de:ffff", None, None, None, None, None))
+    found = book(ComputeFacts("gpu0", None, "10de:ffff", None, None, None, None, None))
     assert len(found.entries) == 3 * len(DTYPES) + 1
     told = "neither driver nor model sheets tell the compute capability of 10de:ffff with PCI id 10de:ffff"
     for one in found.entries:
@@ -190,7 +194,7 @@ def test_a_sheet_stands_for_a_compute_capability_that_the_driver_does_not_tell()
 @each("capability", [one.compute_capability for one in KNOWN if one.brand is None])
 @each("model", ["NVIDIA GeForce RTX 0000", "NVIDIA H20-3e", "NVIDIA Z9", None])
 def test_each_floor_of_an_architecture_can_fail(capability: str, model: str | None) -> None:
-    found = book(Card("gpu0", model, "10de:ffff", capability, 6912, 1410.0, 1215.0, 5120))
+    found = book(ComputeFacts("gpu0", model, "10de:ffff", capability, 6912, 1410.0, 1215.0, 5120))
     assert {one.measurement for one in found.entries} == {
         "copy_own_d2d",
         *(name for dtype in native_dtypes(capability) for name in (*gemm_names(dtype), f"burn_{dtype}")),

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from acceptance import resources
 from acceptance.core.limit import Limit
 from acceptance.expect import sheet
-from acceptance.expect.gpu import COPIES, GpuSeen, gpu_limits
-from acceptance.expect.gpu_pair import PairSeen
+from acceptance.expect.gpu import COPIES, GpuFacts, gpu_limits
+from acceptance.expect.gpu_pair import PairFacts
 from acceptance.expect.limit_book import LimitBook, Override
 from acceptance.expect.sheet import Sheet
 from acceptance.machine.pcie import data_rate
@@ -25,11 +25,11 @@ SHEETS = sheet.read_all(resources.locate("models"))
 BY_NAME = {one.name: one for one in SHEETS}
 
 
-def seen(name: str, number: int = 0, /, **changed: object) -> GpuSeen:
+def seen(name: str, number: int = 0, /, **changed: object) -> GpuFacts:
     """A healthy GPU of a sheet's model in a slot that gives all it can take."""
     one = BY_NAME[name]
     links = (one.nvlink.full(), one.nvlink.links) if one.nvlink and 0 not in one.nvlink.active else (0, 0)
-    gpu = GpuSeen(
+    gpu = GpuFacts(
         name=f"gpu{number}",
         model=one.nvml_names[0],
         device_id=one.pci_ids[0],
@@ -45,11 +45,11 @@ def seen(name: str, number: int = 0, /, **changed: object) -> GpuSeen:
     return replace(gpu, **changed)  # type: ignore[arg-type]
 
 
-def pairs(count: int, nvlinks: int, p2p: str | None) -> list[PairSeen]:
-    return [PairSeen(f"gpu{a}", f"gpu{b}", nvlinks, p2p) for a in range(count) for b in range(count) if a != b]
+def pairs(count: int, nvlinks: int, p2p: str | None) -> list[PairFacts]:
+    return [PairFacts(f"gpu{a}", f"gpu{b}", nvlinks, p2p) for a in range(count) for b in range(count) if a != b]
 
 
-def book(gpus: Sequence[GpuSeen], ways: Sequence[PairSeen] = (), sheets: Sequence[Sheet] = SHEETS) -> LimitBook:
+def book(gpus: Sequence[GpuFacts], ways: Sequence[PairFacts] = (), sheets: Sequence[Sheet] = SHEETS) -> LimitBook:
     entries = tuple(gpu_limits(gpus, ways, sheets))
     named = [(entry.measurement, entry.component) for entry in entries]
     assert len(set(named)) == len(named)
@@ -403,7 +403,7 @@ models = st.sampled_from(SHEETS)
 
 
 @st.composite
-def machines(draw: st.DrawFn) -> tuple[list[GpuSeen], list[PairSeen]]:
+def machines(draw: st.DrawFn) -> tuple[list[GpuFacts], list[PairFacts]]:
     one = draw(models)
     gpus = []
     for number in range(draw(st.integers(1, 3))):
@@ -427,7 +427,7 @@ def machines(draw: st.DrawFn) -> tuple[list[GpuSeen], list[PairSeen]]:
 
 
 @given(machines())
-def test_every_limit_can_fail_and_says_where_it_is_from(machine: tuple[list[GpuSeen], list[PairSeen]]) -> None:
+def test_every_limit_can_fail_and_says_where_it_is_from(machine: tuple[list[GpuFacts], list[PairFacts]]) -> None:
     gpus, ways = machine
     entries: list[Override] = list(book(gpus, ways).entries)
     names = {gpu.name for gpu in gpus}

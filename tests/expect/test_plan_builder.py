@@ -9,14 +9,14 @@ from cases import each
 from msgspec.structs import replace
 
 from acceptance.core import plan
-from acceptance.core.collection import Collected, Measures, PlanError, Session, selected
+from acceptance.core.collection import CollectedCheck, Measures, PlanError, Session, matches_patterns
 from acceptance.core.limit import Limit
 from acceptance.core.plan import Due, Plan
 from acceptance.core.waiver import Waiver
 from acceptance.expect import plan_builder
 from acceptance.expect.limit_book import LimitBook, Override
-from acceptance.history.baseline_facts import Birth
-from acceptance.history.reference import Bounds, Level, Past
+from acceptance.history.baseline_facts import MachineFacts
+from acceptance.history.reference import Bounds, Level, Reference
 
 WATT = Limit("W", "a basis", high=100.0)
 COUNT = Limit("count", "a basis", high=0.0)
@@ -27,14 +27,14 @@ POWER, FAULTS = Measures("power", "W", "cpu"), Measures("faults", "count", "cpu"
 
 def collected(
     name: str, *measures: Measures, session: Session = "load", seconds: float = 1.0, **more: Any
-) -> Collected:
-    return Collected(name, f"title of {name}", session, measures or (POWER,), seconds, **more)
+) -> CollectedCheck:
+    return CollectedCheck(name, f"title of {name}", session, measures or (POWER,), seconds, **more)
 
 
 BOTH = (collected("a.one"), collected("b.two", FAULTS))
 
 
-def build(checks: Sequence[Collected] = BOTH, **more: Any) -> Plan:
+def build(checks: Sequence[CollectedCheck] = BOTH, **more: Any) -> Plan:
     settings: dict[str, Any] = {
         "profile": "smoke",
         "loads_s": {},
@@ -156,8 +156,8 @@ def test_several_patterns_select_together() -> None:
 
 
 def test_only_knows_no_prefixes_of_words() -> None:
-    assert not selected("cpu.gemm[f64]", ["cp", "cpu.gem", "", "CPU"])
-    assert not selected("cpu.gemm[f64]", [])
+    assert not matches_patterns("cpu.gemm[f64]", ["cp", "cpu.gem", "", "CPU"])
+    assert not matches_patterns("cpu.gemm[f64]", [])
 
 
 @each(
@@ -234,8 +234,8 @@ def test_what_is_wrong_with_a_plan_says_where_if_it_is_known() -> None:
 
 
 def test_a_session_is_told_nothing_of_what_was_before() -> None:
-    past = Past(True, 3, 14, level=Level(150.0, 10, 1.0, 5.0, Bounds(low=145.0)))
-    birth = Birth("run-0", "2026-01-01T00:00:00.000Z", (), {}, (), ())
+    past = Reference(True, 3, 14, level=Level(150.0, 10, 1.0, 5.0, Bounds(low=145.0)))
+    birth = MachineFacts("run-0", "2026-01-01T00:00:00.000Z", (), {}, (), ())
     owed = journals.due()
     made = replace(journals.plan(journals.check("a.one", replace(owed, past=past))), birth=birth)
     assert made.forgetful() == journals.plan(journals.check("a.one", owed))

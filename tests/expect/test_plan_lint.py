@@ -6,7 +6,7 @@ import pytest
 from cases import each
 from test_plan_builder import BOOK, BOTH, COUNT, FAULTS, WATT, build, collected
 
-from acceptance.core.collection import Collected, Measures, PlanError
+from acceptance.core.collection import CollectedCheck, Measures, PlanError
 from acceptance.core.waiver import Waiver
 from acceptance.expect.limit_book import LimitBook, Override
 
@@ -35,7 +35,7 @@ def test_limits_and_measurements_must_fit_both_ways(book: LimitBook, told: str) 
         (collected("c.three", Measures("heat", "degC", "cpu")), "heat is measured but has no limit"),
     ],
 )
-def test_a_check_that_does_not_fit_the_others(check: Collected, told: str) -> None:
+def test_a_check_that_does_not_fit_the_others(check: CollectedCheck, told: str) -> None:
     with pytest.raises(PlanError, match=told):
         build([*BOTH, check])
 

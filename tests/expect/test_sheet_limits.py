@@ -19,7 +19,7 @@ from acceptance.core.judgement import judge_due
 from acceptance.core.plan import Due
 from acceptance.core.record import Measured
 from acceptance.expect import architecture, sheet
-from acceptance.expect.compute import Card, compute_limits
+from acceptance.expect.compute import ComputeFacts, compute_limits
 from acceptance.expect.sheet import LOCAL_COPY, Sheet, SheetError, SheetLimit
 
 FOLDER = resources.locate("models")
@@ -152,8 +152,8 @@ def test_no_range_is_wide_enough_to_hold_a_slip_and_none_is_unused() -> None:
 # --- each limit is seen to fail ---
 
 
-def card(one: Sheet) -> Card:
-    return Card("gpu0", one.nvml_names[0], one.pci_ids[0], one.compute_capability, None, None, None, None)
+def card(one: Sheet) -> ComputeFacts:
+    return ComputeFacts("gpu0", one.nvml_names[0], one.pci_ids[0], one.compute_capability, None, None, None, None)
 
 
 @each("one", SHEETS, told=lambda one: one.name)

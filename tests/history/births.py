@@ -11,8 +11,8 @@ import msgspec
 
 from acceptance.core.record import Entry, Measured, Observed
 from acceptance.history import change_rules, facts
-from acceptance.history.baseline_facts import Birth
-from acceptance.history.changes import Change
+from acceptance.history.baseline_facts import MachineFacts
+from acceptance.history.changes import MachineChange
 
 BOOK = change_rules.read(Path(__file__).resolve().parents[2] / "fixtures" / "changes.toml")
 DAY = "2026-01-01"  # of the journals of `journals`
@@ -127,18 +127,18 @@ def run(inventory: dict[str, Any], **measured: float) -> list[Entry]:
     return journals.entries(bodies)
 
 
-def born(inventory: dict[str, Any], **measured: float) -> Birth:
+def born(inventory: dict[str, Any], **measured: float) -> MachineFacts:
     """What that run tells of the machine."""
     found = facts.facts_of(run(inventory, **measured))
     assert found is not None
     return found
 
 
-def ruled(then: Birth) -> Birth:
+def ruled(then: MachineFacts) -> MachineFacts:
     """A birth as a plan has it, with the rules that ship."""
     return msgspec.structs.replace(then, book=BOOK)
 
 
-def brief(told: tuple[Change, ...]) -> list[tuple[str, str, str | None]]:
+def brief(told: tuple[MachineChange, ...]) -> list[tuple[str, str, str | None]]:
     """Kind, event and component of each change."""
     return [(one.kind, one.event, one.component) for one in told]

@@ -13,14 +13,14 @@ from acceptance.core.plan import Plan
 from acceptance.core.record import Body, Observed, RunStarted
 from acceptance.history import queries
 from acceptance.history.era import Era
-from acceptance.history.night import Figure, Line, Night, Part
-from acceptance.history.reference_builder import Look
+from acceptance.history.night import Night, NightMeasurement, PartMeasurement, SeriesKey
+from acceptance.history.reference_builder import NightValue
 from acceptance.history.store import Store
 from acceptance.journal import clock, reader, run_folder, segment
 
 MACHINE = "machine-1"
 ERA = Era((("driver", "580.1"), ("profile", "nightly"), ("station", "host")))
-COPY = Line("link.copy", "copy_h2d", "gpu0", "GB/s", "GPU-a")
+COPY = SeriesKey("link.copy", "copy_h2d", "gpu0", "GB/s", "GPU-a")
 FIRST_DAY = 20_000.0
 
 
@@ -40,14 +40,14 @@ def night(number: int = 0, value: float | None = 50.0, **changed: object) -> Nig
         apart=None,
         era=ERA,
         identities={"gpu0": "GPU-a"},
-        figures=(Figure(COPY, value),),
+        figures=(NightMeasurement(COPY, value),),
     )
     return replace(made, **changed)  # type: ignore[arg-type]
 
 
-def seen(store: Store, after: int = 0, *, era: str = ERA.key) -> dict[Part, tuple[Look, ...]]:
+def seen(store: Store, after: int = 0, *, era: str = ERA.key) -> dict[PartMeasurement, tuple[NightValue, ...]]:
     """What tonight is held against of an era's nights after this one, as many as the shipped rules read."""
-    return queries.looks(store, era, after=after, first=28, last=200)
+    return queries.night_values(store, era, after=after, first=28, last=200)
 
 
 def write_run(

@@ -8,24 +8,26 @@ from collections.abc import Iterable
 from acceptance import resources
 from acceptance.core.limit import Limit
 from acceptance.history import drift_rules, noise
-from acceptance.history.drift_rules import DriftBook, Rule
-from acceptance.history.reference import Past
-from acceptance.history.reference_builder import Look, remember
+from acceptance.history.drift_rules import DriftBook, DriftRule
+from acceptance.history.reference import Reference
+from acceptance.history.reference_builder import NightValue, build_reference
 
 BOOK: DriftBook = drift_rules.read(resources.locate("drift.toml"), noise.read(resources.locate("noise.toml")))
 RATE = "gemm_bf16"
 
 
-def rule(measurement: str = RATE, unit: str = "TFLOP/s", limit: Limit | None = None, *, virtual: bool = False) -> Rule:
+def rule(
+    measurement: str = RATE, unit: str = "TFLOP/s", limit: Limit | None = None, *, virtual: bool = False
+) -> DriftRule:
     """The shipped rule of a measurement."""
     found = BOOK.rule(measurement, unit, limit, virtual=virtual)
     assert found is not None
     return found
 
 
-def looks(values: Iterable[float], first: float = 100.0) -> list[Look]:
+def looks(values: Iterable[float], first: float = 100.0) -> list[NightValue]:
     """One look a night, from a day on."""
-    return [Look(first + night, value) for night, value in enumerate(values)]
+    return [NightValue(first + night, value) for night, value in enumerate(values)]
 
 
 def steady(count: int, middle: float = 600.0, deviation: float = 3.0, seed: int = 1) -> list[float]:
@@ -34,11 +36,13 @@ def steady(count: int, middle: float = 600.0, deviation: float = 3.0, seed: int 
     return [dice.gauss(middle, deviation) for _ in range(count)]
 
 
-def past(found: list[Look], born: float | None = None, *, of: Rule | None = None, rebased: bool = False) -> Past:
+def past(
+    found: list[NightValue], born: float | None = None, *, of: DriftRule | None = None, rebased: bool = False
+) -> Reference:
     """The past of the night after these looks; `born` is of the first of them, which then is the baseline."""
     day = found[0].day if found else 100.0
     today = found[-1].day + 1.0 if found else 101.0
-    made = remember(
+    made = build_reference(
         found if born is None else found[1:],
         born,
         rule=of or rule(),

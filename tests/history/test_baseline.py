@@ -20,9 +20,9 @@ from acceptance.core.record import Entry, Measured, Observed, Skipped
 from acceptance.core.verdict import UnreadableRun
 from acceptance.core.waiver import Waiver
 from acceptance.history import baseline, drift_rules, noise
-from acceptance.history.baseline import BrokenSeal, Certificate, Former, NewerFormat, Refused
-from acceptance.history.baseline_facts import CHANGED_UNTOLD, NIGHTS_UNTOLD
-from acceptance.history.reference_builder import Look, remember
+from acceptance.history.baseline import BrokenSeal, Certificate, Former, NewerFormat, RunRejected
+from acceptance.history.baseline_facts import CHANGES_UNKNOWN, NIGHTLY_CHANGES_UNKNOWN
+from acceptance.history.reference_builder import NightValue, build_reference
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 NOISE = noise.read(FIXTURES / "noise.toml")
@@ -152,7 +152,7 @@ def test_waived_shortfalls_are_listed_and_warnings_told() -> None:
 
 def test_a_run_that_failed() -> None:
     with pytest.raises(
-        Refused,
+        RunRejected,
         match=r"^is FAIL, .* \(copy_h2d on gpu0: measured 50 GB/s.*\): mend that, then run `rigproof accept` again$",
     ):
         made(entries(values={("copy_h2d", "gpu0"): 50.0}))
@@ -160,14 +160,14 @@ def test_a_run_that_failed() -> None:
 
 def test_how_much_more_there_is_against_a_run_is_said() -> None:
     plan = journals.plan(journals.check("link.copy", *(journals.due("copy", f"gpu{number}") for number in range(3))))
-    with pytest.raises(Refused, match=r"copy on gpu0: .*, and 2 more\): mend"):
+    with pytest.raises(RunRejected, match=r"copy on gpu0: .*, and 2 more\): mend"):
         made(entries(plan, values={("copy", f"gpu{number}"): 50.0 for number in range(3)}))
 
 
 def test_a_run_that_is_unjudged() -> None:
-    with pytest.raises(Refused, match=r"^is UNJUDGED, .* \(gpu7 is not loaded\): "):
+    with pytest.raises(RunRejected, match=r"^is UNJUDGED, .* \(gpu7 is not loaded\): "):
         made(entries(journals.plan(COPY, gaps=["gpu7 is not loaded"])))
-    with pytest.raises(Refused, match=r"^is UNJUDGED"):
+    with pytest.raises(RunRejected, match=r"^is UNJUDGED"):
         made(entries()[:-1])
 
 
@@ -178,7 +178,7 @@ def test_a_run_in_which_something_was_skipped() -> None:
         if isinstance(body, Measured) and body.check == "link.copy":
             body = Skipped(body.check, "no rights", body.measurement, body.component)
         run.append(msgspec.structs.replace(entry, body=body))
-    with pytest.raises(Refused, match=r"^is UNJUDGED, .* \(.*no rights, and 1 more\): "):
+    with pytest.raises(RunRejected, match=r"^is UNJUDGED, .* \(.*no rights, and 1 more\): "):
         made(run)
 
 
@@ -189,12 +189,14 @@ def test_the_beginning_of_a_run_need_not_be_its_first_line() -> None:
 
 def test_a_run_of_a_part_of_the_machine() -> None:
     plan = msgspec.structs.replace(journals.plan(COPY), scope="partial")
-    with pytest.raises(Refused, match=r"^tested a part of the machine .*: run `rigproof accept` again without them$"):
+    with pytest.raises(
+        RunRejected, match=r"^tested a part of the machine .*: run `rigproof accept` again without them$"
+    ):
         made(entries(plan))
 
 
 def test_a_run_without_an_inventory() -> None:
-    with pytest.raises(Refused, match=r"^holds no inventory, .*: run `rigproof accept` again$"):
+    with pytest.raises(RunRejected, match=r"^holds no inventory, .*: run `rigproof accept` again$"):
         made([entry for entry in entries() if not isinstance(entry.body, Observed)])
 
 
@@ -210,10 +212,10 @@ def held(gaps: Sequence[str] = (), value: float = 120.0) -> list[Entry]:
     """A run that is held against a machine with another card and more speed."""
     before = births.machine()
     before["nvml"]["devices"][1]["uuid"] = "GPU-of-before"
-    looks = [Look(day=20_000.0 + night, value=150.0) for night in range(30)]
+    looks = [NightValue(day=20_000.0 + night, value=150.0) for night in range(30)]
     rule = DRIFT.rule("copy_h2d", "GB/s", journals.FLOOR, virtual=False)
     assert rule is not None
-    past = remember(looks, None, rule=rule, today=20_030.0, born_day=None, rebased=False)
+    past = build_reference(looks, None, rule=rule, today=20_030.0, born_day=None, rebased=False)
     due = msgspec.structs.replace(journals.due("copy_h2d", "gpu0"), past=past)
     birth = msgspec.structs.replace(births.born(before), book=births.BOOK)
     plan = msgspec.structs.replace(journals.plan(journals.check("link.copy", due), gaps=gaps), birth=birth)
@@ -221,7 +223,7 @@ def held(gaps: Sequence[str] = (), value: float = 120.0) -> list[Entry]:
 
 
 def test_a_run_that_is_worse_than_before_can_be_a_baseline_only_when_it_is_asked_for() -> None:
-    with pytest.raises(Refused, match=r"^is FAIL, .* \(gpu1 is another part"):
+    with pytest.raises(RunRejected, match=r"^is FAIL, .* \(gpu1 is another part"):
         made(held())
     found = made(held(), anew=True)
     assert found.set_aside[0].startswith("gpu1 is another part: GPU-of-before when")
@@ -230,18 +232,18 @@ def test_a_run_that_is_worse_than_before_can_be_a_baseline_only_when_it_is_asked
     assert made(entries(), anew=True).set_aside == ()
 
 
-@pytest.mark.parametrize("beginning", [CHANGED_UNTOLD, NIGHTS_UNTOLD])
+@pytest.mark.parametrize("beginning", [CHANGES_UNKNOWN, NIGHTLY_CHANGES_UNKNOWN])
 def test_what_cannot_be_read_of_before_is_set_aside_as_well(beginning: str) -> None:
     gap = f"{beginning}: its seal is broken"
-    with pytest.raises(Refused, match="its seal is broken"):
+    with pytest.raises(RunRejected, match="its seal is broken"):
         made(entries(journals.plan(COPY, gaps=[gap])))
     assert made(entries(journals.plan(COPY, gaps=[gap])), anew=True).set_aside == (gap,)
 
 
 def test_limits_and_gaps_of_the_run_itself_hold_all_the_same() -> None:
-    with pytest.raises(Refused, match="copy_h2d on gpu0: measured 50 GB/s"):
+    with pytest.raises(RunRejected, match="copy_h2d on gpu0: measured 50 GB/s"):
         made(held(value=50.0), anew=True)
-    with pytest.raises(Refused, match="gpu7 is not loaded"):
+    with pytest.raises(RunRejected, match="gpu7 is not loaded"):
         made(held(["gpu7 is not loaded"]), anew=True)
 
 
@@ -250,8 +252,8 @@ def test_limits_and_gaps_of_the_run_itself_hold_all_the_same() -> None:
 
 def test_sealed_and_opened() -> None:
     found = made(replaces=Former("run-0", "2025-01-01", "f" * 64))
-    file = baseline.sealed(found)
-    again, sha256 = baseline.opened(file)
+    file = baseline.encode_certificate(found)
+    again, sha256 = baseline.decode_certificate(file)
     assert again == found
     assert len(sha256) == 64
     assert sha256.encode() in file
@@ -260,10 +262,10 @@ def test_sealed_and_opened() -> None:
 
 
 def test_white_space_and_the_order_of_keys_break_no_seal() -> None:
-    plain = json.loads(baseline.sealed(made()))
+    plain = json.loads(baseline.encode_certificate(made()))
     turned = {key: plain[key] for key in reversed(plain)}
     turned["certificate"] = {key: plain["certificate"][key] for key in reversed(plain["certificate"])}
-    assert baseline.opened(json.dumps(turned).encode())[0] == made()
+    assert baseline.decode_certificate(json.dumps(turned).encode())[0] == made()
 
 
 def leaves(plain: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -275,7 +277,7 @@ def leaves(plain: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [way]
 
 
-PLAIN: dict[str, Any] = json.loads(baseline.sealed(made()))
+PLAIN: dict[str, Any] = json.loads(baseline.encode_certificate(made()))
 
 
 @given(st.sampled_from(leaves(PLAIN["certificate"])), st.sampled_from(["x", 1, 2.5, None, True, []]))
@@ -288,7 +290,7 @@ def test_no_value_can_be_changed(way: tuple[Any, ...], value: Any) -> None:
         return
     table[way[-1]] = value
     with pytest.raises(BrokenSeal):
-        baseline.opened(json.dumps(changed).encode())
+        baseline.decode_certificate(json.dumps(changed).encode())
 
 
 @each("key", ["waived", "figures", "birth"])
@@ -296,24 +298,24 @@ def test_nothing_can_be_taken_away(key: str) -> None:
     changed = json.loads(json.dumps(PLAIN))
     del changed["certificate"][key]
     with pytest.raises(BrokenSeal, match=r"^is not what was sealed"):
-        baseline.opened(json.dumps(changed).encode())
+        baseline.decode_certificate(json.dumps(changed).encode())
 
 
 @given(st.binary(max_size=40))
 def test_what_is_no_certificate(file: bytes) -> None:
     with pytest.raises(BrokenSeal):
-        baseline.opened(file)
+        baseline.decode_certificate(file)
 
 
 @each("size", [0, 1, 100, -3])
 def test_a_file_that_was_cut(size: int) -> None:
     with pytest.raises(BrokenSeal, match=r"^is no certificate that can be read"):
-        baseline.opened(baseline.sealed(made())[:size])
+        baseline.decode_certificate(baseline.encode_certificate(made())[:size])
 
 
 def test_what_is_nested_without_end() -> None:
     with pytest.raises(BrokenSeal):
-        baseline.opened(b'{"rigproof_baseline": 1, "sha256": "", "certificate": ' + b"[" * 100_000)
+        baseline.decode_certificate(b'{"rigproof_baseline": 1, "sha256": "", "certificate": ' + b"[" * 100_000)
 
 
 def test_a_sound_seal_over_something_else() -> None:
@@ -323,9 +325,9 @@ def test_a_sound_seal_over_something_else() -> None:
         content,
     )
     with pytest.raises(BrokenSeal, match=r"^is no certificate that can be read"):
-        baseline.opened(file)
+        baseline.decode_certificate(file)
 
 
 def test_one_of_a_later_rigproof() -> None:
     with pytest.raises(NewerFormat, match=r"^is written in format 2, newer than this rigproof reads \(1\)$"):
-        baseline.opened(json.dumps(PLAIN | {"rigproof_baseline": 2}).encode())
+        baseline.decode_certificate(json.dumps(PLAIN | {"rigproof_baseline": 2}).encode())

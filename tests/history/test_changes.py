@@ -13,19 +13,19 @@ from births import DAY, born, brief, dimm, disk, function, gpu, link, machine, r
 from cases import each
 
 from acceptance.history import changes as history_changes
-from acceptance.history.baseline_facts import Birth, Known
-from acceptance.history.changes import Change, changes
+from acceptance.history.baseline_facts import KnownChange, MachineFacts
+from acceptance.history.changes import MachineChange, machine_changes
 
 WHEN = f"when the baseline was recorded ({DAY})"
 RUNS = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs"
 Plain = dict[str, Any]
 
 
-def found(change: Callable[[Plain], None], gpus: int = 2) -> tuple[Change, ...]:
+def found(change: Callable[[Plain], None], gpus: int = 2) -> tuple[MachineChange, ...]:
     """What is told of a machine on which something was changed."""
     after = machine(gpus)
     change(after)
-    return changes(ruled(born(machine(gpus))), born(after))
+    return machine_changes(ruled(born(machine(gpus))), born(after))
 
 
 # --- nothing changed ---
@@ -36,7 +36,7 @@ def test_the_same_machine() -> None:
 
 
 def test_nothing_is_compared_without_rules() -> None:
-    assert changes(born(machine()), born(machine(1))) == ()
+    assert machine_changes(born(machine()), born(machine(1))) == ()
 
 
 # --- parts ---
@@ -90,14 +90,14 @@ def test_the_name_of_a_slot_goes_before_bus_numbers() -> None:
     before["pci"] = [function(0, "PCIE1")]
     after["pci"] = [{**function(0, "PCIE1"), "address": "0000:61:00.0"}]
     after["nvml"]["devices"][0]["pci_address"] = "0000:61:00.0"
-    assert changes(ruled(born(before)), born(after)) == ()
+    assert machine_changes(ruled(born(before)), born(after)) == ()
     after["pci"][0]["slot"] = "PCIE3"
-    (told,) = changes(ruled(born(before)), born(after))
+    (told,) = machine_changes(ruled(born(before)), born(after))
     assert (told.kind, told.event) == ("warn", "inventory.moved")
     assert "at 0000:01:00.0 in slot PCIE1 when" in told.text
     assert "at 0000:61:00.0 in slot PCIE3 now" in told.text
     after["pci"][0]["slot"] = None
-    assert [one.event for one in changes(ruled(born(before)), born(after))] == ["inventory.moved"]
+    assert [one.event for one in machine_changes(ruled(born(before)), born(after))] == ["inventory.moved"]
 
 
 def test_a_slot_that_got_another_name_is_no_move() -> None:
@@ -142,9 +142,9 @@ def test_modules_of_one_serial_number_are_told_by_their_slots() -> None:
     before, after = machine(), machine()
     for plain in (before, after):
         plain["memory"]["dimms"] = [dimm("A1", serial="00000000"), dimm("B1", serial="00000000")]
-    assert changes(ruled(born(before)), born(after)) == ()
+    assert machine_changes(ruled(born(before)), born(after)) == ()
     after["memory"]["dimms"].pop()
-    assert brief(changes(ruled(born(before)), born(after))) == [("fail", "inventory.missing", "dimm:B1")]
+    assert brief(machine_changes(ruled(born(before)), born(after))) == [("fail", "inventory.missing", "dimm:B1")]
 
 
 def test_a_module_of_which_nothing_is_told_but_its_slot() -> None:
@@ -152,7 +152,7 @@ def test_a_module_of_which_nothing_is_told_but_its_slot() -> None:
     for plain in (before, after):
         plain["memory"]["dimms"] = [{"slot": "A1"}, {"slot": "B1"}]
     after["memory"]["dimms"].pop()
-    (told,) = changes(ruled(born(before)), born(after))
+    (told,) = machine_changes(ruled(born(before)), born(after))
     assert told.text.startswith(f"dimm:B1 is missing: it was there {WHEN}; ")
 
 
@@ -203,8 +203,8 @@ def test_a_disk_that_was_added() -> None:
 def test_disks_that_come_and_go(other: Plain) -> None:
     more = machine()
     more["disks"].append(other)
-    assert changes(ruled(born(machine())), born(more)) == ()
-    assert changes(ruled(born(more)), born(machine())) == ()
+    assert machine_changes(ruled(born(machine())), born(more)) == ()
+    assert machine_changes(ruled(born(more)), born(machine())) == ()
 
 
 @each(
@@ -222,8 +222,8 @@ def test_links_that_come_and_go(other: Plain) -> None:
     other["mac"] = "b8:00:00:00:00:07"
     more = machine()
     more["links"].append(other)
-    assert changes(ruled(born(machine())), born(more)) == ()
-    assert changes(ruled(born(more)), born(machine())) == ()
+    assert machine_changes(ruled(born(machine())), born(more)) == ()
+    assert machine_changes(ruled(born(more)), born(machine())) == ()
 
 
 def test_a_disk_outside_with_the_serial_number_of_one_inside() -> None:
@@ -231,7 +231,7 @@ def test_a_disk_outside_with_the_serial_number_of_one_inside() -> None:
     before, after = machine(), machine()
     before["disks"] = [disk("sda", serial="S", transport="sata"), disk("sdb", serial="S", transport="usb")]
     after["disks"] = [disk("sda", serial="S", transport="usb"), disk("sdb", serial="S", transport="sata")]
-    assert changes(ruled(born(before)), born(after)) == ()
+    assert machine_changes(ruled(born(before)), born(after)) == ()
 
 
 # --- network ---
@@ -288,14 +288,14 @@ def test_two_ports_of_one_card_keep_apart() -> None:
     before, after = machine(), machine()
     ports = [link(f"mlx5_0/{number}", kind="infiniband", mac=None) for number in (1, 2)]
     before["links"], after["links"] = ports, [{**ports[0], "speed_mbps": 200}, ports[1]]
-    assert brief(changes(ruled(born(before)), born(after))) == [("fail", "inventory.network", "net:mlx5_0/1")]
+    assert brief(machine_changes(ruled(born(before)), born(after))) == [("fail", "inventory.network", "net:mlx5_0/1")]
 
 
 def test_a_card_of_which_nobody_tells_its_place_is_known_by_name() -> None:
     before, after = machine(), machine()
     before["links"] = [link(mac=None, pci_address=None)]
     after["links"] = [link(mac=None, pci_address=None, pcie_width=8)]
-    assert brief(changes(ruled(born(before)), born(after))) == [("fail", "inventory.link", "net:eth0")]
+    assert brief(machine_changes(ruled(born(before)), born(after))) == [("fail", "inventory.link", "net:eth0")]
 
 
 # --- facts ---
@@ -396,7 +396,7 @@ def test_a_link_that_went_down() -> None:
     ],
 )
 def test_links_under_load(then: dict[str, float], now: dict[str, float], kind: str) -> None:
-    (told,) = changes(ruled(born(machine(), **then)), born(machine(), **now))
+    (told,) = machine_changes(ruled(born(machine(), **then)), born(machine(), **now))
     assert told.kind == kind
 
 
@@ -416,14 +416,14 @@ def test_what_is_no_number_any_more_is_taken_for_less() -> None:
 def test_from_nothing_to_something() -> None:
     before = machine()
     before["nvml"]["devices"][1]["links"] = []
-    assert brief(changes(ruled(born(before)), born(machine()))) == [("note", "inventory.added", "gpu1")]
+    assert brief(machine_changes(ruled(born(before)), born(machine()))) == [("note", "inventory.added", "gpu1")]
 
 
 def test_what_was_not_told_then_is_no_change() -> None:
     before = machine()
     before["board"]["serial"] = before["board"]["bios_version"] = None
     before["memory"]["dimms"] = None
-    assert changes(ruled(born(before)), born(machine())) == ()
+    assert machine_changes(ruled(born(before)), born(machine())) == ()
 
 
 def test_what_is_not_told_now_is_said() -> None:
@@ -455,15 +455,15 @@ def test_of_what_is_not_told_five_are_named(names: tuple[str, ...], rest: str) -
 def test_exactly_what_is_allowed_means_nothing() -> None:
     before, after = machine(), machine()
     before["memory"]["total_bytes"], after["memory"]["total_bytes"] = 100, 99
-    assert changes(ruled(born(before)), born(after)) == ()
+    assert machine_changes(ruled(born(before)), born(after)) == ()
     after["memory"]["total_bytes"] = 98
-    assert brief(changes(ruled(born(before)), born(after))) == [("fail", "inventory.less", "memory")]
+    assert brief(machine_changes(ruled(born(before)), born(after))) == [("fail", "inventory.less", "memory")]
 
 
 def test_ecc_that_was_off_and_is_on() -> None:
     before = machine()
     before["nvml"]["devices"][1]["traits"]["ecc_enabled"] = False
-    (told,) = changes(ruled(born(before)), born(machine()))
+    (told,) = machine_changes(ruled(born(before)), born(machine()))
     assert (told.kind, told.event) == ("warn", "inventory.setting")
     assert told.text.startswith(f"ECC of gpu1: off {WHEN}, on now; ")
 
@@ -484,7 +484,7 @@ def test_findings_and_notes_of_a_run() -> None:
     after = machine()
     after["board"]["os"] = "Debian 14"
     gone(after)
-    held = history_changes.held(ruled(born(machine())), births.run(after))
+    held = history_changes.compare_with_baseline(ruled(born(machine())), births.run(after))
     (finding,) = held.findings
     assert (finding.kind, finding.check, finding.component, finding.event) == (
         "fail",
@@ -496,7 +496,7 @@ def test_findings_and_notes_of_a_run() -> None:
 
 
 def test_a_run_without_an_inventory_says_so() -> None:
-    held = history_changes.held(ruled(born(machine())), [])
+    held = history_changes.compare_with_baseline(ruled(born(machine())), [])
     (finding,) = held.findings
     assert (finding.kind, finding.check, finding.text) == ("error", "run", history_changes.NO_INVENTORY)
     assert held.notes == ()
@@ -506,12 +506,12 @@ def test_what_the_next_night_is_to_know() -> None:
     after = machine()
     after["board"] |= {"kernel": "6.13", "os": "Debian 14"}
     gone(after)
-    held = history_changes.held(ruled(born(machine())), births.run(after))
-    assert held.known == (Known("", "kernel", "6.13", DAY),)
+    held = history_changes.compare_with_baseline(ruled(born(machine())), births.run(after))
+    assert held.known == (KnownChange("", "kernel", "6.13", DAY),)
 
 
 def test_a_run_that_could_not_be_held_against_anything_tells_the_next_night_nothing() -> None:
-    assert history_changes.held(ruled(born(machine())), []).known is None
+    assert history_changes.compare_with_baseline(ruled(born(machine())), []).known is None
 
 
 # --- on the second night ---
@@ -533,11 +533,13 @@ def test_what_was_told_is_a_note_from_the_second_night_on(
 ) -> None:
     after = machine()
     change(after)
-    first = changes(ruled(born(machine())), born(after))
+    first = machine_changes(ruled(born(machine())), born(after))
     assert [one.kind for one in first] == ["warn"] * len(known)
-    assert [one.known for one in first] == [Known(*one, DAY) for one in known]
-    birth = msgspec.structs.replace(ruled(born(machine())), known=tuple(Known(*one, "2025-12-24") for one in known))
-    second = changes(birth, born(after))
+    assert [one.known for one in first] == [KnownChange(*one, DAY) for one in known]
+    birth = msgspec.structs.replace(
+        ruled(born(machine())), known=tuple(KnownChange(*one, "2025-12-24") for one in known)
+    )
+    second = machine_changes(birth, born(after))
     assert [one.kind for one in second] == ["note"] * len(known)
     assert [one.known for one in second] == list(birth.known)  # since then, whatever the day is
     for before, now in zip(first, second, strict=True):
@@ -549,21 +551,21 @@ def test_what_was_told_is_a_note_from_the_second_night_on(
 def test_a_module_that_was_moved_is_known_by_its_new_slot() -> None:
     after = machine()
     after["memory"]["dimms"] = [dimm("A1"), dimm("C1", serial="D-B1")]
-    (told,) = changes(ruled(born(machine())), born(after))
-    assert (told.kind, told.known) == ("warn", Known("dimm:B1", "moved", "dimm:C1", DAY))
+    (told,) = machine_changes(ruled(born(machine())), born(after))
+    assert (told.kind, told.known) == ("warn", KnownChange("dimm:B1", "moved", "dimm:C1", DAY))
 
 
 def test_a_third_kernel_is_a_warning_again() -> None:
     after = machine()
     after["board"]["kernel"] = "6.14"
-    birth = msgspec.structs.replace(ruled(born(machine())), known=(Known("", "kernel", "6.13", DAY),))
-    (told,) = changes(birth, born(after))
-    assert (told.kind, told.known) == ("warn", Known("", "kernel", "6.14", DAY))
+    birth = msgspec.structs.replace(ruled(born(machine())), known=(KnownChange("", "kernel", "6.13", DAY),))
+    (told,) = machine_changes(birth, born(after))
+    assert (told.kind, told.known) == ("warn", KnownChange("", "kernel", "6.14", DAY))
 
 
 def test_nothing_is_told_of_what_is_again_as_it_was() -> None:
-    birth = msgspec.structs.replace(ruled(born(machine())), known=(Known("", "kernel", "6.13", DAY),))
-    assert changes(birth, born(machine())) == ()
+    birth = msgspec.structs.replace(ruled(born(machine())), known=(KnownChange("", "kernel", "6.13", DAY),))
+    assert machine_changes(birth, born(machine())) == ()
 
 
 @each("change, kind, what, now",
@@ -582,8 +584,8 @@ def test_what_may_be_damage_is_told_every_night(
 ) -> None:
     after = machine()
     change(after)
-    birth = msgspec.structs.replace(ruled(born(machine())), known=(Known(*what, now, DAY),))
-    first, second = (changes(one, born(after)) for one in (ruled(born(machine())), birth))
+    birth = msgspec.structs.replace(ruled(born(machine())), known=(KnownChange(*what, now, DAY),))
+    first, second = (machine_changes(one, born(after)) for one in (ruled(born(machine())), birth))
     assert first == second
     assert {(one.kind, one.known) for one in first} == {(kind, None)}
 
@@ -595,6 +597,6 @@ def test_a_plan_of_rules_before_there_were_notes_afterwards_warns_as_it_did() ->
     del plain["known"]
     for rule in plain["book"]["change"]:
         del rule["afterwards"]
-    birth = msgspec.convert(plain, Birth)
-    told = changes(birth, born(after))
+    birth = msgspec.convert(plain, MachineFacts)
+    told = machine_changes(birth, born(after))
     assert [(one.kind, one.known) for one in told] == [("warn", None)]

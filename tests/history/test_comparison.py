@@ -19,12 +19,12 @@ from acceptance.core.plan import Due, Plan
 from acceptance.core.record import Measured, Skipped
 from acceptance.core.verdict import UnreadableRun
 from acceptance.history import noise
-from acceptance.history.comparison import BAD, TOLD, Comparison, Kind, Run, compare
+from acceptance.history.comparison import BAD, REPORTED_KINDS, Comparison, DifferenceKind, Run, compare
 from acceptance.history.matching import Moved, Replaced
 
 BOOK = noise.read(resources.locate("noise.toml"))
 Values = Mapping[tuple[str, str], float]
-OTHER: dict[Kind, Kind] = {
+OTHER: dict[DifferenceKind, DifferenceKind] = {
     "worse": "better", "better": "worse", "lost": "gained", "gained": "lost", "gone": "new", "new": "gone",
     "changed": "changed", "incomparable": "incomparable", "same": "same",
 }  # fmt: skip
@@ -46,7 +46,7 @@ def two(values: Values, *dues: Due, **more: object) -> Comparison:
     return compare([run(plan, usual), run(plan, {**usual, **values}, **more)], BOOK)
 
 
-def kinds(found: Comparison) -> dict[tuple[str, str], Kind]:
+def kinds(found: Comparison) -> dict[tuple[str, str], DifferenceKind]:
     return {(row.measurement, row.component): row.kind for row in found.rows}
 
 
@@ -110,7 +110,7 @@ def test_a_measurement_that_is_lost_is_bad_also_where_all_outcomes_stay() -> Non
 
 
 def test_what_is_told_of_and_what_is_bad() -> None:
-    assert sorted(TOLD) == ["better", "changed", "gained", "lost", "worse"]
+    assert sorted(REPORTED_KINDS) == ["better", "changed", "gained", "lost", "worse"]
     assert sorted(BAD) == ["lost", "worse"]
 
 
@@ -219,7 +219,7 @@ def test_a_row_stands_where_the_furthest_out_of_its_later_runs_puts_it() -> None
     [((200.0, 50.0, 200.0), "worse"), ((50.0, 200.0, 50.0), "better"), ((50.0, 200.0, 200.0), "better")],
     told=["once worse", "once better", "better"],
 )
-def test_of_several_later_runs_the_worst_outcome_is_told(values: tuple[float, ...], kind: Kind) -> None:
+def test_of_several_later_runs_the_worst_outcome_is_told(values: tuple[float, ...], kind: DifferenceKind) -> None:
     plan = journals.plan(journals.check("link.copy", rate()))
     found = compare([run(plan, {("copy_h2d", "gpu0"): value}) for value in values], BOOK)
     assert [(one.check, one.kind) for one in found.outcomes] == [(None, kind), ("link.copy", kind)]
@@ -239,7 +239,7 @@ def test_one_run_in_a_vm_is_enough_for_the_spread_of_vms(first: bool, later: boo
 def test_the_noise_of_one_machine_is_told_by_its_own_runs_alone() -> None:
     plan = journals.plan(journals.check("link.copy", rate()))
 
-    def of(values: list[tuple[str, float]]) -> list[Kind]:
+    def of(values: list[tuple[str, float]]) -> list[DifferenceKind]:
         runs = [run(plan, {("copy_h2d", "gpu0"): value}, machine_id=machine) for machine, value in values]
         return [change.kind for change in compare(runs, BOOK).rows[0].changes]
 

@@ -13,21 +13,21 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from nights_made import looks, past, rule, steady
 
-from acceptance.history.drift import Drifted, Found, judge
-from acceptance.history.reference import Bounds, Counter, First, Grown, Level, Past, Slope
+from acceptance.history.drift import DriftFinding, DriftJudgement, judge
+from acceptance.history.reference import Bounds, Counter, First, Level, NoiseGrowth, Reference, Slope
 
 LEVEL = Level(600.0, 28, 4.0, 4.5, Bounds(low=580.0))
 BORN = First(605.0, 1, 20454.0, Bounds(low=570.0), baseline=True)
 SLOPE = Slope(610.0, 595.0, 60.0, 90, Bounds(low=598.0))
-PLAIN = Past(True, 3, 14, level=LEVEL)
+PLAIN = Reference(True, 3, 14, level=LEVEL)
 WORTH = {None: 0, "warn": 1, "fail": 2}
 
 
-def held(of: Past, value: float, again: float | None = None, unit: str = "TFLOP/s") -> Drifted:
+def held(of: Reference, value: float, again: float | None = None, unit: str = "TFLOP/s") -> DriftJudgement:
     return judge("gemm_bf16", "gpu0", unit, of, value, again)
 
 
-def only(drifted: Drifted) -> Found:
+def only(drifted: DriftJudgement) -> DriftFinding:
     (found,) = drifted.findings
     return found
 
@@ -36,13 +36,13 @@ def only(drifted: Drifted) -> Found:
 
 
 def test_what_is_within_says_nothing() -> None:
-    assert held(PLAIN, 580.0) == held(PLAIN, 9e9) == held(replace(PLAIN, before=True, off=9), 580.0) == Drifted()
+    assert held(PLAIN, 580.0) == held(PLAIN, 9e9) == held(replace(PLAIN, before=True, off=9), 580.0) == DriftJudgement()
 
 
 def test_one_night_outside_is_a_warning_that_asks_for_a_second_look() -> None:
     drifted = held(PLAIN, 570.0)
     assert (drifted.outside, drifted.unsteady, drifted.look_again) == (True, False, True)
-    assert only(drifted) == Found(
+    assert only(drifted) == DriftFinding(
         "warn",
         "step",
         "gemm_bf16 on gpu0: measured 570 TFLOP/s: 5 % below the median of 28 nights before, 600 TFLOP/s, bound >= 580 TFLOP/s; "
@@ -52,7 +52,7 @@ def test_one_night_outside_is_a_warning_that_asks_for_a_second_look() -> None:
 
 
 def test_the_first_night_alone_is_never_a_failure() -> None:
-    assert only(held(Past(True, 2, 14, level=LEVEL), 570.0)).kind == "warn"
+    assert only(held(Reference(True, 2, 14, level=LEVEL), 570.0)).kind == "warn"
 
 
 def test_a_second_look_that_is_outside_as_well_confirms_it() -> None:
@@ -89,8 +89,8 @@ def test_three_nights_of_fourteen_that_strayed_are_a_failure(again: float | None
 
 
 def test_the_first_night_that_strays_is_one() -> None:
-    assert only(held(Past(True, 2, 14, level=LEVEL), 570.0)).kind == "warn"
-    assert only(held(Past(True, 1, 14, level=LEVEL), 570.0)).kind == "fail"
+    assert only(held(Reference(True, 2, 14, level=LEVEL), 570.0)).kind == "warn"
+    assert only(held(Reference(True, 1, 14, level=LEVEL), 570.0)).kind == "fail"
 
 
 def test_where_nothing_tells_which_side_is_worse_a_change_never_fails() -> None:
@@ -101,14 +101,14 @@ def test_where_nothing_tells_which_side_is_worse_a_change_never_fails() -> None:
         assert f"{way} the median" in found.text
         assert "bound 680 .. 720 W; nothing tells whether this is for the worse" in found.text
     assert only(held(both, 679.0, 700.0)).what == "changed"
-    assert held(both, 700.0) == Drifted()
+    assert held(both, 700.0) == DriftJudgement()
 
 
 # --- what was left behind ---
 
 
 def test_the_baseline_is_named_with_its_date() -> None:
-    found = only(held(Past(True, 3, 14, first=BORN), 560.0))
+    found = only(held(Reference(True, 3, 14, first=BORN), 560.0))
     assert found.what == "step"
     assert "7.4 % below the baseline of 2026-01-01, 605 TFLOP/s, bound >= 570 TFLOP/s; " in found.text
 
@@ -127,7 +127,7 @@ def test_a_slope_tells_from_where_to_where_and_how_fast() -> None:
         "its level went from 610 TFLOP/s to 595 TFLOP/s within 60 days (90 nights), bound >= 598 TFLOP/s; "
         in found.text
     )
-    assert held(replace(PLAIN, slope=SLOPE), 598.0) == Drifted()
+    assert held(replace(PLAIN, slope=SLOPE), 598.0) == DriftJudgement()
     assert only(held(replace(PLAIN, slope=SLOPE, before=True), 590.0)).kind == "fail"
 
 
@@ -150,14 +150,14 @@ def test_everything_that_was_left_behind_stands_in_one_line() -> None:
     ],
 )
 def test_how_far_is_told_as_people_would(unit: str, level: Level, value: float, told: str) -> None:
-    assert f": {told}" in only(held(Past(True, 3, 14, level=level), value, unit=unit)).text
+    assert f": {told}" in only(held(Reference(True, 3, 14, level=level), value, unit=unit)).text
 
 
 # --- noise ---
 
 
 def test_noise_that_has_grown_is_remarked_beside_what_else_there_is() -> None:
-    noisy = replace(PLAIN, grown=Grown(3.0, 12.0, 28), before=True)
+    noisy = replace(PLAIN, grown=NoiseGrowth(3.0, 12.0, 28), before=True)
     found = only(held(noisy, 600.0))
     assert (found.kind, found.what) == ("warn", "noise")
     assert (
@@ -174,19 +174,19 @@ def test_noise_that_has_grown_is_remarked_beside_what_else_there_is() -> None:
 USUAL = Counter(5.0, 1.0, 10.0, "where it comes from", 1000.0)
 
 
-def count(value: float, *, before: bool = False, off: int = 0, **changes: Any) -> Drifted:
-    of = Past(True, 3, 14, off, before=before, counter=replace(USUAL, **changes))
+def count(value: float, *, before: bool = False, off: int = 0, **changes: Any) -> DriftJudgement:
+    of = Reference(True, 3, 14, off, before=before, counter=replace(USUAL, **changes))
     return judge("gpu_ecc_corrected_total", "gpu0", "count", of, value)
 
 
 def test_a_counter_may_grow_as_fast_as_it_may() -> None:
-    assert count(5.0) == count(15.0) == Drifted()
+    assert count(5.0) == count(15.0) == DriftJudgement()
 
 
 def test_one_that_grows_faster_is_a_warning_and_no_second_look_would_help() -> None:
     drifted = count(16.0)
     assert (drifted.outside, drifted.look_again) == (True, False)
-    assert only(drifted) == Found(
+    assert only(drifted) == DriftFinding(
         "warn",
         "counter",
         "gpu_ecc_corrected_total on gpu0: measured 16: grew by 11 within 1 day, from 5, allowed 10, fails above 1000; "
@@ -217,7 +217,7 @@ def test_two_nights_running_fail_where_the_rule_says_so() -> None:
 
 
 def test_one_that_was_set_back_counts_from_nothing() -> None:
-    assert count(9.0, stood=500.0) == count(10.0, stood=500.0) == Drifted()
+    assert count(9.0, stood=500.0) == count(10.0, stood=500.0) == DriftJudgement()
     assert "grew by 11 within 2.5 days, set back from 500, allowed" in only(count(11.0, stood=500.0, days=2.52)).text
     assert only(count(1001.0, stood=5000.0)).kind == "fail"
 
@@ -226,8 +226,8 @@ def test_one_that_was_set_back_counts_from_nothing() -> None:
 
 
 @each("value", [math.nan, math.inf, -math.inf])
-@each("of", [PLAIN, Past(True, 3, 14, counter=Counter(0.0, 1.0, 1e9, "b")), replace(PLAIN, decides=False)])
-def test_what_is_no_finite_number_never_passes(value: float, of: Past) -> None:
+@each("of", [PLAIN, Reference(True, 3, 14, counter=Counter(0.0, 1.0, 1e9, "b")), replace(PLAIN, decides=False)])
+def test_what_is_no_finite_number_never_passes(value: float, of: Reference) -> None:
     drifted = held(of, value)
     assert only(drifted).kind == "fail"
     assert drifted.outside
@@ -245,7 +245,7 @@ VALUE = st.floats(0.0, 1000.0)
 RULES = st.sampled_from([("gemm_bf16", "TFLOP/s"), ("gpu_temperature", "degC"), ("gpu_retired_pages", "count")])
 
 
-def lived(values: Sequence[float], flags: Sequence[str], of: tuple[str, str], born: bool) -> Past:
+def lived(values: Sequence[float], flags: Sequence[str], of: tuple[str, str], born: bool) -> Reference:
     found = [
         replace(one, outside=flag == "outside", unsteady=flag == "unsteady")
         for one, flag in zip(looks(values), [*flags, *[""] * len(values)], strict=False)
@@ -253,7 +253,7 @@ def lived(values: Sequence[float], flags: Sequence[str], of: tuple[str, str], bo
     return past(found, born=values[0] if born else None, of=rule(*of))
 
 
-def worth(of: Past, value: float, again: float | None) -> int:
+def worth(of: Reference, value: float, again: float | None) -> int:
     return max((WORTH[one.kind] for one in held(of, value, again).findings), default=0)
 
 

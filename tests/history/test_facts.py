@@ -12,7 +12,7 @@ from births import BOOK, born, disk, gpu, link, machine
 from cases import each
 
 from acceptance.history import facts
-from acceptance.history.baseline_facts import Birth
+from acceptance.history.baseline_facts import MachineFacts
 
 
 def test_the_parts_and_what_is_printed_on_them() -> None:
@@ -163,4 +163,4 @@ def test_a_journal_without_beginning_or_inventory_tells_of_no_machine() -> None:
 
 def test_it_travels_as_json() -> None:
     found = msgspec.structs.replace(born(machine()), book=BOOK)
-    assert msgspec.json.decode(msgspec.json.encode(found), type=Birth) == found
+    assert msgspec.json.decode(msgspec.json.encode(found), type=MachineFacts) == found

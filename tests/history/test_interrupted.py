@@ -21,11 +21,11 @@ from acceptance.history import location, lock, queries, rebuild
 from acceptance.history import store as history_store
 from acceptance.history import store as stores
 from acceptance.history.errors import HistoryError
-from acceptance.history.night import Figure
+from acceptance.history.night import NightMeasurement
 from acceptance.history.store import Store
 
 KILLS = 24 if ALL else 6
-FIGURES = tuple(Figure(COPY._replace(measurement=f"m{number}"), float(number)) for number in range(40))
+FIGURES = tuple(NightMeasurement(COPY._replace(measurement=f"m{number}"), float(number)) for number in range(40))
 STEP = ("CREATE TABLE later (x INTEGER)", "INSERT INTO later SELECT seq FROM night", "DROP TABLE later")
 
 
@@ -56,7 +56,7 @@ def whole(store: Store) -> list[str]:
     store.check()
     runs = [kept.run_id for kept in store.nights()]
     assert len(set(runs)) == len(runs)
-    courses = queries.courses(store)
+    courses = queries.trend_series(store)
     assert all([point.run_id for point in course.points] == runs for course in courses)
     assert len(courses) == (len(FIGURES) if runs else 0)
     return runs
@@ -91,7 +91,7 @@ def test_two_who_find_it_damaged_at_once(path: Path) -> None:
         write_run(out, f"run-{number}")
     path.parent.mkdir(parents=True)
     path.write_text("nothing of ours\n" * 1000)
-    assert at_once(*[lambda: rebuild.opened(out, MACHINE)] * 3) == [0] * 3
+    assert at_once(*[lambda: rebuild.open_history(out, MACHINE)] * 3) == [0] * 3
     assert len([one for one in path.parent.iterdir() if ".damaged-" in one.name]) == 1
     with Store.open(path) as store:
         assert [kept.run_id for kept in store.nights()] == ["run-0", "run-1", "run-2"]
@@ -131,7 +131,7 @@ def counted(work: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> int:
 
 
 def made(out: Path) -> None:
-    store, _ = rebuild.anew(out, MACHINE)
+    store, _ = rebuild.rebuild(out, MACHINE)
     store.close()
 
 
@@ -193,7 +193,7 @@ def test_a_kill_while_a_history_is_made_anew(tmp_path: Path, monkeypatch: pytest
     for number in range(2):
         write_run(out, f"run-{number}")
     path = location.database(out, MACHINE)
-    store, _ = rebuild.opened(out, MACHINE)
+    store, _ = rebuild.open_history(out, MACHINE)
     with store:
         for number in range(10, 13):
             store.add(night(number, figures=FIGURES))
@@ -208,13 +208,13 @@ def test_a_kill_while_a_history_is_made_anew(tmp_path: Path, monkeypatch: pytest
     last = counted(lambda: made(out), monkeypatch)
     for at in points(3, last):
         again()
-        killed(lambda: rebuild.anew(out, MACHINE), at)
-        store, _ = rebuild.opened(out, MACHINE)
+        killed(lambda: rebuild.rebuild(out, MACHINE), at)
+        store, _ = rebuild.open_history(out, MACHINE)
         with store:
             store.check()
             assert [one.run_id for one in store.nights()] == runs
-            assert sorted(len(course.points) for course in queries.courses(store)) == [2, *[3] * len(FIGURES)]
-        rebuild.anew(out, MACHINE)[0].close()
+            assert sorted(len(course.points) for course in queries.trend_series(store)) == [2, *[3] * len(FIGURES)]
+        rebuild.rebuild(out, MACHINE)[0].close()
         assert not list(path.parent.glob("*.making*"))
 
 
@@ -236,10 +236,10 @@ def test_a_kill_while_the_new_file_takes_the_place_of_the_old(
 
     def child() -> None:
         monkeypatch.setattr(Path, call, dies)
-        rebuild.anew(out, MACHINE)
+        rebuild.rebuild(out, MACHINE)
 
     assert at_once(child) == [-signal.SIGKILL]
-    store, _ = rebuild.opened(out, MACHINE)
+    store, _ = rebuild.open_history(out, MACHINE)
     with store:
         assert whole(store) == ["run-00001"]
 
@@ -251,7 +251,7 @@ def test_a_file_system_without_links_keeps_a_copy(path: Path, monkeypatch: pytes
     with Store.open(path) as store:
         store.add(night(1, figures=FIGURES))
     monkeypatch.setattr(Path, "hardlink_to", refused)
-    store, told = rebuild.anew(path.parents[2], MACHINE)
+    store, told = rebuild.rebuild(path.parents[2], MACHINE)
     with store:
         assert whole(store) == ["run-00001"]
     (aside,) = path.parent.glob("*.replaced-*Z")
@@ -300,7 +300,7 @@ def test_a_disk_that_is_full_while_a_history_is_made_anew_takes_nothing_of_the_o
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
         try:
-            rebuild.anew(path.parents[2], MACHINE)
+            rebuild.rebuild(path.parents[2], MACHINE)
         except HistoryError as error:
             os.write(pen, f"{error}".encode())
 
@@ -308,7 +308,7 @@ def test_a_disk_that_is_full_while_a_history_is_made_anew_takes_nothing_of_the_o
     os.close(pen)
     assert "make room" in os.read(reader, 4096).decode()
     os.close(reader)
-    store, told = rebuild.opened(path.parents[2], MACHINE)
+    store, told = rebuild.open_history(path.parents[2], MACHINE)
     with store:
         assert len(whole(store)) == 20
         assert told == ()
@@ -324,9 +324,9 @@ def test_a_history_that_stays_in_use_is_said(path: Path, monkeypatch: pytest.Mon
 
 def test_a_history_whose_lock_stays_taken_is_said(path: Path) -> None:
     told = pytest.raises(HistoryError, match="another process is at this history: wait until it has ended")
-    with lock.alone(path.parent), told, lock.alone(path.parent, 0.05):
+    with lock.history_lock(path.parent), told, lock.history_lock(path.parent, 0.05):
         raise AssertionError
-    with lock.alone(path.parent, 0.05):
+    with lock.history_lock(path.parent, 0.05):
         pass
 
 
@@ -345,7 +345,7 @@ def test_a_file_system_without_shared_memory_is_said(path: Path, monkeypatch: py
 def test_a_folder_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "reports").write_text("a file")
     with pytest.raises(HistoryError, match=r"cannot be read or written \(Not a directory\)"):
-        rebuild.opened(tmp_path / "reports", MACHINE)
+        rebuild.open_history(tmp_path / "reports", MACHINE)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")

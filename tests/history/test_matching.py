@@ -6,7 +6,7 @@ from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.history.matching import Moved, Replaced, match, own
+from acceptance.history.matching import Moved, Replaced, match, unique_identities
 
 
 def test_by_name_where_nothing_tells_an_identity() -> None:
@@ -50,14 +50,14 @@ def test_a_serial_number_that_two_parts_share_tells_neither() -> None:
 
 @each("nobody", ["0", "00000000", "", " 0 ", "N/A", "na", "NONE", "Unknown", "FFFFFFFF"])
 def test_what_stands_for_no_serial_number_tells_no_part_from_another(nobody: str) -> None:
-    assert own({"disk:a": nobody, "disk:b": "S1"}) == {"disk:b": "S1"}
+    assert unique_identities({"disk:a": nobody, "disk:b": "S1"}) == {"disk:b": "S1"}
     assert match({"disk:a": nobody}, {"disk:b": nobody}, []).moved == ()
     assert match({"disk:a": "S1"}, {"disk:a": nobody}, []).replaced == (Replaced("disk:a", "S1", nobody),)
 
 
 @each("identity", ["10", "0A", "FFF", "FFFFF1", "NAB", "None1", "GPU-00000000-0000"])
 def test_a_serial_number_may_look_a_little_like_none(identity: str) -> None:
-    assert own({"disk:a": identity}) == {"disk:a": identity}
+    assert unique_identities({"disk:a": identity}) == {"disk:a": identity}
 
 
 def test_a_name_that_was_given_is_not_given_again() -> None:

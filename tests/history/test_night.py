@@ -13,7 +13,7 @@ import pytest
 from cases import each
 
 from acceptance.core import repeat
-from acceptance.core.collection import AGAIN
+from acceptance.core.collection import REPEAT_SESSION
 from acceptance.core.limit import Limit
 from acceptance.core.plan import Plan
 from acceptance.core.record import (
@@ -31,10 +31,10 @@ from acceptance.core.record import (
 from acceptance.core.verdict import UnreadableRun
 from acceptance.core.waiver import Waiver
 from acceptance.history import era, night
-from acceptance.history.baseline_facts import Known
+from acceptance.history.baseline_facts import KnownChange
 from acceptance.history.era import Era
-from acceptance.history.night import Line, Told
-from acceptance.history.reference import Bounds, Level, Past
+from acceptance.history.night import ReportedChanges, SeriesKey
+from acceptance.history.reference import Bounds, Level, Reference
 from acceptance.journal import reader
 
 RUNS = Path(__file__).resolve().parents[2] / "fixtures" / "recordings" / "h200" / "runs"
@@ -61,7 +61,7 @@ def entries(plan: Plan | None = None, *more: Body, values: Any = None, **told: s
 
 
 def test_a_run_is_a_night() -> None:
-    made = night.of(entries())
+    made = night.night_from_entries(entries())
     assert (made.run_id, made.machine_id, made.verdict, made.scope, made.profile) == (
         "run-1",
         "machine-1",
@@ -73,13 +73,16 @@ def test_a_run_is_a_night() -> None:
     assert made.utc == "2026-01-01T00:00:00.000Z"
     assert made.day == 20454.0
     (one,) = made.figures
-    assert one == night.Figure(Line("link.copy", "copy", "gpu0", "GB/s", "GPU-a"), 110.0)
+    assert one == night.NightMeasurement(SeriesKey("link.copy", "copy", "gpu0", "GB/s", "GPU-a"), 110.0)
     assert made.identities == {"gpu0": "GPU-a", "gpu1": "GPU-b"}
 
 
 def test_a_path_is_of_both_its_ends_and_all_gpus_are_each() -> None:
     plan = msgspec.structs.replace(journals.plan(PAIR), gpus=("gpu1", "gpu0"))
-    assert [one.line.serial for one in night.of(entries(plan)).figures] == ["GPU-a->GPU-b", "GPU-a+GPU-b"]
+    assert [one.line.serial for one in night.night_from_entries(entries(plan)).figures] == [
+        "GPU-a->GPU-b",
+        "GPU-a+GPU-b",
+    ]
     assert night.part("gpu0->gpu7", {"gpu0": "GPU-a"}, ()) is None
     assert night.part("gpus", {}, ()) is None
     assert night.part("cpu", {"gpu0": "GPU-a"}, ("gpu0",)) is None
@@ -97,23 +100,23 @@ def test_what_several_parts_tell_is_nobodys_identity() -> None:
 
 def test_the_line_is_known_before_anything_is_measured() -> None:
     plan = msgspec.structs.replace(journals.plan(PAIR), gpus=("gpu0", "gpu1"))
-    made = night.of(entries(plan))
-    before = [night.line(check.id, due, made.identities, plan.gpus) for check in plan.checks for due in check.due]
+    made = night.night_from_entries(entries(plan))
+    before = [night.series_key(check.id, due, made.identities, plan.gpus) for check in plan.checks for due in check.due]
     assert [one.line for one in made.figures] == before
 
 
 def test_what_broke_its_limit_without_a_waiver_failed() -> None:
-    made = night.of(entries(values={("copy", "gpu0"): 50.0}))
+    made = night.night_from_entries(entries(values={("copy", "gpu0"): 50.0}))
     assert (made.verdict, made.figures[0].value, made.figures[0].failed) == ("FAIL", 50.0, True)
     waived = journals.plan(waivers=[Waiver("known", measurement="copy", component="gpu0", worst=40.0)])
-    assert not night.of(entries(waived, values={("copy", "gpu0"): 50.0})).figures[0].failed
-    assert not night.of(entries(values={("copy", "gpu0"): 105.0})).figures[0].failed  # a warning
+    assert not night.night_from_entries(entries(waived, values={("copy", "gpu0"): 50.0})).figures[0].failed
+    assert not night.night_from_entries(entries(values={("copy", "gpu0"): 105.0})).figures[0].failed  # a warning
 
 
 def test_what_was_not_measured_is_there_without_a_value() -> None:
     plan = journals.plan(journals.check("link.copy", journals.due(), journals.due("other", limit=None)))
     told = [entry for entry in entries(plan) if getattr(entry.body, "measurement", None) != "other"]
-    made = night.of(told)
+    made = night.night_from_entries(told)
     assert [(one.line.measurement, one.value, one.failed) for one in made.figures] == [
         ("copy", 110.0, False),
         ("other", None, False),
@@ -122,24 +125,31 @@ def test_what_was_not_measured_is_there_without_a_value() -> None:
 
 def test_a_night_apart() -> None:
     whole = entries()
-    assert night.of(whole[:-1]).apart == "interrupted"
-    assert night.of([*whole[:-1], *journals.entries([RunEnded(False, "stopped")])]).apart == "interrupted"
-    assert night.of([*whole, *journals.entries([RunClosed(None, True, {}, "restarted")])]).apart == "interrupted"
+    assert night.night_from_entries(whole[:-1]).apart == "interrupted"
+    assert (
+        night.night_from_entries([*whole[:-1], *journals.entries([RunEnded(False, "stopped")])]).apart == "interrupted"
+    )
+    assert (
+        night.night_from_entries([*whole, *journals.entries([RunClosed(None, True, {}, "restarted")])]).apart
+        == "interrupted"
+    )
     partial = msgspec.structs.replace(journals.plan(), scope="partial")
-    assert night.of(entries(partial)).apart == "partial"
+    assert night.night_from_entries(entries(partial)).apart == "partial"
     shared = [*whole, *journals.entries([ForeignProcess("gpu0", 1.0, 42, "train", None)])]
-    assert night.of(shared).apart == "in-use"
-    assert night.of(entries(image_id="sha256:1", image="my:own (named by --image)")).apart == "own-image"
-    assert night.of(entries(image_id="sha256:1", image_inputs="abc")).apart is None
+    assert night.night_from_entries(shared).apart == "in-use"
+    assert (
+        night.night_from_entries(entries(image_id="sha256:1", image="my:own (named by --image)")).apart == "own-image"
+    )
+    assert night.night_from_entries(entries(image_id="sha256:1", image_inputs="abc")).apart is None
 
 
 def test_a_journal_without_a_beginning_or_a_time_is_no_night() -> None:
     with pytest.raises(UnreadableRun):
-        night.of(entries()[1:])
+        night.night_from_entries(entries()[1:])
     told = entries()
     told[0] = msgspec.structs.replace(told[0], utc="yesterday")
     with pytest.raises(UnreadableRun, match="is of no moment"):
-        night.of(told)
+        night.night_from_entries(told)
 
 
 @pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "America/New_York", "Europe/Berlin", "UTC"])
@@ -164,7 +174,7 @@ def test_the_time_zone_has_no_say(zone: str, monkeypatch: pytest.MonkeyPatch) ->
 
 @each("name", sorted(path.name for path in RUNS.iterdir() if path.is_dir()))
 def test_recorded_runs_are_nights(name: str) -> None:
-    made = night.of(reader.read(RUNS / name).entries)
+    made = night.night_from_entries(reader.read(RUNS / name).entries)
     assert made.figures
     assert len({one.line for one in made.figures}) == len(made.figures)
     assert {one.line.serial for one in made.figures if one.line.component == "gpu0"} == {made.identities["gpu0"]}
@@ -180,16 +190,16 @@ def test_recorded_runs_are_nights(name: str) -> None:
 )
 def test_what_the_past_said_of_a_value_is_kept(first: float, again: tuple[float, ...], told: str) -> None:
     """The limit is 100; on the nights before it was 150, and is within from 145 on."""
-    past = Past(decides=True, off_fails=3, off_of=7, level=Level(150.0, 10, 1.0, 5.0, Bounds(low=145.0)))
+    past = Reference(decides=True, off_fails=3, off_of=7, level=Level(150.0, 10, 1.0, 5.0, Bounds(low=145.0)))
     check = journals.check("a.one", msgspec.structs.replace(journals.due(), past=past))
     *own, last = journals.bodies(journals.plan(check), {("copy", "gpu0"): first})
     made = journals.entries(own)
     for value in again:
-        begun = SessionStarted(AGAIN, journals.DIGEST, ("a.one",))
+        begun = SessionStarted(REPEAT_SESSION, journals.DIGEST, ("a.one",))
         taken = [begun, *journals.check_bodies(check, {("copy", "gpu0"): value})]
         made += [msgspec.structs.replace(one, segment=repeat.SEGMENT) for one in journals.entries(taken, start_s=500.0)]
-        made += journals.entries([SessionEnded(AGAIN, True, "exited 0", 2.0)], start_s=600.0)
-    (one,) = night.of([*made, *journals.entries([last], start_s=900.0)]).figures
+        made += journals.entries([SessionEnded(REPEAT_SESSION, True, "exited 0", 2.0)], start_s=600.0)
+    (one,) = night.night_from_entries([*made, *journals.entries([last], start_s=900.0)]).figures
     assert (one.value, one.again) == (first, again[0] if again else None)
     assert (one.outside, one.unsteady, one.failed) == ("o" in told, "u" in told, "f" in told)
 
@@ -197,7 +207,7 @@ def test_what_the_past_said_of_a_value_is_kept(first: float, again: tuple[float,
 def test_a_night_in_use_is_postponed() -> None:
     start = journals.bodies(journals.plan())[0]
     told = [start, Postponed(("gpu0: somebody",), 1, 3), RunEnded(False, "the machine is in use")]
-    made = night.of(journals.entries(told))
+    made = night.night_from_entries(journals.entries(told))
     assert (made.postponed, made.apart, made.verdict, made.figures) == (True, None, "UNJUDGED", ())
 
 
@@ -206,36 +216,36 @@ def test_a_night_in_use_is_postponed() -> None:
 
 def test_an_era_is_another_when_a_fact_is() -> None:
     plan = journals.plan()
-    first = era.of(plan, {"station": "host", "host": "a"}, INVENTORY)
-    assert first == era.of(plan, {"station": "host", "host": "b", "commit": "x"}, INVENTORY)
+    first = era.era_of_run(plan, {"station": "host", "host": "a"}, INVENTORY)
+    assert first == era.era_of_run(plan, {"station": "host", "host": "b", "commit": "x"}, INVENTORY)
     newer = {**INVENTORY, "board": {"nvidia_driver": "590.2"}}
     others = [
-        era.of(plan, {"station": "host"}, newer),
-        era.of(plan, {"station": "docker", "image_id": "1"}, INVENTORY),
-        era.of(plan, {"station": "docker", "image_id": "2", "image_inputs": "x"}, INVENTORY),
-        era.of(msgspec.structs.replace(plan, profile="nightly"), {"station": "host"}, INVENTORY),
-        era.of(msgspec.structs.replace(plan, loads_s={"burn": 20.0}), {"station": "host"}, INVENTORY),
-        era.of(plan, {"station": "host"}, {}),
-        era.of(plan, {"station": "host"}, {"board": {"nvidia_driver": None}, "pci": "?"}),
+        era.era_of_run(plan, {"station": "host"}, newer),
+        era.era_of_run(plan, {"station": "docker", "image_id": "1"}, INVENTORY),
+        era.era_of_run(plan, {"station": "docker", "image_id": "2", "image_inputs": "x"}, INVENTORY),
+        era.era_of_run(msgspec.structs.replace(plan, profile="nightly"), {"station": "host"}, INVENTORY),
+        era.era_of_run(msgspec.structs.replace(plan, loads_s={"burn": 20.0}), {"station": "host"}, INVENTORY),
+        era.era_of_run(plan, {"station": "host"}, {}),
+        era.era_of_run(plan, {"station": "host"}, {"board": {"nvidia_driver": None}, "pci": "?"}),
     ]
     assert len({one.key for one in [first, *others]}) == len(others)  # the last two are the same
-    rebuilt = era.of(plan, {"station": "docker", "image_id": "3", "image_inputs": "x"}, INVENTORY)
+    rebuilt = era.era_of_run(plan, {"station": "docker", "image_id": "3", "image_inputs": "x"}, INVENTORY)
     assert rebuilt == others[2]
 
 
 def test_what_changed_between_two_eras_is_told() -> None:
     before = Era((("driver", "580.1"), ("load burn", "20 s"), ("station", "host")))
     after = Era((("driver", "590.2"), ("image_versions", "x 1"), ("station", "docker")))
-    assert era.told(before, after) == (
+    assert era.describe_changes(before, after) == (
         "the driver changed from 580.1 to 590.2; the image versions is x 1, and was not told before;"
         " the time of burn is not told any more, and was 20 s; the station changed from host to docker"
     )
-    assert era.told(before, before) == ""
+    assert era.describe_changes(before, before) == ""
 
 
 def test_a_limit_of_its_own_is_no_fact_of_an_era() -> None:
     plan = journals.plan(journals.check("c", journals.due(limit=Limit("GB/s", "own", low=1.0))))
-    assert era.of(plan, {}, {}) == era.of(journals.plan(), {}, {})
+    assert era.era_of_run(plan, {}, {}) == era.era_of_run(journals.plan(), {}, {})
 
 
 def test_a_baseline_counts_on_the_same_image_station_and_driver_whatever_the_profile() -> None:
@@ -248,14 +258,16 @@ def test_a_baseline_counts_on_the_same_image_station_and_driver_whatever_the_pro
 
 
 def test_a_night_knows_what_it_told_of_changes() -> None:
-    assert night.of(entries()).told is None
+    assert night.night_from_entries(entries()).told is None
     birth = births.ruled(births.born(births.machine()))
     plan = msgspec.structs.replace(journals.plan(), birth=birth)
     first, *rest = journals.bodies(plan)
     after = births.machine()
     after["board"]["kernel"] = "6.13"
-    made = night.of(journals.entries([first, Observed(after), *rest]))
-    assert made.told == Told(birth.run_id, (Known("", "kernel", "6.13", births.DAY),))
-    assert night.of(journals.entries([first, *rest])).told is None  # nothing could be held against the baseline
+    made = night.night_from_entries(journals.entries([first, Observed(after), *rest]))
+    assert made.told == ReportedChanges(birth.run_id, (KnownChange("", "kernel", "6.13", births.DAY),))
+    assert (
+        night.night_from_entries(journals.entries([first, *rest])).told is None
+    )  # nothing could be held against the baseline
     put_off = [first, Observed(after), Postponed(("in use",), 1, 3), RunEnded(False, "in use")]
-    assert night.of(journals.entries(put_off)).told is None
+    assert night.night_from_entries(journals.entries(put_off)).told is None

@@ -17,7 +17,7 @@ from thoroughness import examples
 from acceptance.history import location, queries, rebuild
 from acceptance.history.era import Era
 from acceptance.history.errors import HistoryError
-from acceptance.history.night import Figure
+from acceptance.history.night import NightMeasurement
 from acceptance.history.store import Store
 from acceptance.journal import clock, reader
 
@@ -35,20 +35,22 @@ def rows(store: Store) -> list[tuple[object, ...]]:
         (kept.run_id, kept.folder, kept.utc, kept.seconds, kept.verdict, kept.apart, kept.era)
         for kept in store.nights()
     ]
-    lines = [(course.measurement, course.component, course.serial, course.points) for course in queries.courses(store)]
+    lines = [
+        (course.measurement, course.component, course.serial, course.points) for course in queries.trend_series(store)
+    ]
     return [*found, *lines]
 
 
 def opened(out: Path) -> tuple[list[tuple[object, ...]], tuple[str, ...]]:
-    store, told = rebuild.opened(out, MACHINE)
+    store, told = rebuild.open_history(out, MACHINE)
     with store:
         return rows(store), told
 
 
 def values(out: Path) -> list[float]:
-    store, _ = rebuild.opened(out, MACHINE)
+    store, _ = rebuild.open_history(out, MACHINE)
     with store:
-        return [point.value for course in queries.courses(store) for point in course.points]
+        return [point.value for course in queries.trend_series(store) for point in course.points]
 
 
 def test_runs_that_the_history_lacks_are_added_once(out: Path) -> None:
@@ -189,7 +191,7 @@ def test_a_newer_history_is_left_as_it_is(out: Path) -> None:
     with Store.open(path) as store:
         store.connection.execute("PRAGMA user_version = 99")
     with pytest.raises(HistoryError, match="newer than this rigproof knows"):
-        rebuild.opened(out, MACHINE)
+        rebuild.open_history(out, MACHINE)
     assert [one.name for one in path.parent.iterdir() if "damaged" in one.name] == []
 
 
@@ -202,14 +204,17 @@ def test_nights_whose_run_is_gone_come_along(out: Path) -> None:
                 7,
                 50.0,
                 day=3.0,
-                figures=(Figure(COPY, 50.0, 49.0, outside=True), Figure(COPY._replace(serial=None), None)),
+                figures=(
+                    NightMeasurement(COPY, 50.0, 49.0, outside=True),
+                    NightMeasurement(COPY._replace(serial=None), None),
+                ),
             )
         )
         store.add(night(3, 51.0, apart="partial"))
     write_run(out, "run-1", {COPIED: 110.0})
     before, _ = opened(out)
     assert len(before) == 5
-    store, told = rebuild.anew(out, MACHINE)
+    store, told = rebuild.rebuild(out, MACHINE)
     with store:
         assert rows(store) == before
         assert [look.outside for look in seen(store)[COPY.part]] == [True]
@@ -221,17 +226,17 @@ def test_what_a_damaged_file_still_tells_is_shown_and_is_no_measure(out: Path) -
     lines = [COPY._replace(measurement=f"m{number:03}") for number in range(60)]
     with Store.open(path) as store:
         for number in range(300):
-            store.add(night(number, figures=tuple(Figure(line, float(number)) for line in lines)))
+            store.add(night(number, figures=tuple(NightMeasurement(line, float(number)) for line in lines)))
     data = bytearray(path.read_bytes())
     begin = len(data) // 4096 // 2 * 4096
     data[begin : begin + 4096] = b"\xa5" * 4096
     path.write_bytes(bytes(data))
-    store, told = rebuild.opened(out, MACHINE)
+    store, told = rebuild.open_history(out, MACHINE)
     with store:
         assert len(store.nights()) == 300
         assert {kept.apart for kept in store.nights()} == {"salvaged"}
         assert seen(store) == {}
-        found = queries.courses(store)
+        found = queries.trend_series(store)
         assert len(found) > 50
         assert all(
             point.value == float(point.run_id.removeprefix("run-")) for course in found for point in course.points
@@ -257,19 +262,19 @@ def test_what_a_damaged_file_still_tells_is_shown_and_is_no_measure(out: Path) -
 def test_what_makes_no_sense_is_left_out_and_never_stops_it(tmp_path: Path, harm: str) -> None:
     """A file can be sound as a database and yet hold what nobody wrote."""
     out = tmp_path / "reports"
-    other = Figure(COPY._replace(component="gpu1", serial="GPU-b"), 60.0)
+    other = NightMeasurement(COPY._replace(component="gpu1", serial="GPU-b"), 60.0)
     with Store.open(location.database(out, MACHINE)) as store:
-        store.add(night(1, figures=(Figure(COPY, 50.0), other), identities={"gpu0": "GPU-b"}))
+        store.add(night(1, figures=(NightMeasurement(COPY, 50.0), other), identities={"gpu0": "GPU-b"}))
         store.add(night(2, identities={"gpu0": "GPU-a"}))
         store.connection.execute(harm)
     write_run(out, "run-9", {COPIED: 110.0})
-    store, told = rebuild.anew(out, MACHINE)
+    store, told = rebuild.rebuild(out, MACHINE)
     with store:
         store.check()
         runs = [kept.run_id for kept in store.nights()]
         assert runs[-1] == "run-9"
         assert set(runs) <= {"run-00001", "run-00002", "run-9"}
-        assert all(isinstance(point.value, float) for course in queries.courses(store) for point in course.points)
+        assert all(isinstance(point.value, float) for course in queries.trend_series(store) for point in course.points)
     assert len(told) == 2 or harm.startswith("DELETE")
     assert opened(out)[1] == ()
 
@@ -283,7 +288,7 @@ def test_eras_without_facts_are_damage_and_the_nights_of_others_are_shown(tmp_pa
         store.add(night(2))
         store.connection.execute(f"UPDATE era SET facts = {facts} WHERE id = 1")
     write_run(out, "run-9", {COPIED: 110.0})
-    store, told = rebuild.opened(out, MACHINE)
+    store, told = rebuild.open_history(out, MACHINE)
     with store:
         assert [(kept.run_id, kept.apart) for kept in store.nights()][-2:] == [
             ("run-00002", "salvaged"),
@@ -300,7 +305,7 @@ def test_nothing_where_a_text_must_be_is_damage_like_any_other(out: Path) -> Non
     with Store.open(path) as store:
         store.add(night(1))
     _nothing(path)
-    store, told = rebuild.opened(out, MACHINE)
+    store, told = rebuild.open_history(out, MACHINE)
     with store:
         assert store.nights() == ()
     assert "is damaged (NULL value in era.facts): the history was made anew, with 0 nights" in told[0]
@@ -320,7 +325,7 @@ def test_added_night_by_night_or_made_anew_is_the_same(
     before, _ = opened(out)
     shutil.rmtree(location.folder(out, MACHINE))
     assert opened(out)[0] == before
-    store, _ = rebuild.anew(out, MACHINE)
+    store, _ = rebuild.rebuild(out, MACHINE)
     with store:
         assert rows(store) == before
 

@@ -8,7 +8,7 @@ import msgspec
 from cases import each
 from nights_made import looks, past, rule, steady
 
-from acceptance.history.reference import Bounds, First, Past, basis, began, date, nights
+from acceptance.history.reference import Bounds, First, Reference, basis, date, describe_first_nights, nights
 
 
 @each(
@@ -70,7 +70,10 @@ def test_the_basis_of_a_baseline_alone_is_the_baseline() -> None:
 
 @each("count, words", [(1, ""), (2, " and 1 night after it"), (3, " and 2 nights after it")])
 def test_the_nights_after_the_baseline_are_counted(count: int, words: str) -> None:
-    assert began(First(605.0, count, 20454.0, Bounds(low=570.0), baseline=True)) == f"baseline of 2026-01-01{words}"
+    assert (
+        describe_first_nights(First(605.0, count, 20454.0, Bounds(low=570.0), baseline=True))
+        == f"baseline of 2026-01-01{words}"
+    )
 
 
 def test_the_basis_of_a_counter_is_its_source() -> None:
@@ -82,4 +85,4 @@ def test_a_past_is_small_in_the_plan_and_comes_back_whole() -> None:
     found = past(looks(steady(160), first=20000.0), born=600.0123456789)
     text = msgspec.json.encode(found)
     assert len(text) < 250
-    assert msgspec.json.decode(text, type=Past) == found
+    assert msgspec.json.decode(text, type=Reference) == found

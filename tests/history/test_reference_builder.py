@@ -16,17 +16,17 @@ from nights_made import BOOK, looks, past, rule, steady
 from acceptance.core.limit import Limit
 from acceptance.expect.limit_book import at_least, exactly, none_of
 from acceptance.history import drift
-from acceptance.history.drift_rules import Rule
+from acceptance.history.drift_rules import DriftRule
 from acceptance.history.noise import Spread
-from acceptance.history.reference import Counter, Past
-from acceptance.history.reference_builder import Look, remember
+from acceptance.history.reference import Counter, Reference
+from acceptance.history.reference_builder import NightValue, build_reference
 
 GENERAL = 0.25 * 0.03 * 600.0  # one deviation of a sustained product of 600 TFLOP/s, before nights tell
 FACTOR = 4.5
 ODD = 1.2533**2
 
 
-def low(found: Past) -> float:
+def low(found: Reference) -> float:
     assert found.level is not None
     assert found.level.bounds.high is None
     assert found.level.bounds.low is not None
@@ -37,9 +37,9 @@ def low(found: Past) -> float:
 
 
 def test_nothing_is_known_before_there_are_nights_enough_or_a_baseline() -> None:
-    assert remember([], None, rule=rule(), today=1.0) is None
-    assert remember(looks([600.0] * 3), None, rule=rule(), today=200.0) is None
-    assert remember(looks([600.0] * 4), None, rule=rule(), today=200.0) is not None
+    assert build_reference([], None, rule=rule(), today=1.0) is None
+    assert build_reference(looks([600.0] * 3), None, rule=rule(), today=200.0) is None
+    assert build_reference(looks([600.0] * 4), None, rule=rule(), today=200.0) is not None
 
 
 def test_the_level_is_the_median_of_the_last_four_weeks() -> None:
@@ -86,7 +86,7 @@ def test_a_single_odd_night_moves_nothing() -> None:
 
 
 def test_nights_outside_are_not_part_of_the_level() -> None:
-    found = [*looks([600.0] * 10), *(Look(110.0 + night, 500.0, outside=True) for night in range(40))]
+    found = [*looks([600.0] * 10), *(NightValue(110.0 + night, 500.0, outside=True) for night in range(40))]
     made = past(found)
     assert made.level is not None
     assert (made.level.middle, made.level.nights) == (600.0, 10)
@@ -94,7 +94,7 @@ def test_nights_outside_are_not_part_of_the_level() -> None:
 
 
 def test_four_nights_within_are_enough() -> None:
-    found = [Look(100.0 + night, 500.0 if night > 3 else 600.0, outside=night > 3) for night in range(12)]
+    found = [NightValue(100.0 + night, 500.0 if night > 3 else 600.0, outside=night > 3) for night in range(12)]
     made = past(found)
     assert made.level is not None
     assert (made.level.middle, made.level.nights) == (600.0, 4)
@@ -126,7 +126,7 @@ def test_bounds_lie_on_the_worse_side_only_or_on_both_where_nothing_tells() -> N
 
 @given(st.floats(min_value=-1e9, max_value=1e9), st.sampled_from([("gpu_power", "W"), ("gpu_link_width", "count")]))
 def test_a_bound_is_rounded_outward(value: float, of: tuple[str, str]) -> None:
-    made = remember(looks([value] * 5), None, rule=rule(*of), today=200.0)
+    made = build_reference(looks([value] * 5), None, rule=rule(*of), today=200.0)
     assert made is not None
     assert made.level is not None
     assert not made.level.bounds.beyond(value)
@@ -140,7 +140,7 @@ def test_a_bound_has_no_fewer_digits() -> None:
 def test_a_count_that_never_moved_allows_nothing() -> None:
     assert low(past(looks([16.0] * 5), of=rule("gpu_link_width", "count"))) == 16.0
     assert low(past(looks([0.0] * 5), of=rule("gpu_link_width", "count"))) == 0.0
-    assert remember(looks([0.0] * 5), None, rule=rule("disk_faults", "count", none_of("b")), today=200.0) is None
+    assert build_reference(looks([0.0] * 5), None, rule=rule("disk_faults", "count", none_of("b")), today=200.0) is None
 
 
 @each("value, bound", [(0.00123456789, 0.00123456), (7654.321987, 7654.32), (-0.1234567, -0.123457), (0.0, 0.0)])
@@ -161,27 +161,27 @@ def test_a_bound_has_six_digits(value: float, bound: float) -> None:
     ],
 )
 def test_nights_that_allow_more_than_the_limit_add_nothing(limit: Limit, held: bool) -> None:
-    made = remember(looks([600.0] * 28), 600.0, rule=rule(limit=limit), today=200.0, born_day=100.0)
+    made = build_reference(looks([600.0] * 28), 600.0, rule=rule(limit=limit), today=200.0, born_day=100.0)
     assert (made is not None) == held
 
 
 @each("limit, held", [(90.0, True), (70.0, True), (61.0, False)])
 def test_a_limit_from_above_is_held_against_the_tightest_too(limit: float, held: bool) -> None:
     of = rule("gpu_temperature", "degC", Limit("degC", "b", high=limit))
-    assert (remember(looks([60.0] * 28), 60.0, rule=of, today=200.0, born_day=100.0) is not None) == held
+    assert (build_reference(looks([60.0] * 28), 60.0, rule=of, today=200.0, born_day=100.0) is not None) == held
 
 
 def test_a_limit_that_one_value_meets_says_all() -> None:
     of = rule("gpu_count", "count", exactly(2.0, "count", "b"))
-    assert remember(looks([2.0] * 28), 2.0, rule=of, today=200.0, born_day=100.0) is None
+    assert build_reference(looks([2.0] * 28), 2.0, rule=of, today=200.0, born_day=100.0) is None
     high = rule("gpu_temperature", "degC", Limit("degC", "b", high=60.0))
-    assert remember(looks([60.0] * 28), None, rule=high, today=200.0) is None
-    assert remember(looks([40.0] * 28), None, rule=high, today=200.0) is not None
+    assert build_reference(looks([60.0] * 28), None, rule=high, today=200.0) is None
+    assert build_reference(looks([40.0] * 28), None, rule=high, today=200.0) is not None
 
 
 def test_a_limit_between_the_bounds_of_the_nights_and_of_the_beginning_is_not_the_tighter() -> None:
-    def held(of: Rule, values: list[float]) -> bool:
-        return remember(looks(values), values[0], rule=of, today=300.0, born_day=100.0) is not None
+    def held(of: DriftRule, values: list[float]) -> bool:
+        return build_reference(looks(values), values[0], rule=of, today=300.0, born_day=100.0) is not None
 
     rising = [*steady(40, 500.0, 1.0), *steady(60, 600.0, 1.0)]
     assert held(rule(limit=at_least(560.0, "TFLOP/s", "b")), rising)
@@ -195,7 +195,7 @@ def test_a_limit_between_the_bounds_of_the_nights_and_of_the_beginning_is_not_th
 
 
 def test_a_baseline_is_held_against_from_the_first_night_on() -> None:
-    made = past([Look(100.0, 600.0)], born=600.0)
+    made = past([NightValue(100.0, 600.0)], born=600.0)
     first = made.first
     assert made.level is None
     assert first is not None
@@ -204,7 +204,7 @@ def test_a_baseline_is_held_against_from_the_first_night_on() -> None:
 
 
 def test_a_baseline_alone_is_held_to_the_general_noise_however_small() -> None:
-    first = past([Look(100.0, 0.88)], born=0.88, of=rule("vram_rate", "ratio")).first
+    first = past([NightValue(100.0, 0.88)], born=0.88, of=rule("vram_rate", "ratio")).first
     assert first is not None
     assert first.bounds.low == pytest.approx(0.88 - 5.5 * math.sqrt(1 + ODD) * 0.005, abs=1e-5)
 
@@ -220,14 +220,14 @@ def test_the_four_weeks_after_a_baseline_count_as_much_as_itself() -> None:
 
 
 def test_what_was_accepted_is_not_held_against_the_machine() -> None:
-    found = [Look(100.0, 600.0, outside=True, unsteady=True), *looks([600.0], first=101.0)]
+    found = [NightValue(100.0, 600.0, outside=True, unsteady=True), *looks([600.0], first=101.0)]
     made = past(found[:1], born=600.0)
     assert (made.before, made.off) == (False, 0)
     assert past(found, born=600.0).off == 0
 
 
 def test_nights_outside_right_after_a_baseline_do_not_take_its_place() -> None:
-    found = [Look(100.0, 600.0), *(Look(101.0 + night, 500.0, outside=True) for night in range(9))]
+    found = [NightValue(100.0, 600.0), *(NightValue(101.0 + night, 500.0, outside=True) for night in range(9))]
     made = past(found, born=600.0)
     assert made.first is not None
     assert (made.first.middle, made.first.nights) == (600.0, 1)
@@ -252,7 +252,7 @@ def test_a_level_that_left_the_first_nights_is_told() -> None:
 
 def test_a_beginning_in_another_season_allows_for_it() -> None:
     of = rule("gpu_temperature", "degC")
-    first = past([Look(100.0, 60.0)], born=60.0, of=of).first
+    first = past([NightValue(100.0, 60.0)], born=60.0, of=of).first
     assert first is not None
     assert first.bounds.high == pytest.approx(60 + 5.5 * math.sqrt(1 + ODD) * 2.0 + 7.0, abs=0.001)
 
@@ -267,7 +267,7 @@ def test_a_noisier_machine_has_a_wider_beginning() -> None:
 
 @pytest.mark.parametrize("day", [100.0, 90_000.0], ids=["as it was", "by a clock that ran ahead"])
 def test_the_baseline_comes_first_whatever_its_clock_said(day: float) -> None:
-    made = remember(looks([600.0] * 6), 700.0, rule=rule(), today=106.0, born_day=day)
+    made = build_reference(looks([600.0] * 6), 700.0, rule=rule(), today=106.0, born_day=day)
     assert made is not None
     assert made.level is not None
     assert made.first is not None
@@ -280,7 +280,7 @@ def test_the_baseline_comes_first_whatever_its_clock_said(day: float) -> None:
 def test_a_baseline_of_another_era_or_of_no_number_counts_for_nothing(
     born: float | None, day: float | None, rebased: bool
 ) -> None:
-    made = remember(looks([600.0] * 6), born, rule=rule(), today=106.0, born_day=day, rebased=rebased)
+    made = build_reference(looks([600.0] * 6), born, rule=rule(), today=106.0, born_day=day, rebased=rebased)
     assert made is not None
     assert made.first is None
     assert made.rebased == rebased
@@ -288,7 +288,7 @@ def test_a_baseline_of_another_era_or_of_no_number_counts_for_nothing(
 
 def test_what_may_be_for_the_better_becomes_usual_in_time() -> None:
     changed = [replace(one, outside=True) for one in looks([640.0] * 28, first=160.0)]
-    made = remember([*looks([700.0] * 60), *changed], None, rule=rule("gpu_power", "W"), today=200.0)
+    made = build_reference([*looks([700.0] * 60), *changed], None, rule=rule("gpu_power", "W"), today=200.0)
     assert made is not None
     assert made.level is not None
     assert (made.level.middle, made.first) == (640.0, None)
@@ -337,7 +337,7 @@ def test_a_slope_needs_nights_enough_and_days_enough() -> None:
     assert just is not None
     assert just.days == 30.0
     assert past(looks(steep[:44])).slope is None
-    hurried = [Look(100.0 + night / 4, value) for night, value in enumerate(steep)]
+    hurried = [NightValue(100.0 + night / 4, value) for night, value in enumerate(steep)]
     assert past(hurried).slope is None
 
 
@@ -377,7 +377,7 @@ def test_where_nothing_tells_which_side_is_worse_there_is_no_slope() -> None:
 
 
 def test_a_step_that_is_outside_is_no_slope() -> None:
-    found = [*looks(steady(80)), *(Look(180.0 + night, 540.0, outside=True) for night in range(40))]
+    found = [*looks(steady(80)), *(NightValue(180.0 + night, 540.0, outside=True) for night in range(40))]
     assert past(found).slope is None
 
 
@@ -440,8 +440,8 @@ def test_nights_that_strayed_are_counted_in_the_last_two_weeks() -> None:
     assert past(found[:21]).before
 
 
-def failed(value: float, night: int) -> Look:
-    return Look(100.0 + night, value, failed=True)
+def failed(value: float, night: int) -> NightValue:
+    return NightValue(100.0 + night, value, failed=True)
 
 
 def test_a_night_that_broke_its_limit_is_the_night_before_and_no_measure() -> None:
@@ -449,8 +449,8 @@ def test_a_night_that_broke_its_limit_is_the_night_before_and_no_measure() -> No
     made, before = past([*usual, failed(300.0, 10)]), past(usual)
     assert (made.before, made.off, before.before, before.off) == (True, 1, False, 0)
     assert (made.level, made.first) == (before.level, before.first)
-    assert not past([*usual, failed(300.0, 10), Look(111.0, 600.0)]).before
-    assert remember([failed(300.0, night) for night in range(30)], None, rule=rule(), today=200.0) is None
+    assert not past([*usual, failed(300.0, 10), NightValue(111.0, 600.0)]).before
+    assert build_reference([failed(300.0, night) for night in range(30)], None, rule=rule(), today=200.0) is None
 
 
 @given(st.lists(st.integers(0, 60), max_size=20, unique=True), st.floats(min_value=-1e9, max_value=1e9))
@@ -458,7 +458,7 @@ def test_what_broke_its_limit_never_moves_a_level(places: list[int], value: floa
     usual = looks(steady(60))
     mixed = list(usual)
     for place in sorted(places, reverse=True):
-        mixed.insert(place, Look(usual[min(place, 59)].day, value, failed=True))
+        mixed.insert(place, NightValue(usual[min(place, 59)].day, value, failed=True))
     made, plain = past(mixed), past(usual)
     assert (made.level, made.first, made.slope, made.grown) == (plain.level, plain.first, plain.slope, plain.grown)
 
@@ -475,28 +475,28 @@ def test_a_step_after_a_night_that_broke_its_limit_fails() -> None:
 # --- counters ---
 
 
-def counted(values: list[float], today: float, of: str = "gpu_ecc_corrected_total") -> Past:
-    made = remember(looks(values), None, rule=rule(of, "count"), today=today)
+def counted(values: list[float], today: float, of: str = "gpu_ecc_corrected_total") -> Reference:
+    made = build_reference(looks(values), None, rule=rule(of, "count"), today=today)
     assert made is not None
     return made
 
 
 def test_a_counter_needs_a_night_before_or_a_baseline() -> None:
-    assert remember([], None, rule=rule("disk_wear", "ratio"), today=200.0, born_day=100.0) is None
-    made = remember([], 0.03, rule=rule("disk_wear", "ratio"), today=102.0, born_day=100.0)
+    assert build_reference([], None, rule=rule("disk_wear", "ratio"), today=200.0, born_day=100.0) is None
+    made = build_reference([], 0.03, rule=rule("disk_wear", "ratio"), today=102.0, born_day=100.0)
     assert made is not None
     assert made.counter is not None
     assert (made.counter.stood, made.counter.days) == (0.03, 2.0)
-    assert remember(looks([math.nan]), None, rule=rule("disk_wear", "ratio"), today=200.0) is None
+    assert build_reference(looks([math.nan]), None, rule=rule("disk_wear", "ratio"), today=200.0) is None
 
 
 def test_a_counter_goes_on_counting_in_another_era() -> None:
     of = rule("gpu_remapped_corrected", "count")
-    first = remember([], 1.0, rule=of, today=102.0, born_day=100.0, rebased=True)
+    first = build_reference([], 1.0, rule=of, today=102.0, born_day=100.0, rebased=True)
     assert first is not None
     assert first.counter is not None
     assert (first.counter.stood, first.counter.days, first.counter.allowed) == (1.0, 2.0, 0.0)
-    later = remember([Look(101.0, 2.0)], 1.0, rule=of, today=102.0, born_day=100.0, rebased=True)
+    later = build_reference([NightValue(101.0, 2.0)], 1.0, rule=of, today=102.0, born_day=100.0, rebased=True)
     assert later is not None
     assert later.counter is not None
     assert later.counter.stood == 2.0
@@ -535,11 +535,11 @@ def test_a_clock_that_was_set_back_holds_no_year_against_a_counter(of: str) -> N
 
 def test_a_baseline_of_a_day_to_come_does_not_hold_weeks_against_one_day() -> None:
     nights = looks([0.10 + 0.001 * night for night in range(40)])
-    made = remember(nights, 0.10, rule=rule("disk_wear", "ratio"), today=140.0, born_day=90_000.0)
+    made = build_reference(nights, 0.10, rule=rule("disk_wear", "ratio"), today=140.0, born_day=90_000.0)
     assert made is not None
     assert made.counter is not None
     assert (made.counter.stood, made.counter.days) == (pytest.approx(0.112), 28.0)
-    early = remember(nights[:5], 0.10, rule=rule("disk_wear", "ratio"), today=105.0, born_day=90_000.0)
+    early = build_reference(nights[:5], 0.10, rule=rule("disk_wear", "ratio"), today=105.0, born_day=90_000.0)
     assert early is not None
     assert early.counter is not None
     assert (early.counter.stood, early.counter.days) == (0.10, 5.0)
@@ -554,8 +554,8 @@ def test_a_night_with_a_wrong_clock_allows_a_counter_no_years(wrong: float) -> N
     assert (later.stood, later.days) == (9.0, 1.0)
 
 
-def counted_of(nights: list[Look]) -> Counter:
-    made = remember(nights, None, rule=rule("gpu_ecc_corrected_total", "count"), today=110.0)
+def counted_of(nights: list[NightValue]) -> Counter:
+    made = build_reference(nights, None, rule=rule("gpu_ecc_corrected_total", "count"), today=110.0)
     assert made is not None
     assert made.counter is not None
     return made.counter
@@ -563,17 +563,17 @@ def counted_of(nights: list[Look]) -> Counter:
 
 def test_a_counter_that_broke_its_limit_is_the_night_before_and_where_it_stood_is_not_taken_from_it() -> None:
     of = rule("gpu_remapped_corrected", "count")
-    made = remember([*looks([0.0, 1.0]), failed(600.0, 2)], None, rule=of, today=103.0)
+    made = build_reference([*looks([0.0, 1.0]), failed(600.0, 2)], None, rule=of, today=103.0)
     assert made is not None
     assert made.counter is not None
     assert (made.counter.stood, made.before, made.off) == (1.0, True, 1)
-    assert remember([failed(600.0, 0)], None, rule=of, today=103.0) is None
+    assert build_reference([failed(600.0, 0)], None, rule=of, today=103.0) is None
 
 
 def test_a_counter_remembers_the_night_before() -> None:
     found = looks([1.0, 2.0])
     of = rule("gpu_retired_pages", "count")
-    made = remember([found[0], replace(found[1], outside=True)], None, rule=of, today=102.0)
+    made = build_reference([found[0], replace(found[1], outside=True)], None, rule=of, today=102.0)
     assert made is not None
     assert made.before
     assert made.counter is not None
@@ -583,7 +583,7 @@ def test_a_counter_remembers_the_night_before() -> None:
 
 def test_a_counter_remembers_how_often_it_grew_too_fast_in_two_weeks() -> None:
     grew = [replace(one, outside=number % 2 == 0) for number, one in enumerate(looks([float(n) for n in range(20)]))]
-    made = remember(grew, None, rule=rule("gpu_remapped_corrected", "count"), today=120.0)
+    made = build_reference(grew, None, rule=rule("gpu_remapped_corrected", "count"), today=120.0)
     assert made is not None
     assert (made.off, made.before) == (6, False)
 
@@ -601,7 +601,7 @@ def test_a_counter_remembers_how_often_it_grew_too_fast_in_two_weeks() -> None:
 def test_any_nights_give_a_past_that_holds_their_own_median(
     values: list[float], of: tuple[str, str], born: float | None
 ) -> None:
-    made = remember(looks(values), born, rule=rule(*of), today=100.0 + len(values), born_day=None)
+    made = build_reference(looks(values), born, rule=rule(*of), today=100.0 + len(values), born_day=None)
     assert made is not None
     if made.level is not None:
         assert not made.level.bounds.beyond(statistics.median(values[-28:]))

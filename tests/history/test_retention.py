@@ -30,7 +30,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
             (folder / "logs").mkdir()
             (folder / "logs" / "telemetry").write_bytes(b"x" * 100_000)
     (out / "latest").symlink_to("run-30")
-    rebuild.opened(out, MACHINE)[0].close()
+    rebuild.open_history(out, MACHINE)[0].close()
     return out
 
 
@@ -48,7 +48,7 @@ def out(made: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def store(out: Path) -> Iterator[Store]:
-    store, _ = rebuild.opened(out, MACHINE)
+    store, _ = rebuild.open_history(out, MACHINE)
     with store:
         yield store
 
@@ -67,7 +67,7 @@ def test_what_is_old_goes_with_its_figures_and_the_night_stays(out: Path, store:
     nights = store.nights()
     assert [one.run_id for one in nights if one.pruned] == [one.run_id for one in nights if one.folder is None] == gone
     assert len(nights) == 30
-    (course,) = queries.courses(store)
+    (course,) = queries.trend_series(store)
     assert [point.value for point in course.points] == [100.0 + day for day in range(10, 31)]
     assert prune(store, out, MACHINE, today=TODAY, keep_days=19.0) == Pruned((), 0, found.left)
     assert not (store.path.parent / "removed").exists()
@@ -76,9 +76,9 @@ def test_what_is_old_goes_with_its_figures_and_the_night_stays(out: Path, store:
 def test_what_is_pruned_does_not_come_back(out: Path, store: Store) -> None:
     prune(store, out, MACHINE, today=TODAY, keep_days=19.0)
     store.close()
-    again, _ = rebuild.opened(out, MACHINE)
+    again, _ = rebuild.open_history(out, MACHINE)
     with again:
-        assert len(queries.courses(again)[0].points) == 21
+        assert len(queries.trend_series(again)[0].points) == 21
         assert len(again.nights()) == 30
 
 
@@ -88,7 +88,7 @@ def test_the_oldest_go_until_the_rest_fits(out: Path, store: Store) -> None:
     assert 20 < len(found.folders) < 30
     assert found.left <= 1_000_000
     assert found.nights == 0
-    assert len(queries.courses(store)[0].points) == 30  # their figures stay
+    assert len(queries.trend_series(store)[0].points) == 30  # their figures stay
 
 
 def test_the_newest_and_what_is_named_never_go(out: Path, store: Store) -> None:
@@ -203,6 +203,6 @@ def test_the_file_gives_its_room_back(out: Path, store: Store) -> None:
 
 
 def test_a_history_without_nights(tmp_path: Path) -> None:
-    store, _ = rebuild.opened(tmp_path / "reports", MACHINE)
+    store, _ = rebuild.open_history(tmp_path / "reports", MACHINE)
     with store:
         assert prune(store, tmp_path / "reports", MACHINE, today=TODAY, keep_days=1.0) == Pruned((), 0, 0)

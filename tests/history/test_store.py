@@ -14,10 +14,10 @@ from thoroughness import examples
 
 from acceptance.history import queries
 from acceptance.history import store as history_store
-from acceptance.history.baseline_facts import Known
+from acceptance.history.baseline_facts import KnownChange
 from acceptance.history.era import Era
 from acceptance.history.errors import Damaged, HistoryError
-from acceptance.history.night import Figure, Line, Told
+from acceptance.history.night import NightMeasurement, ReportedChanges, SeriesKey
 from acceptance.history.store import Store
 
 
@@ -30,7 +30,7 @@ def path(tmp_path: Path) -> Path:
     return place(tmp_path)
 
 
-def values(store: Store, line: Line = COPY) -> list[float]:
+def values(store: Store, line: SeriesKey = COPY) -> list[float]:
     return [look.value for look in seen(store).get(line.part, ())]
 
 
@@ -91,25 +91,25 @@ def test_a_night_apart_is_kept_and_is_no_measure(tmp_path: Path, apart: str) -> 
         store.add(night(1, 50.0))
         store.add(night(2, 10.0, apart=apart))
         assert values(store) == [50.0]
-        (course,) = queries.courses(store)
+        (course,) = queries.trend_series(store)
         assert [(point.value, bool(point.held)) for point in course.points] == [(50.0, True), (10.0, False)]
 
 
 def test_what_broke_its_limit_and_what_was_outside_is_marked(path: Path) -> None:
     with Store.open(path) as store:
         store.add(night(1, 50.0))
-        store.add(night(2, figures=(Figure(COPY, 10.0, failed=True),), verdict="FAIL"))
-        store.add(night(3, figures=(Figure(COPY, 45.0, 44.0, outside=True),)))
+        store.add(night(2, figures=(NightMeasurement(COPY, 10.0, failed=True),), verdict="FAIL"))
+        store.add(night(3, figures=(NightMeasurement(COPY, 45.0, 44.0, outside=True),)))
         store.add(
             night(
                 4,
                 figures=(
-                    Figure(COPY, 45.0, 50.0, unsteady=True),
-                    Figure(COPY._replace(component="gpu1", serial="GPU-b"), 3.0),
+                    NightMeasurement(COPY, 45.0, 50.0, unsteady=True),
+                    NightMeasurement(COPY._replace(component="gpu1", serial="GPU-b"), 3.0),
                 ),
             )
         )
-        store.add(night(5, figures=(Figure(COPY, None),)))
+        store.add(night(5, figures=(NightMeasurement(COPY, None),)))
         found = seen(store)[COPY.part]
         assert [(one.value, one.again, one.outside, one.unsteady, one.failed) for one in found] == [
             (50.0, None, False, False, False),
@@ -117,7 +117,7 @@ def test_what_broke_its_limit_and_what_was_outside_is_marked(path: Path) -> None
             (45.0, 44.0, True, False, False),
             (45.0, 50.0, False, True, False),
         ]
-        first, second = queries.courses(store)
+        first, second = queries.trend_series(store)
         assert [point.value for point in first.points] == [50.0, 10.0, 45.0, 45.0]
         assert (second.component, second.points[0].value) == ("gpu1", 3.0)
 
@@ -127,7 +127,7 @@ def test_another_era_and_another_part_are_told_apart(path: Path) -> None:
     other = COPY._replace(serial="GPU-b")
     with Store.open(path) as store:
         for number, (era, line) in enumerate([(ERA, COPY), (newer, COPY), (ERA, COPY), (ERA, other)]):
-            store.add(night(number, era=era, figures=(Figure(line, float(number)),)))
+            store.add(night(number, era=era, figures=(NightMeasurement(line, float(number)),)))
         found = seen(store)
         assert [look.value for look in found[COPY.part]] == [0.0, 2.0]
         assert [look.value for look in found[other.part]] == [3.0]
@@ -141,7 +141,7 @@ def test_the_first_nights_and_the_last_ones(path: Path) -> None:
             store.add(night(number, float(number)))
 
         def told(after: int, first: int, last: int) -> list[float]:
-            found = queries.looks(store, ERA.key, after=after, first=first, last=last)
+            found = queries.night_values(store, ERA.key, after=after, first=first, last=last)
             return [look.value for look in found.get(COPY.part, ())]
 
         assert told(0, 2, 3) == [0.0, 1.0, 17.0, 18.0, 19.0]
@@ -157,7 +157,7 @@ def test_nights_of_another_era_between_are_none_of_this_one(path: Path) -> None:
     with Store.open(path) as store:
         for number in range(12):
             store.add(night(number, float(number), era=newer if number % 3 else ERA))
-        found = queries.looks(store, ERA.key, after=1, first=1, last=2)
+        found = queries.night_values(store, ERA.key, after=1, first=1, last=2)
         assert [look.value for look in found[COPY.part]] == [3.0, 6.0, 9.0]
 
 
@@ -165,7 +165,7 @@ def test_a_part_that_moved_has_its_nights_in_the_order_of_recording(path: Path) 
     moved = COPY._replace(component="gpu1")
     with Store.open(path) as store:
         for number, (line, day) in enumerate([(COPY, 20_003.0), (moved, 5.0), (COPY, 20_001.0), (moved, 90_000.0)]):
-            store.add(night(number, day=day, figures=(Figure(line, float(number)),)))
+            store.add(night(number, day=day, figures=(NightMeasurement(line, float(number)),)))
         (part,) = seen(store)
         assert part.name == "GPU-a"
         assert [look.value for look in seen(store)[part]] == [0.0, 1.0, 2.0, 3.0]
@@ -212,17 +212,20 @@ def test_an_era_without_facts_is_damage(tmp_path: Path, facts: str) -> None:
 
 def test_courses_by_name_pattern_and_number_of_nights(path: Path) -> None:
     lines = [
-        Line("c", name, where, "count", None)
+        SeriesKey("c", name, where, "count", None)
         for name in ("copy_h2d", "copy_d2h", "odd[*]")
         for where in ("gpu0", "cpu")
     ]
     with Store.open(path) as store:
         for number in range(4):
-            store.add(night(number, figures=tuple(Figure(line, float(number)) for line in lines)))
-        assert len(queries.courses(store)) == 6
-        assert [course.measurement for course in queries.courses(store, "copy_*", "gpu0")] == ["copy_h2d", "copy_d2h"]
-        assert [course.component for course in queries.courses(store, "odd[*]")] == ["gpu0", "cpu"]
-        (course,) = queries.courses(store, "copy_h2d", "cpu", last=2)
+            store.add(night(number, figures=tuple(NightMeasurement(line, float(number)) for line in lines)))
+        assert len(queries.trend_series(store)) == 6
+        assert [course.measurement for course in queries.trend_series(store, "copy_*", "gpu0")] == [
+            "copy_h2d",
+            "copy_d2h",
+        ]
+        assert [course.component for course in queries.trend_series(store, "odd[*]")] == ["gpu0", "cpu"]
+        (course,) = queries.trend_series(store, "copy_h2d", "cpu", last=2)
         assert [(point.run_id, point.value) for point in course.points] == [("run-00002", 2.0), ("run-00003", 3.0)]
         assert course.serial is None
 
@@ -233,8 +236,8 @@ def test_what_is_read_together_is_of_one_moment(path: Path) -> None:
         with store.still():
             assert len(store.nights()) == 1
             assert other.add(night(2))
-            assert [len(course.points) for course in queries.courses(store)] == [1]
-        assert [len(course.points) for course in queries.courses(store)] == [2]
+            assert [len(course.points) for course in queries.trend_series(store)] == [1]
+        assert [len(course.points) for course in queries.trend_series(store)] == [2]
         assert store.add(night(3))
 
 
@@ -249,9 +252,9 @@ def test_nights_skipped_in_a_row(path: Path) -> None:
 
 
 figures = st.builds(
-    Figure,
+    NightMeasurement,
     st.builds(
-        Line,
+        SeriesKey,
         st.sampled_from(["c.one", "c.two[x]"]),
         st.sampled_from(["a", "b"]),
         st.sampled_from(["gpu0", "disk:\N{SNOWMAN}"]),
@@ -268,14 +271,16 @@ figures = st.builds(
 
 @settings(max_examples=examples(25))
 @given(st.lists(st.lists(figures, max_size=6, unique_by=lambda one: one.line), max_size=6))
-def test_every_figure_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactory, told: list[list[Figure]]) -> None:
+def test_every_figure_comes_back_as_it_was(
+    tmp_path_factory: pytest.TempPathFactory, told: list[list[NightMeasurement]]
+) -> None:
     path = tmp_path_factory.mktemp("store") / "history.sqlite3"
     with Store.open(path) as store:
         for number, row in enumerate(told):
             store.add(night(number, figures=tuple(row)))
         found = {
             (course.check, course.measurement, course.component, course.unit, course.serial, point.run_id): point
-            for course in queries.courses(store)
+            for course in queries.trend_series(store)
             for point in course.points
         }
     due = {
@@ -306,13 +311,13 @@ def test_a_file_of_version_1_is_read(path: Path) -> None:
             ("2026-01-01T02-00-00Z-aaaa", "2026-01-01T02-00-00Z-aaaa", "PASS"),
             ("2026-01-02T02-00-00Z-bbbb", None, "FAIL"),
         ]
-        (course,) = queries.courses(store)
+        (course,) = queries.trend_series(store)
         assert [(point.value, point.again, bool(point.outside)) for point in course.points] == [
             (55.25, None, False),
             (50.5, 50.25, True),
         ]
         assert (
-            queries.known(store, "2026-01-01T02-00-00Z-aaaa") == ()
+            queries.known_changes(store, "2026-01-01T02-00-00Z-aaaa") == ()
         )  # it told of changes, and did not write down which
         assert store.add(night(7))
 
@@ -401,19 +406,19 @@ def test_names_are_kept_once(path: Path) -> None:
 # --- what a night has told ---
 
 
-def told(birth: str, kernel: str) -> Told:
-    return Told(birth, (Known("", "kernel", kernel, "2026-01-01"),))
+def told(birth: str, kernel: str) -> ReportedChanges:
+    return ReportedChanges(birth, (KnownChange("", "kernel", kernel, "2026-01-01"),))
 
 
 def test_the_last_night_says_what_it_has_told_of_this_baseline(path: Path) -> None:
     with Store.open(path) as store:
-        assert queries.known(store, "birth") == ()
+        assert queries.known_changes(store, "birth") == ()
         store.add(night(1, told=told("birth", "6.13")))
         store.add(night(2, told=told("birth", "6.14")))
-        assert queries.known(store, "birth") == told("birth", "6.14").known
-        assert queries.known(store, "another") == ()
-        store.add(night(3, told=Told("birth", ())))
-        assert queries.known(store, "birth") == ()
+        assert queries.known_changes(store, "birth") == told("birth", "6.14").known
+        assert queries.known_changes(store, "another") == ()
+        store.add(night(3, told=ReportedChanges("birth", ())))
+        assert queries.known_changes(store, "birth") == ()
 
 
 @each(
@@ -434,7 +439,7 @@ def test_whose_word_counts(tmp_path: Path, changed: dict[str, object], heard: bo
     with Store.open(path) as store:
         store.add(night(1, told=told("birth", "6.13")))
         store.add(night(2, **{"told": told("birth", "6.14"), **changed}))
-        assert queries.known(store, "birth")[0].now == ("6.14" if heard else "6.13")
+        assert queries.known_changes(store, "birth")[0].now == ("6.14" if heard else "6.13")
 
 
 @each("text", ["'{'", "'[]'", "7", "x'7b22ff223a317d'", "x''"])
@@ -443,18 +448,20 @@ def test_what_cannot_be_read_was_not_told(tmp_path: Path, text: str) -> None:
     with Store.open(path) as store:
         store.add(night(1, told=told("birth", "6.13")))
         store.connection.execute(f"UPDATE night SET told = {text}")
-        assert queries.known(store, "birth") == ()
+        assert queries.known_changes(store, "birth") == ()
 
 
 def test_of_all_eras_only_what_is_asked_for(path: Path) -> None:
     newer = Era((("driver", "590.1"), ("profile", "nightly"), ("station", "host")))
-    count = Line("watch.memory", "gpu_ecc_corrected_total", "gpu0", "count", "GPU-a")
+    count = SeriesKey("watch.memory", "gpu_ecc_corrected_total", "gpu0", "count", "GPU-a")
     with Store.open(path) as store:
         for number, era in enumerate([ERA, newer, ERA]):
-            store.add(night(number, era=era, figures=(Figure(COPY, 50.0), Figure(count, float(number)))))
-        store.add(night(3, apart="partial", figures=(Figure(count, 99.0),)))
-        found = queries.looks(store, None, first=5, last=5, only={"gpu_ecc_corrected_total"})
+            store.add(
+                night(number, era=era, figures=(NightMeasurement(COPY, 50.0), NightMeasurement(count, float(number))))
+            )
+        store.add(night(3, apart="partial", figures=(NightMeasurement(count, 99.0),)))
+        found = queries.night_values(store, None, first=5, last=5, only={"gpu_ecc_corrected_total"})
         assert {part: [look.value for look in looks] for part, looks in found.items()} == {count.part: [0.0, 1.0, 2.0]}
-        later = queries.looks(store, None, after=1, first=1, last=1)[count.part]
+        later = queries.night_values(store, None, after=1, first=1, last=1)[count.part]
         assert [look.value for look in later] == [1.0, 2.0]
-        assert list(queries.looks(store, newer.key, first=5, last=5, only={"copy_h2d"})) == [COPY.part]
+        assert list(queries.night_values(store, newer.key, first=5, last=5, only={"copy_h2d"})) == [COPY.part]

@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 
 from acceptance.history import trend as history_trend
 from acceptance.history.noise import Spread
-from acceptance.history.trend import Course, Point, Summary, summary
+from acceptance.history.trend import Summary, TrendPoint, TrendSeries, summary
 
 ONE = Spread(1.0, True, "a basis")
 NONE = Spread(0.0, True, "a basis")
 
 
-def made(*values: float, era: int = 1, outside: bool = False, held: bool = True) -> list[Point]:
-    return [Point(f"run-{n}", float(n), value, None, outside, False, held, era) for n, value in enumerate(values)]
+def made(*values: float, era: int = 1, outside: bool = False, held: bool = True) -> list[TrendPoint]:
+    return [TrendPoint(f"run-{n}", float(n), value, None, outside, False, held, era) for n, value in enumerate(values)]
 
 
-def of(points: list[Point], spread: Spread = ONE) -> Summary:
-    return summary(Course("c", "m", "gpu0", "W", None, tuple(points)), spread)
+def of(points: list[TrendPoint], spread: Spread = ONE) -> Summary:
+    return summary(TrendSeries("c", "m", "gpu0", "W", None, tuple(points)), spread)
 
 
 def test_what_is_usual() -> None:

@@ -7,14 +7,14 @@ from test_trend import made
 
 from acceptance import resources
 from acceptance.history import noise, trend
-from acceptance.history.trend import MOST, Chronicle, Course, Point, Row
+from acceptance.history.trend import MOST, TrendPoint, TrendReport, TrendRow, TrendSeries
 
 BOOK = noise.read(resources.locate("noise.toml"))
 FACTS = {1: {"driver": "580.1", "station": "host"}, 2: {"driver": "590.2", "station": "host", "image": "abc"}}
 
 
-def row(points: list[Point], measurement: str = "copy_h2d", born: float | None = None) -> Row:
-    course = Course("link.copy", measurement, "gpu0", "GB/s", "GPU-a", tuple(points))
+def row(points: list[TrendPoint], measurement: str = "copy_h2d", born: float | None = None) -> TrendRow:
+    course = TrendSeries("link.copy", measurement, "gpu0", "GB/s", "GPU-a", tuple(points))
     return trend.row(course, BOOK, virtual=False, facts=FACTS, born=born)
 
 
@@ -48,16 +48,16 @@ def test_the_baseline_and_what_cannot_be_compared() -> None:
 def test_what_changed_most_stands_first_and_not_too_much_of_it(count: int) -> None:
     rows = [row(made(*[50.0] * 8, *[50.0 - step] * 7), f"m{step}") for step in range(count)]
     rows.append(row(made(*[50.0] * 8, *[10.0] * 7), "burn_copied"))
-    found = Chronicle("m", 15, (), tuple(rows)).changed()
+    found = TrendReport("m", 15, (), tuple(rows)).changed()
     assert len(found) <= MOST
     assert [one.course.measurement for one in found] == [f"m{step}" for step in range(count - 1, 0, -1)][:MOST]
 
 
 def test_few_nights_tell_nothing() -> None:
     few, many = row(made(50.0, 10.0)), row(made(*[50.0] * 14))
-    assert not Chronicle("m", 2, (), (few,)).can_tell()
-    assert not Chronicle("m", 14, (), (row(made(*[50.0] * 14), "burn_copied"),)).can_tell()
-    assert Chronicle("m", 14, (), (few, many)).can_tell()
+    assert not TrendReport("m", 2, (), (few,)).can_tell()
+    assert not TrendReport("m", 14, (), (row(made(*[50.0] * 14), "burn_copied"),)).can_tell()
+    assert TrendReport("m", 14, (), (few, many)).can_tell()
 
 
 def test_only_what_is_beyond_noise_changed() -> None:
@@ -68,5 +68,5 @@ def test_only_what_is_beyond_noise_changed() -> None:
     times = [one.summary.times or 0.0 for one in rows]
     assert times[0] == 0.0
     assert times[1] < 1.0 < times[2] < 2.0
-    found = Chronicle("m", 14, (), tuple(rows)).changed()
+    found = TrendReport("m", 14, (), tuple(rows)).changed()
     assert [one.course.measurement for one in found] == ["copy_3", "copy_2"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cases import each
 
-from acceptance.core.direction import worsened
+from acceptance.core.direction import is_worse
 from acceptance.core.limit import Limit
 
 FLOOR = Limit("GB/s", "basis", low=10.0)
@@ -34,11 +34,11 @@ RANGE = Limit("GB/s", "basis", low=10.0, high=20.0)
 def test_what_tells(
     first: Limit | None, a: float, second: Limit | None, b: float, unit: str | None, told: bool | None
 ) -> None:
-    assert worsened((first, a), (second, b), unit) is told  # type: ignore[arg-type]
-    back = worsened((second, b), (first, a), unit)  # type: ignore[arg-type]
+    assert is_worse((first, a), (second, b), unit) is told  # type: ignore[arg-type]
+    back = is_worse((second, b), (first, a), unit)  # type: ignore[arg-type]
     assert back is (None if told is None else not told), "looked at from the other run it is the other way round"
 
 
 @each("limit, unit", [(FLOOR, None), (CEILING, None), (None, "lower"), (None, "higher")])
 def test_the_same_value_is_not_worse(limit: Limit | None, unit: str | None) -> None:
-    assert worsened((limit, 12.0), (limit, 12.0), unit) is False  # type: ignore[arg-type]
+    assert is_worse((limit, 12.0), (limit, 12.0), unit) is False  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from runs import machine_root, write_segment
 from acceptance.core import clock_reasons
 from acceptance.core.record import Note, Sample
 from acceptance.journal import samples
-from acceptance.journal.samples import Readings
+from acceptance.journal.samples import GpuReadings
 from acceptance.journal.segment import JournalError
 
 SAMPLES = (
@@ -25,10 +25,10 @@ def segment(tmp_path: Path) -> Path:
 
 
 def test_a_segment_is_read_sample_by_sample_with_what_a_picture_needs(segment: Path) -> None:
-    first, second, third = samples.each(segment)
-    assert first.body.values == Readings(power_w=100.0, reason_sw_power_cap=1.0)
+    first, second, third = samples.read_samples(segment)
+    assert first.body.values == GpuReadings(power_w=100.0, reason_sw_power_cap=1.0)
     assert (first.body.component, first.body.span_s) == ("gpu0", 0.0)
-    assert second.body.high == Readings(temperature_c=44.0)
+    assert second.body.high == GpuReadings(temperature_c=44.0)
     assert third.body.component is None
     assert 0.0 < first.boot_s <= second.boot_s
 
@@ -36,19 +36,19 @@ def test_a_segment_is_read_sample_by_sample_with_what_a_picture_needs(segment: P
 @pytest.mark.parametrize("reason", [*clock_reasons.HEAT_OR_HARDWARE, clock_reasons.POWER_CAP])
 def test_what_holds_clocks_back_is_read(reason: str, tmp_path: Path) -> None:
     segment = write_segment(tmp_path / "telemetry-gpu.jsonl", [Sample({reason: 1.0})], machine_root(tmp_path / "root"))
-    assert [getattr(look.body.values, reason) for look in samples.each(segment)] == [1.0]
+    assert [getattr(look.body.values, reason) for look in samples.read_samples(segment)] == [1.0]
 
 
 def test_an_entry_that_was_read_already_says_the_same(segment: Path) -> None:
-    read = [samples.of(entry) for entry in entries([*SAMPLES, Note("no sample")])]
-    assert [look and look.body for look in read] == [*(look.body for look in samples.each(segment)), None]
+    read = [samples.sample_from_entry(entry) for entry in entries([*SAMPLES, Note("no sample")])]
+    assert [look and look.body for look in read] == [*(look.body for look in samples.read_samples(segment)), None]
 
 
 def test_half_a_line_at_the_end_is_left_out_and_no_segment_has_no_samples(segment: Path, tmp_path: Path) -> None:
     with segment.open("ab") as file:
         file.write(b'{"seq":3,"boot')
-    assert len(list(samples.each(segment))) == 3
-    assert list(samples.each(tmp_path / "none")) == []
+    assert len(list(samples.read_samples(segment))) == 3
+    assert list(samples.read_samples(tmp_path / "none")) == []
 
 
 @pytest.mark.parametrize(
@@ -64,9 +64,9 @@ def test_damage_is_said_with_its_line(segment: Path, line: bytes, told: str) -> 
     with segment.open("ab") as file:
         file.write(line)
     with pytest.raises(JournalError, match=told):
-        list(samples.each(segment))
+        list(samples.read_samples(segment))
 
 
 def test_a_segment_that_cannot_be_read_is_said(tmp_path: Path) -> None:
     with pytest.raises(JournalError, match="cannot be read"):
-        list(samples.each(tmp_path))
+        list(samples.read_samples(tmp_path))

@@ -60,7 +60,7 @@ def test_every_record_comes_back_as_it_was(path: Path, root: Path) -> None:
     assert tuple(entry.body for entry in found.entries) == EVERY
     assert [entry.seq for entry in found.entries] == list(range(len(EVERY)))
     assert {entry.segment for entry in found.entries} == {"journal.jsonl"}
-    assert found.head == segment.Head(1, "journal.jsonl", "boot-1", os.getpid(), "machine-1")
+    assert found.head == segment.SegmentHead(1, "journal.jsonl", "boot-1", os.getpid(), "machine-1")
     assert found.torn is None
 
 

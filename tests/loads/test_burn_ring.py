@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.loads.burn.ring import AHEAD, LEAST, Made, Ring, division
+from acceptance.loads.burn.ring import AHEAD, LEAST, ResultGroup, ResultRing, division
 
 
 @given(st.integers(LEAST, 40), st.integers(0, 200))
 def test_every_group_is_compared_once_before_it_is_overwritten(groups: int, turns: int) -> None:
-    ring, compared, left = Ring(groups), [], []
+    ring, compared, left = ResultRing(groups), [], []
     for number in range(turns):
         ahead = ring.ahead()
         if ahead is not None:
@@ -22,7 +22,7 @@ def test_every_group_is_compared_once_before_it_is_overwritten(groups: int, turn
             assert number - made.ticket == AHEAD, "its comparison was given to the GPU before the work in between"
             assert number - made.number == groups, "it lay in memory for the whole ring"
         assert ring.next == number % groups
-        ring.put(Made(ring.next, number, 0, 0.0))
+        ring.put(ResultGroup(ring.next, number, 0, 0.0))
     rest = ring.rest()
     assert [made.number for made in rest] == list(range(max(0, turns - groups), turns))
     begun = [made.number for made in rest if made.ticket is not None]
@@ -32,7 +32,7 @@ def test_every_group_is_compared_once_before_it_is_overwritten(groups: int, turn
 
 def test_a_ring_needs_room() -> None:
     with pytest.raises(ValueError, match=r"needs 4 groups of results, and there is memory for 3"):
-        Ring(3)
+        ResultRing(3)
 
 
 @given(st.integers(4, 3000), st.integers(1, 8))

@@ -13,7 +13,7 @@ from cases import each
 
 from acceptance.loads.burn.ring import division
 from acceptance.loads.burn.role import Counts, Proof
-from acceptance.loads.burn.worker import LAP_ROWS, LAPS, LISTED, Order, Worker
+from acceptance.loads.burn.worker import LAP_ROWS, LAPS, LISTED, BurnOptions, BurnWorker
 from acceptance.loads.card import CardError
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
 from acceptance.loads.protocol import LoadOutput, Output, parse
@@ -129,13 +129,15 @@ class Beside:
         self.finished += 1
 
 
-def burn(order: Order, faults: Faults | None = None, free: int = 8 * GIB) -> tuple[LoadOutput, Device, Beside, str]:
+def burn(
+    order: BurnOptions, faults: Faults | None = None, free: int = 8 * GIB
+) -> tuple[LoadOutput, Device, Beside, str]:
     clock, stream, beside = Clock(), io.StringIO(), Beside()
     clock.free = free
     device = Device(clock, faults or Faults())
     output = Output(stream)
     output.hello("burn", {})
-    Worker(order, device, clock, output, beside, lambda: clock.now).run(GIB)
+    BurnWorker(order, device, clock, output, beside, lambda: clock.now).run(GIB)
     output.end()
     return parse(stream.getvalue()), device, beside, stream.getvalue()
 
@@ -149,7 +151,7 @@ def found(output: LoadOutput) -> dict[str, float]:
 
 
 def test_formats_take_turns_and_every_product_is_compared_once() -> None:
-    output, device, beside, text = burn(Order(of("bf16", "i8"), 60.0))
+    output, device, beside, text = burn(BurnOptions(of("bf16", "i8"), 60.0))
     values = found(output)
     assert values["burn_bf16_miscompares"] == values["burn_i8_miscompares"] == 0
     assert values["burn_bf16_kept"] == pytest.approx(1.0)
@@ -176,7 +178,7 @@ def test_formats_take_turns_and_every_product_is_compared_once() -> None:
 def test_each_turn_tells_when_its_first_product_began_and_its_last_was_done() -> None:
     """In seconds since boot. Setting up, the comparing of what is left in memory and the plain products lie between turns."""
     faults = Faults(begin_s=2.0, compare_s=0.001)
-    output, _, _, _ = burn(Order(of("bf16", "i8"), 60.0, plain=True), faults)
+    output, _, _, _ = burn(BurnOptions(of("bf16", "i8"), 60.0, plain=True), faults)
     (laps,) = (table for table in output.tables if table.name == "burn_laps")
     times = [(float(row[5]), float(row[6])) for row in laps.rows]
     assert times[0][0] == pytest.approx(2.0)
@@ -191,7 +193,7 @@ def test_each_turn_tells_when_its_first_product_began_and_its_last_was_done() ->
 
 def test_a_wrong_product_is_told_with_its_number_wherever_it_is() -> None:
     wrong = {("bf16", number): (3, 1, 2) for number in (0, 5, 100, 4000)}
-    output, _, _, _ = burn(Order(of("bf16"), 60.0), Faults(wrong))
+    output, _, _, _ = burn(BurnOptions(of("bf16"), 60.0), Faults(wrong))
     assert [one["iteration"] for one in output.miscompares] == [0, 5, 100, 4000]
     first = output.miscompares[0]
     assert (first["check"], first["elements"], first["nan"], first["infinite"]) == ("ring", 3, 1, 2)
@@ -202,37 +204,37 @@ def test_a_wrong_product_is_told_with_its_number_wherever_it_is() -> None:
 
 
 def test_the_very_last_products_are_compared_too() -> None:
-    clean, device, _, _ = burn(Order(of("f32"), 4.0))
+    clean, device, _, _ = burn(BurnOptions(of("f32"), 4.0))
     last = max(number for _, number, _ in device.made) + 7
-    output, _, _, _ = burn(Order(of("f32"), 4.0), Faults({("f32", last): (1, 0, 0)}))
+    output, _, _, _ = burn(BurnOptions(of("f32"), 4.0), Faults({("f32", last): (1, 0, 0)}))
     assert [one["iteration"] for one in output.miscompares] == [last]
     assert found(clean)["burn_f32_miscompares"] == 0
 
 
 def test_many_wrong_products_are_all_counted_and_the_first_told() -> None:
     wrong = {("f16", number): (1, 0, 0) for number in range(1000)}
-    output, _, _, _ = burn(Order(of("f16"), 30.0), Faults(wrong))
+    output, _, _, _ = burn(BurnOptions(of("f16"), 30.0), Faults(wrong))
     assert len(output.miscompares) == LISTED
     assert found(output)["burn_f16_miscompares"] == 1000
 
 
 def test_a_proof_that_fails_an_operand_that_changes_and_a_reference_that_is_another() -> None:
-    output, _, _, _ = burn(Order(of("f64"), 4.0), Faults(proof=frozenset({"f64"})))
+    output, _, _, _ = burn(BurnOptions(of("f64"), 4.0), Faults(proof=frozenset({"f64"})))
     assert [one["check"] for one in output.miscompares] == ["normal"]
-    output, _, _, _ = burn(Order(of("f64"), 4.0), Faults(changed={"f64": "b"}))
+    output, _, _, _ = burn(BurnOptions(of("f64"), 4.0), Faults(changed={"f64": "b"}))
     assert [(one["check"], one["operand"]) for one in output.miscompares] == [("inputs", "b")], "told once"
-    output, _, _, _ = burn(Order(of("f64"), 4.0), Faults(again=frozenset({"f64"})))
+    output, _, _, _ = burn(BurnOptions(of("f64"), 4.0), Faults(again=frozenset({"f64"})))
     assert [(one["check"], one["lap"], one["got"]) for one in output.miscompares] == [("again", 1, "other")] * 3
 
 
 def test_an_operand_is_looked_at_as_soon_as_a_product_is_wrong() -> None:
-    output, _, _, _ = burn(Order(of("tf32"), 4.0), Faults({("tf32", 9): (7, 0, 0)}, {"tf32": "a"}))
+    output, _, _, _ = burn(BurnOptions(of("tf32"), 4.0), Faults({("tf32", 9): (7, 0, 0)}, {"tf32": "a"}))
     assert [one["check"] for one in output.miscompares] == ["inputs", "ring"]
 
 
 def test_plain_products_are_timed_apart_and_not_compared() -> None:
     wrong = {("f8", -8): (1, 0, 0)}
-    output, _, _, _ = burn(Order(of("f8"), 40.0, plain=True), Faults(wrong))
+    output, _, _, _ = burn(BurnOptions(of("f8"), 40.0, plain=True), Faults(wrong))
     values = found(output)
     assert values["burn_f8_verified_ratio"] == pytest.approx(1.0, abs=0.01)
     assert values["burn_f8_plain"] == pytest.approx(values["burn_f8"], rel=0.01)
@@ -241,12 +243,12 @@ def test_plain_products_are_timed_apart_and_not_compared() -> None:
 
 @each("share", [0.03, 0.05, 0.10, 0.25])
 def test_injected_slowness_begins_with_the_second_lap(share: float) -> None:
-    output, _, _, _ = burn(Order(of("bf16"), 60.0, slow=share))
+    output, _, _, _ = burn(BurnOptions(of("bf16"), 60.0, slow=share))
     assert found(output)["burn_bf16_kept"] == pytest.approx(1 - share, abs=0.002)
 
 
 def test_slow_formats_are_compared_fewer_at_once_and_made_as_small_as_asked() -> None:
-    output, device, _, _ = burn(Order(of("f64"), 40.0, divisors={"f64": 4, "f32": 2}), Faults(one_s=4.5))
+    output, device, _, _ = burn(BurnOptions(of("f64"), 40.0, divisors={"f64": 4, "f32": 2}), Faults(one_s=4.5))
     assert device.divisors == [4]
     assert sorted({number for _, number, _ in device.made})[:3] == [0, 1, 2]
     assert found(output)["burn_f64_miscompares"] == 0
@@ -254,7 +256,7 @@ def test_slow_formats_are_compared_fewer_at_once_and_made_as_small_as_asked() ->
 
 
 def test_a_small_memory_holds_fewer_at_once_or_is_refused_with_what_there_is() -> None:
-    _, device, _, _ = burn(Order(of("f32"), 4.0), Faults(slots=9))
+    _, device, _, _ = burn(BurnOptions(of("f32"), 4.0), Faults(slots=9))
     assert sorted({number for _, number, _ in device.made})[:3] == [0, 2, 4]
     told = (
         r"too small for float32: a ring needs 4 groups of results, and there is memory for 3 results: 8\.0 GiB are free"
@@ -262,28 +264,28 @@ def test_a_small_memory_holds_fewer_at_once_or_is_refused_with_what_there_is() -
     with pytest.raises(
         CardError, match=f"{told}, of which 1\\.0 GiB are kept for the library and the GPU's peers; end"
     ):
-        burn(Order(of("f32"), 4.0), Faults(slots=3))
+        burn(BurnOptions(of("f32"), 4.0), Faults(slots=3))
     with pytest.raises(CardError, match=r"the GPU's memory is too small: 0\.5 GiB are free"):
-        burn(Order(of("f32"), 4.0), free=GIB // 2)
+        burn(BurnOptions(of("f32"), 4.0), free=GIB // 2)
 
 
 def test_a_gpu_that_has_none_of_the_formats_only_copies() -> None:
-    output, device, beside, _ = burn(Order((), 30.0))
+    output, device, beside, _ = burn(BurnOptions((), 30.0))
     assert (output.readings, output.tables, device.made) == ((), (), [])
     assert beside.finished == 1
 
 
 @each("seconds, formats, laps", [(4.0, 7, 2), (240.0, 7, 2), (1200.0, 7, 6), (14400.0, 7, 69), (240.0, 1, 8)])
 def test_laps(seconds: float, formats: int, laps: int) -> None:
-    order = Order(tuple(DTYPES.values())[:formats], seconds)
+    order = BurnOptions(tuple(DTYPES.values())[:formats], seconds)
     assert order.laps == laps
     assert order.laps * order.turn_s * formats == pytest.approx(seconds)
 
 
 def test_days_of_burn_tells_a_bounded_number_of_laps_and_lines() -> None:
     days = 3 * 86400.0
-    output, _, _, text = burn(Order(of("f64"), days), Faults(one_s=200.0))
+    output, _, _, text = burn(BurnOptions(of("f64"), days), Faults(one_s=200.0))
     (laps,) = (table for table in output.tables if table.name == "burn_laps")
-    assert (len(laps.rows), laps.rows[0][0], laps.rows[-1][0]) == (LAP_ROWS, 0, Order(of("f64"), days).laps - 1)
+    assert (len(laps.rows), laps.rows[0][0], laps.rows[-1][0]) == (LAP_ROWS, 0, BurnOptions(of("f64"), days).laps - 1)
     assert text.count('"progress"') <= 2000
     assert len(text) < 16 << 20, "what is kept of a program's output"

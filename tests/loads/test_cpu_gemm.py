@@ -14,7 +14,7 @@ from thoroughness import some
 
 from acceptance.loads.cpu.cores import Core, parse_cores
 from acceptance.loads.cpu.gemm import arguments, conclude, dissent, ratios
-from acceptance.loads.cpu.lap import Lap, Ready
+from acceptance.loads.cpu.timed_loop import LoopResult, WorkerReady
 from acceptance.loads.protocol import LoadOutput, Output, parse, salvage
 from acceptance.process.reaper import descendants
 
@@ -167,7 +167,7 @@ def test_a_core_is_held_against_the_others_of_its_group() -> None:
     assert found == {0: 100 / 95, 1: 80 / 105, 2: 110 / 90, 3: 0.5, 4: 2.0}
 
 
-def concluded(ready: dict[Core, Ready], laps: dict[Core, Lap]) -> LoadOutput:
+def concluded(ready: dict[Core, WorkerReady], laps: dict[Core, LoopResult]) -> LoadOutput:
     stream = io.StringIO()
     output = Output(stream)
     output.hello("cpu_gemm", {})
@@ -177,7 +177,8 @@ def concluded(ready: dict[Core, Ready], laps: dict[Core, Lap]) -> LoadOutput:
 
 def test_rates_count_two_operations_for_each_of_size_cubed() -> None:
     output = concluded(
-        {core: Ready("d", True, "numpy") for core in CORE[:2]}, {CORE[0]: Lap(1000, 0, 2.0), CORE[1]: Lap(500, 1, 1.0)}
+        {core: WorkerReady("d", True, "numpy") for core in CORE[:2]},
+        {CORE[0]: LoopResult(1000, 0, 2.0), CORE[1]: LoopResult(500, 1, 1.0)},
     )
     assert values(output, "cpu_gemm_core_f64") == {"core:0": 1.0, "core:1": 1.0}
     assert values(output, "cpu_gemm_f64") == {"cpu": 2.0}
@@ -187,9 +188,9 @@ def test_rates_count_two_operations_for_each_of_size_cubed() -> None:
 
 
 def test_a_core_with_other_bits_than_the_rest_is_a_miscompare() -> None:
-    ready = {core: Ready("d", True, "numpy") for core in CORE}
-    ready[CORE[4]] = Ready("other", True, "numpy")
-    output = concluded(ready, {core: Lap(1, 0, 1.0) for core in CORE})
+    ready = {core: WorkerReady("d", True, "numpy") for core in CORE}
+    ready[CORE[4]] = WorkerReady("other", True, "numpy")
+    output = concluded(ready, {core: LoopResult(1, 0, 1.0) for core in CORE})
     (found,) = output.miscompares
     assert found["check"] == "digest"
     assert found["digests"]["other"] == ["core:4"]
@@ -198,9 +199,9 @@ def test_a_core_with_other_bits_than_the_rest_is_a_miscompare() -> None:
 
 
 def test_a_core_whose_first_product_was_wrong_has_no_say_and_no_verified_product() -> None:
-    ready = {CORE[0]: Ready("d", True, "numpy"), CORE[1]: Ready("wrong", False, "numpy")}
+    ready = {CORE[0]: WorkerReady("d", True, "numpy"), CORE[1]: WorkerReady("wrong", False, "numpy")}
     assert dissent(ready) == {}
-    output = concluded(ready, {CORE[0]: Lap(10, 0, 1.0), CORE[1]: Lap(20, 20, 1.0)})
+    output = concluded(ready, {CORE[0]: LoopResult(10, 0, 1.0), CORE[1]: LoopResult(20, 20, 1.0)})
     assert values(output, "cpu_gemm_miscompares_f64") == {"cpu": 21}
     assert values(output, "cpu_gemm_products_f64") == {"cpu": 11}
 

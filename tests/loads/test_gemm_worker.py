@@ -11,14 +11,14 @@ from acceptance.loads.bits import Buffer
 from acceptance.loads.cpu import gemm_worker
 from acceptance.loads.cpu.cores import Core
 from acceptance.loads.cpu.gemm_worker import FIRST, Comparison, injected, library, plain, spoiled, work
-from acceptance.loads.cpu.lap import Lap, Ready, repeat
+from acceptance.loads.cpu.timed_loop import LoopResult, WorkerReady, run_loop
 
 DTYPES = ["float32", "float64"]
 
 
 def messages(
     dtype: str = "float64", inject: str | None = None, seconds: float = 0.02
-) -> tuple[list[dict[str, Any]], Ready, Lap]:
+) -> tuple[list[dict[str, Any]], WorkerReady, LoopResult]:
     """What a worker says, in this process."""
     ours, theirs = multiprocessing.Pipe()
     now = time.monotonic()
@@ -141,12 +141,12 @@ def test_a_worker_without_products_never_passes(monkeypatch: pytest.MonkeyPatch)
 
 def test_the_loop_runs_once_at_least_and_checks_every_product() -> None:
     calls: list[tuple[str, int]] = []
-    count, seconds = repeat(
+    count, seconds = run_loop(
         0.0, lambda turn: calls.append(("product", turn)), lambda turn: calls.append(("check", turn))
     )
     assert (count, calls) == (1, [("product", 0), ("check", 0)])
     assert seconds >= 0
-    count, _ = repeat(
+    count, _ = run_loop(
         time.monotonic() + 0.01,
         lambda turn: calls.append(("product", turn)),
         lambda turn: calls.append(("check", turn)),

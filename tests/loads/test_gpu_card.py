@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from acceptance.loads.card import CardError, CudaCard, found
+from acceptance.loads.card import CardError, CudaCard, gpu_identity
 
 
 class Event:
@@ -50,7 +50,7 @@ def fake_torch(*, available: bool = True) -> Any:
 
 def test_who_the_gpu_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", fake_torch())
-    assert found() == {
+    assert gpu_identity() == {
         "gpu": "NVIDIA H200",
         "uuid": "GPU-01234567-89ab-cdef-0123-456789abcdef",
         "capability": "9.0",
@@ -61,10 +61,10 @@ def test_who_the_gpu_is(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_gpu_and_no_torch_have_their_cures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", fake_torch(available=False))
     with pytest.raises(CardError, match=r"torch sees no GPU: .*CUDA_VISIBLE_DEVICES"):
-        found()
+        gpu_identity()
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(CardError, match=r"torch cannot be imported .*: run it in rigproof's image"):
-        found()
+        gpu_identity()
 
 
 def test_time_is_that_of_events(monkeypatch: pytest.MonkeyPatch) -> None:

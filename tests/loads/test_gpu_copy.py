@@ -15,7 +15,7 @@ import pytest
 from acceptance.loads.copy import device_pattern, elementwise, pattern
 from acceptance.loads.copy import load as copy_load
 from acceptance.loads.copy.pattern import Words, first_of
-from acceptance.loads.copy.transfers import Alone, Beside, ToGpu
+from acceptance.loads.copy.transfers import BidirectionalTransfer, DeviceToDevice, UnidirectionalTransfer
 from acceptance.loads.protocol import LoadOutput, Output, parse
 
 FAKE = Path(__file__).parent / "fake_torch"
@@ -158,11 +158,11 @@ def test_where_both_ways_do_not_run_at_once_it_is_said(load: Load) -> None:
 
 
 def test_where_they_do_nothing_is_said(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
-    def timed(self: Beside, times: int) -> float:
+    def timed(self: BidirectionalTransfer, times: int) -> float:
         self.other.copy()
-        return Alone.timed(self, times)
+        return UnidirectionalTransfer.timed(self, times)
 
-    monkeypatch.setattr(Beside, "timed", timed)
+    monkeypatch.setattr(BidirectionalTransfer, "timed", timed)
     output = load()
     assert output.miscompares == ()
     assert not any("the other way was not busy" in note for note in output.notes)
@@ -185,7 +185,7 @@ def test_both_ways_at_once_end_at_the_first_try(load: Load, torch: Callable[...,
         def spoil(self) -> None: ...
 
     one, other = Still(), Still()
-    both = Beside("x", "gpu0", 1, one, other, 3)  # type: ignore[arg-type]
+    both = BidirectionalTransfer("x", "gpu0", 1, one, other, 3)  # type: ignore[arg-type]
     # The events are made in the order start, began, ended, last: the other way's last copy ends after the one measured.
     assert both.timed(1) == pytest.approx(3e-3)
     assert (one.copies, other.copies, both.apart) == (1, 3, 0)
@@ -208,7 +208,7 @@ def test_what_the_turn_before_left_at_a_peer_is_wrong(torch: Callable[..., None]
     import torch as fake
 
     source, destination = fake.empty(1000, np.int64, "cuda"), fake.empty(1000, np.int64, "cuda:1")
-    way = ToGpu(source, destination, ("GPU-a", "GPU-b"))
+    way = DeviceToDevice(source, destination, ("GPU-a", "GPU-b"))
     way.spoil()
     way.copy()
     assert way.fault() is None

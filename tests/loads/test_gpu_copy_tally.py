@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from acceptance.loads.copy.tally import REPORTED, Tally, repeat
+from acceptance.loads.copy.tally import REPORTED, Tally, measure_copies
 
 
 class Fake:
@@ -43,7 +43,7 @@ def nothing(details: dict[str, Any]) -> None:
 
 
 def test_three_copies_at_least_and_the_first_does_not_count() -> None:
-    tally = repeat(Fake(), 0.001, nothing, clock=clock(1.0))
+    tally = measure_copies(Fake(), 0.001, nothing, clock=clock(1.0))
     assert tally == Tally([10.0, 10.0, 10.0], 4, 0)
     assert tally.median == 10.0
     assert tally.told("x") == "x: best 10.00, median 10.00, worst 10.00 GB/s of 3 copies; 4 compared whole, 0 wrong"
@@ -51,29 +51,29 @@ def test_three_copies_at_least_and_the_first_does_not_count() -> None:
 
 def test_copies_go_on_until_the_time_is_over() -> None:
     # The clock is not asked before three copies count.
-    assert len(repeat(Fake(), 10.5, nothing, clock=clock(1.0)).rates) == 3 + 10
+    assert len(measure_copies(Fake(), 10.5, nothing, clock=clock(1.0)).rates) == 3 + 10
 
 
 def test_slow_halves_the_rate() -> None:
-    assert repeat(Fake(), 0.001, nothing, "slow", clock(1.0)).median == 5.0
+    assert measure_copies(Fake(), 0.001, nothing, "slow", clock(1.0)).median == 5.0
 
 
 def test_wrong_is_found_once() -> None:
     said: list[dict[str, Any]] = []
-    tally = repeat(Fake(), 0.001, said.append, "wrong", clock(1.0))
+    tally = measure_copies(Fake(), 0.001, said.append, "wrong", clock(1.0))
     assert (tally.compared, tally.wrong) == (4, 1)
     assert said == [{"component": "gpu0", "check": "copy_own_h2d", "copy": 1, "words": 1}]
 
 
 def test_the_copy_that_warms_up_is_compared_as_well() -> None:
     said: list[dict[str, Any]] = []
-    assert repeat(Fake(frozenset({0})), 0.001, said.append, clock=clock(1.0)).wrong == 1
+    assert measure_copies(Fake(frozenset({0})), 0.001, said.append, clock=clock(1.0)).wrong == 1
     assert said[0]["copy"] == 0
 
 
 def test_all_wrong_copies_are_counted_and_the_first_told() -> None:
     said: list[dict[str, Any]] = []
-    tally = repeat(Fake(frozenset(range(100))), 30.0, said.append, clock=clock(1.0))
+    tally = measure_copies(Fake(frozenset(range(100))), 30.0, said.append, clock=clock(1.0))
     assert tally.wrong == tally.compared > REPORTED
     assert len(said) == REPORTED
 
@@ -84,4 +84,4 @@ def test_no_rate_is_ever_made_of_no_time() -> None:
             return 0.0
 
     with pytest.raises(ZeroDivisionError):
-        repeat(Instant(), 0.001, nothing, clock=clock(1.0))
+        measure_copies(Instant(), 0.001, nothing, clock=clock(1.0))

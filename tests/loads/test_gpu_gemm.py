@@ -12,7 +12,7 @@ from load_program import run
 
 from acceptance.loads.gemm import load, product
 from acceptance.loads.gemm.load import arguments
-from acceptance.loads.gemm.worker import Order
+from acceptance.loads.gemm.worker import GemmOptions
 from acceptance.loads.protocol import Output, parse
 
 LOAD = ("--dtypes", "f64,bf16", "--seconds", "1")
@@ -68,19 +68,19 @@ def test_what_cuda_says_is_told_in_one_sentence(
 
 @pytest.mark.parametrize(("gib", "size", "notes"), [(140, 8192, 0), (4, 4096, 1)])
 def test_the_size_that_is_judged_is_told(monkeypatch: pytest.MonkeyPatch, gib: int, size: int, notes: int) -> None:
-    orders: list[Order] = []
+    orders: list[GemmOptions] = []
 
     class Small(FakeCard):
         def whole_bytes(self) -> int:
             return gib << 30
 
-    def worker(order: Order, *_: object) -> SimpleNamespace:
+    def worker(order: GemmOptions, *_: object) -> SimpleNamespace:
         orders.append(order)
         return SimpleNamespace(run=lambda: None)
 
-    monkeypatch.setattr(load, "found", lambda: {"gpu": "a GPU", "capability": "8.9"})
+    monkeypatch.setattr(load, "gpu_identity", lambda: {"gpu": "a GPU", "capability": "8.9"})
     monkeypatch.setattr(load, "CudaCard", Small)
-    monkeypatch.setattr(load, "Worker", worker)
+    monkeypatch.setattr(load, "GemmWorker", worker)
     monkeypatch.setattr(product, "settings", lambda: None)
     stream = io.StringIO()
     load.run(arguments().parse_args(LOAD), Output(stream))

@@ -11,7 +11,7 @@ from cases import each
 
 from acceptance.loads.card import CardError
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
-from acceptance.loads.gemm.worker import Order, Worker, absent, fitting, needs
+from acceptance.loads.gemm.worker import GemmOptions, GemmWorker, absent, fitting, needs
 from acceptance.loads.protocol import LoadOutput, Output, parse
 
 ONE_S = 2 * 1024**3 / 10e12  # a product of 1024 at 10 TFLOP/s
@@ -82,8 +82,8 @@ class Bench:
         stream = io.StringIO()
         output = Output(stream)
         output.hello("gpu_gemm", {})
-        order = Order(tuple(DTYPES[short] for short in shorts), seconds, 1024, table, inject)
-        Worker(
+        order = GemmOptions(tuple(DTYPES[short] for short in shorts), seconds, 1024, table, inject)
+        GemmWorker(
             order,
             self.card,
             output,

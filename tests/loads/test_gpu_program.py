@@ -8,7 +8,7 @@ from cases import each
 
 from acceptance.loads import program
 from acceptance.loads.card import CardError
-from acceptance.loads.program import guarded, leave
+from acceptance.loads.program import leave, run_guarded
 
 
 class Odd(Exception):
@@ -33,7 +33,7 @@ def test_an_error_is_one_sentence(error: Exception, said: str, capsys: pytest.Ca
     def fails() -> None:
         raise error
 
-    assert guarded("load", fails, errors=(Odd,)) == 1
+    assert run_guarded("load", fails, errors=(Odd,)) == 1
     assert capsys.readouterr().err == said
 
 
@@ -41,13 +41,15 @@ def test_strays_are_gone_before_the_work_and_others_stay(monkeypatch: pytest.Mon
     monkeypatch.setenv("STRAY", "1")
     monkeypatch.setenv("OTHER", "1")
     seen: list[tuple[bool, bool]] = []
-    assert guarded("load", lambda: seen.append(("STRAY" in os.environ, "OTHER" in os.environ)), strays=["STRAY"]) == 0
+    assert (
+        run_guarded("load", lambda: seen.append(("STRAY" in os.environ, "OTHER" in os.environ)), strays=["STRAY"]) == 0
+    )
     assert seen == [(False, True)]
 
 
 def test_a_mistake_of_our_own_is_not_hidden() -> None:
     with pytest.raises(ZeroDivisionError):
-        guarded("load", lambda: 1 // 0)
+        run_guarded("load", lambda: 1 // 0)
 
 
 def test_after_a_failure_the_process_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ from acceptance.loads.vram.device import CudaMemory
 from acceptance.loads.vram.fault import FLIPPED, STUCK, partner
 from acceptance.loads.vram.passes import TILE
 from acceptance.loads.vram.patterns import PATTERNS
-from acceptance.loads.vram.worker import LINES, Worker
+from acceptance.loads.vram.worker import LINES, VramWorker
 
 needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler `cc` here")
 CARD = {"gpu": "a GPU", "uuid": "GPU-1", "capability": "9.0", "library": "torch 2"}
@@ -54,9 +54,9 @@ def start(built: Built, monkeypatch: pytest.MonkeyPatch) -> Start:
         gpu = Gpu(built, words, refused)
         monkeypatch.setitem(sys.modules, "torch", gpu.torch)
         monkeypatch.setattr(device, "Kernels", gpu.kernels)
-        monkeypatch.setattr(load, "found", lambda: dict(CARD))
+        monkeypatch.setattr(load, "gpu_identity", lambda: dict(CARD))
         monkeypatch.setattr(signal, "signal", lambda *_: None)
-        monkeypatch.setattr(load, "Worker", partial(Worker, sleep=lambda _: None))
+        monkeypatch.setattr(load, "VramWorker", partial(VramWorker, sleep=lambda _: None))
         return gpu
 
     return begin
@@ -146,7 +146,7 @@ def test_many_rounds_without_a_false_alarm(start: Start) -> None:
         """Stands still until one round more has begun."""
         return 0.0 if gpu.launched.count("fill_number") <= rounds else 1e9
 
-    Worker(1.0, memory, output, clock, lambda _: None).run()
+    VramWorker(1.0, memory, output, clock, lambda _: None).run()
     output.end()
     found = parse(stream.getvalue())
     assert any(f"{rounds} whole rounds" in note for note in found.notes)

@@ -4,7 +4,7 @@ import pytest
 from cases import each
 
 from acceptance.loads.vram.findings import Map, address_bits, miscompare, ranges
-from acceptance.loads.vram.kernels import Record, Wrong
+from acceptance.loads.vram.kernels import SweepRecord, WrongWord
 from acceptance.loads.vram.passes import TILE
 from acceptance.loads.vram.words import ALL, Words, seed_of
 
@@ -13,13 +13,13 @@ RANDOM = Words("random", seed_of(1))
 NUMBER = Words("number")
 
 
-def found(*first: Wrong, wrong: int = 0, told: int = 0) -> Record:
+def found(*first: WrongWord, wrong: int = 0, told: int = 0) -> SweepRecord:
     wrong, told = wrong or len(first), told or len(first)
-    return Record(WORDS, wrong, told, 0, {}, {0: (wrong, 1)}, first)
+    return SweepRecord(WORDS, wrong, told, 0, {}, {0: (wrong, 1)}, first)
 
 
-def swapped(words: Words, place: int, other: int) -> Wrong:
-    return Wrong(place, words.word(place), words.word(other))
+def swapped(words: Words, place: int, other: int) -> WrongWord:
+    return WrongWord(place, words.word(place), words.word(other))
 
 
 @each("words", [NUMBER, NUMBER.inverse(), RANDOM, RANDOM.inverse()])
@@ -36,34 +36,34 @@ def test_own_numbers_tell_several_bits() -> None:
 
 def test_what_is_most_common_counts() -> None:
     pairs = [swapped(NUMBER, place, place ^ 64) for place in (5, 77777, 400000)]
-    assert address_bits(found(*pairs, Wrong(9, 9, 8)), NUMBER, WORDS) == [9]
+    assert address_bits(found(*pairs, WrongWord(9, 9, 8)), NUMBER, WORDS) == [9]
 
 
 @pytest.mark.parametrize("words", [NUMBER, RANDOM])
 def test_one_flipped_bit_is_no_address(words: Words) -> None:
-    assert address_bits(found(Wrong(77, words.word(77), words.word(77) ^ 32)), words, WORDS) == []
+    assert address_bits(found(WrongWord(77, words.word(77), words.word(77) ^ 32)), words, WORDS) == []
 
 
 def test_flipped_random_words_are_no_address() -> None:
-    flips = [Wrong(place, RANDOM.word(place), RANDOM.word(place) ^ 32) for place in range(20)]
+    flips = [WrongWord(place, RANDOM.word(place), RANDOM.word(place) ^ 32) for place in range(20)]
     assert address_bits(found(*flips), RANDOM, WORDS) == []
 
 
 def test_other_words_are_no_address() -> None:
     outside = [swapped(NUMBER, place, place ^ 1 << 40) for place in (5, 6)]
     assert address_bits(found(*outside), NUMBER, WORDS) == []
-    assert address_bits(found(Wrong(5, 5, 0), Wrong(6, 6, 0)), NUMBER, WORDS) == [], (
+    assert address_bits(found(WrongWord(5, 5, 0), WrongWord(6, 6, 0)), NUMBER, WORDS) == [], (
         "memory that nothing was written to"
     )
     constant = Words("constant", 0, ALL)
-    assert address_bits(found(Wrong(5, ALL, 4), Wrong(6, ALL, 2)), constant, WORDS) == []
-    shifted = [Wrong(place, RANDOM.word(place + 2), RANDOM.word(place)) for place in (0, 10)]
+    assert address_bits(found(WrongWord(5, ALL, 4), WrongWord(6, ALL, 2)), constant, WORDS) == []
+    shifted = [WrongWord(place, RANDOM.word(place + 2), RANDOM.word(place)) for place in (0, 10)]
     assert address_bits(found(*shifted), RANDOM, WORDS) == []
 
 
 def test_a_miscompare_says_what_where_and_which_bits() -> None:
-    first = tuple(Wrong(place, 0xFF00, 0xFF20) for place in range(3, 23))
-    record = Record(WORDS, 20, 20, 0x20, {5: 20}, {0: (20, 0x20)}, first)
+    first = tuple(WrongWord(place, 0xFF00, 0xFF20) for place in range(3, 23))
+    record = SweepRecord(WORDS, 20, 20, 0x20, {5: 20}, {0: (20, 0x20)}, first)
     told = miscompare(record, Words("constant", 0, 0xFF00), WORDS)
     assert told == {
         "words": 20,
@@ -93,8 +93,8 @@ def test_ranges(bits: int, told: str) -> None:
 
 def test_the_map_adds_up() -> None:
     one = Map(1000 * TILE + 10)  # regions of four tiles, 64 KiB
-    one.add(Record(0, 3, 3, 0, {}, {0: (1, 1), 249: (2, 2)}, ()))
-    one.add(Record(0, 4, 4, 0, {}, {249: (3, 8), 250: (1, 16)}, ()))
+    one.add(SweepRecord(0, 3, 3, 0, {}, {0: (1, 1), 249: (2, 2)}, ()))
+    one.add(SweepRecord(0, 4, 4, 0, {}, {249: (3, 8), 250: (1, 16)}, ()))
     assert one.rows() == [
         [0.0, 0.0625, 1, "0"],
         [15.5625, 15.625, 5, "1,3"],

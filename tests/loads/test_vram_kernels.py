@@ -20,9 +20,9 @@ from acceptance.loads.vram.kernels import (
     RECORD,
     REGIONS,
     THREADS,
-    Record,
     SweepArguments,
-    Wrong,
+    SweepRecord,
+    WrongWord,
     arguments,
     blank,
     record,
@@ -70,7 +70,7 @@ class Memory:
         self.words = room[first : first + count]
         self.guards = (room[:first], room[first + count :])
 
-    def sweep(self, sweep: Sweep, blocks: int = 3) -> Record:
+    def sweep(self, sweep: Sweep, blocks: int = 3) -> SweepRecord:
         kept = np.array(blank(), np.uint64)
         given = arguments(sweep, self.words.size)
         self.built.launch(sweep.kernel, blocks, THREADS, pointer(self.words), pointer(kept), given)
@@ -83,12 +83,12 @@ class Memory:
         self.sweep(Sweep(None, words, 0, self.words.size))
         return self
 
-    def verify(self, words: Words) -> Record:
+    def verify(self, words: Words) -> SweepRecord:
         return self.sweep(Sweep(words, None, 0, self.words.size))
 
 
-def nothing(found: Record) -> bool:
-    return found == Record(found.seen, 0, 0, ALL, {}, {}, ())
+def nothing(found: SweepRecord) -> bool:
+    return found == SweepRecord(found.seen, 0, 0, ALL, {}, {}, ())
 
 
 def test_all_kernels_are_there(built: Built) -> None:
@@ -156,7 +156,7 @@ def test_every_bit_position_is_found(built: Built, family: str) -> None:
         assert (found.wrong, found.told, found.every, found.any) == (1, 1, 1 << bit, 1 << bit)
         assert found.bits == {bit: 1}
         expected = words.word(place)
-        assert found.first == (Wrong(place, expected, expected ^ 1 << bit),)
+        assert found.first == (WrongWord(place, expected, expected ^ 1 << bit),)
         memory.words[place] ^= np.uint64(1 << bit)
 
 

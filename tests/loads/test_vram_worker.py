@@ -11,22 +11,22 @@ from cases import each
 
 from acceptance.loads.card import CardError
 from acceptance.loads.protocol import LoadOutput, Output, parse
-from acceptance.loads.vram.kernels import Record, Wrong, blank, record
+from acceptance.loads.vram.kernels import SweepRecord, WrongWord, blank, record
 from acceptance.loads.vram.passes import TILE, Copy, Pass, Sweep
 from acceptance.loads.vram.patterns import PATTERNS, retention
-from acceptance.loads.vram.worker import COMPONENT, LEAST, LINES, Done, Worker, copy_of
+from acceptance.loads.vram.worker import COMPONENT, LEAST, LINES, PassResult, VramWorker, copy_of
 
 WORDS = 64 * TILE
 BYTES_S = 1e6  # of the fake memory: a pass that reads and writes all takes 2.1 s
-Find = Callable[[int, Pass], Record]
+Find = Callable[[int, Pass], SweepRecord]
 
 
-def right(one: Pass) -> Record:
+def right(one: Pass) -> SweepRecord:
     return record([one.words, *blank()[1:]])
 
 
-def wrong(one: Pass, count: int = 1, place: int = 7) -> Record:
-    return Record(one.words, count, count, 4, {2: count}, {0: (count, 4)}, (Wrong(place, 0, 4),))
+def wrong(one: Pass, count: int = 1, place: int = 7) -> SweepRecord:
+    return SweepRecord(one.words, count, count, 4, {2: count}, {0: (count, 4)}, (WrongWord(place, 0, 4),))
 
 
 @dataclass
@@ -42,13 +42,13 @@ class FakeMemory:
     passes: list[Pass] = field(default_factory=list)
     slept: list[tuple[float, Pass]] = field(default_factory=list)
 
-    def work(self, one: Pass, late_s: float = 0.0) -> Done:
+    def work(self, one: Pass, late_s: float = 0.0) -> PassResult:
         assert late_s == 0
         copies = all(isinstance(work, Copy) for work in one.works)
         seconds = one.moved / BYTES_S / (1 if copies else self.share)
         self.now += seconds + self.idle_s
         self.passes.append(one)
-        return Done(seconds, self.find(len(self.passes) - 1, one))
+        return PassResult(seconds, self.find(len(self.passes) - 1, one))
 
     def sleep(self, seconds: float) -> None:
         self.slept.append((seconds, self.passes[-1]))
@@ -58,7 +58,7 @@ class FakeMemory:
         stream = io.StringIO()
         output = Output(stream)
         output.hello("vram", {})
-        Worker(seconds, self, output, clock=lambda: self.now, sleep=self.sleep).run()
+        VramWorker(seconds, self, output, clock=lambda: self.now, sleep=self.sleep).run()
         output.end()
         self.text = stream.getvalue()
         return parse(self.text)
@@ -138,9 +138,9 @@ def test_the_copy_is_the_median_of_before_and_after() -> None:
     rates = iter([1.0, 5, 1, 2, 3, 4, 9])  # the first is to warm up
 
     class Uneven(FakeMemory):
-        def work(self, one: Pass, late_s: float = 0.0) -> Done:
+        def work(self, one: Pass, late_s: float = 0.0) -> PassResult:
             done = super().work(one, late_s)
-            return Done(one.moved / 1e9 / next(rates), done.record) if one == copy_of(WORDS) else done
+            return PassResult(one.moved / 1e9 / next(rates), done.record) if one == copy_of(WORDS) else done
 
     output = Uneven().run()
     assert values(output)["vram_copy"][2] == pytest.approx(3.5)

@@ -13,7 +13,7 @@ from acceptance.loads.burn.device import TorchDevice
 from acceptance.loads.burn.fault import slowness
 from acceptance.loads.burn.product import digest, operands
 from acceptance.loads.burn.shape import operand_bytes, result_bytes, shapes
-from acceptance.loads.burn.worker import NAMES, Order, Worker
+from acceptance.loads.burn.worker import NAMES, BurnOptions, BurnWorker
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
 from acceptance.loads.protocol import LoadOutput, Output, parse
 
@@ -53,10 +53,10 @@ def burn(dtypes: tuple[Dtype, ...], seconds: float, inject: str | None = None, f
     stream = io.StringIO()
     output = Output(stream)
     output.hello("burn", {"inject": inject} if inject else {})
-    order = Order(dtypes, seconds, slow=slowness(inject), divisors=dict.fromkeys(DTYPES, DIVISOR))
+    order = BurnOptions(dtypes, seconds, slow=slowness(inject), divisors=dict.fromkeys(DTYPES, DIVISOR))
     card = Processor(free)
     device = TorchDevice("cpu", card, TorchComparator(), inject)
-    Worker(order, device, card, output, Nothing(), time.monotonic).run(1 << 20)
+    BurnWorker(order, device, card, output, Nothing(), time.monotonic).run(1 << 20)
     output.end()
     return parse(stream.getvalue())
 

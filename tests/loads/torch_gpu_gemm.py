@@ -16,7 +16,7 @@ from acceptance.loads.gemm import verification
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
 from acceptance.loads.gemm.product import difference, digest, normal, settings, spoil, whole, words
 from acceptance.loads.gemm.verification import BANDS, Trial, judged, reference, sampled
-from acceptance.loads.gemm.worker import GEMM_NAMES, Order, Worker
+from acceptance.loads.gemm.worker import GEMM_NAMES, GemmOptions, GemmWorker
 from acceptance.loads.protocol import LoadOutput, Output, parse
 
 SIZE = 256
@@ -197,12 +197,12 @@ def ran(inject: str | None) -> LoadOutput:
     stream = io.StringIO()
     output = Output(stream)
     output.hello("gpu_gemm", {})
-    order = Order(tuple(DTYPES.values()), 0.1, SIZE, (64, 128), inject)
+    order = GemmOptions(tuple(DTYPES.values()), 0.1, SIZE, (64, 128), inject)
 
     def multiply(dtype: Dtype, size: int) -> Any:
         return normal(dtype, size, "cpu").multiply
 
-    Worker(
+    GemmWorker(
         order, Processor(), output, lambda dtype, size: Trial(dtype, size, "cpu"), multiply, sleep=lambda _: None
     ).run()
     output.end()

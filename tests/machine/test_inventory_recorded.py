@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from acceptance.core.record import Entry
 from acceptance.history import facts
-from acceptance.history.baseline_facts import Birth
-from acceptance.history.changes import changes
+from acceptance.history.baseline_facts import MachineFacts
+from acceptance.history.changes import machine_changes
 from acceptance.history.facts import kind_of
 from acceptance.journal import reader
 from selftest import journals_made
@@ -36,7 +36,7 @@ def recorded() -> dict[str, list[Entry]]:
     return runs
 
 
-def told_by(name: str) -> Birth:
+def told_by(name: str) -> MachineFacts:
     told = facts.facts_of(recorded()[name])
     assert told is not None
     return told
@@ -46,17 +46,17 @@ def test_every_recorded_machine_against_itself() -> None:
     assert len(recorded()) > 6
     for name in recorded():
         assert told_by(name).parts, name
-        assert changes(ruled(told_by(name)), told_by(name)) == (), name
+        assert machine_changes(ruled(told_by(name)), told_by(name)) == (), name
 
 
 def test_two_recorded_runs_of_one_machine() -> None:
     one, two = "1xh200-host-accept", "1xh200-container-accept"
-    assert changes(ruled(told_by(one)), told_by(two)) == ()
-    assert changes(ruled(told_by(two)), told_by(one)) == ()
+    assert machine_changes(ruled(told_by(one)), told_by(two)) == ()
+    assert machine_changes(ruled(told_by(two)), told_by(one)) == ()
 
 
 def test_recorded_runs_of_two_machines_differ_in_their_cards_alone() -> None:
-    told = changes(ruled(told_by("1xh200-host-accept")), told_by("1xh200-host-smoke-whole"))
+    told = machine_changes(ruled(told_by("1xh200-host-accept")), told_by("1xh200-host-smoke-whole"))
     assert brief(told) == [("fail", "inventory.replaced", "gpu0")]
 
 
@@ -89,12 +89,12 @@ def scrambled(draw: st.DrawFn) -> Plain:
 @given(scrambled())
 def test_a_machine_against_itself_is_never_a_finding(plain: Plain) -> None:
     told = born(plain)
-    assert changes(ruled(told), told) == ()
+    assert machine_changes(ruled(told), told) == ()
 
 
 @given(scrambled(), scrambled())
 def test_every_finding_says_what_was_and_why_it_matters(one: Plain, two: Plain) -> None:
-    for change in changes(ruled(born(one)), born(two)):
+    for change in machine_changes(ruled(born(one)), born(two)):
         assert change.event.startswith("inventory.")
         assert DAY in change.text
         assert change.kind == "note" or "; basis: " in change.text

@@ -3,22 +3,22 @@ from __future__ import annotations
 from cases import each
 
 from acceptance.machine import pcie
-from acceptance.machine.pcie import Lesser
+from acceptance.machine.pcie import LinkMaximum
 
 
 @each(
     "card, slot, found",
     [
-        (16, 16, Lesser(16, "card and slot both offer x16")),
-        (16, 8, Lesser(8, "the slot offers x8, the card x16: the slot limits")),
-        (8, 16, Lesser(8, "the slot offers x16, the card x8: the card limits")),
-        (16, None, Lesser(16, "the card offers x16, and the slot's maximum is not shown (a VM withholds it)")),
-        (None, 8, Lesser(8, "the slot offers x8, and the card's own maximum is not shown")),
+        (16, 16, LinkMaximum(16, "card and slot both offer x16")),
+        (16, 8, LinkMaximum(8, "the slot offers x8, the card x16: the slot limits")),
+        (8, 16, LinkMaximum(8, "the slot offers x16, the card x8: the card limits")),
+        (16, None, LinkMaximum(16, "the card offers x16, and the slot's maximum is not shown (a VM withholds it)")),
+        (None, 8, LinkMaximum(8, "the slot offers x8, and the card's own maximum is not shown")),
         (None, None, None),
     ],
 )
-def test_the_lesser_side_limits_and_is_named(card: int | None, slot: int | None, found: Lesser | None) -> None:
-    assert pcie.lesser("x", card, slot) == found
+def test_the_lesser_side_limits_and_is_named(card: int | None, slot: int | None, found: LinkMaximum | None) -> None:
+    assert pcie.link_maximum("x", card, slot) == found
 
 
 @each(

@@ -31,7 +31,7 @@ def recorded() -> dict[str, Inventory]:
     """The inventories of all recorded runs, and of the machines that the sample runs are made of."""
     found = {}
     for run in sorted(path.parent for path in RUNS.glob("*/journal.jsonl")):
-        plain = recorded_inventory.observed(reader.read(run).entries).inventory
+        plain = recorded_inventory.observed_record(reader.read(run).entries).inventory
         if plain:
             found[run.name] = msgspec.convert(plain, Inventory)
     for name, made in sample_runs.MADE.items():
@@ -43,7 +43,7 @@ def test_the_gpus_are_those_that_the_product_itself_finds_due() -> None:
     assert len(recorded()) > 6
     for name, machine in recorded().items():
         due = machine_gpu.gpus(machine)
-        found = recorded_inventory.gpus(msgspec.to_builtins(machine))
+        found = recorded_inventory.recorded_gpus(msgspec.to_builtins(machine))
         assert [(gpu.name, gpu.address, gpu.device.get("uuid"), gpu.device.get("name")) for gpu in found] == [
             (gpu.name, gpu.pci_address, gpu.uuid, gpu.model) for gpu in due
         ], name
@@ -63,13 +63,13 @@ def test_the_gpus_are_those_that_the_product_itself_finds_due() -> None:
     told=["says nothing", "sound", "cut out", "another shape", "without address", "no table"],
 )
 def test_what_does_not_say_that_it_is_a_gpu_is_none(plain: object) -> None:
-    found = recorded_inventory.gpus({"pci": [plain, function("0000:02:00.0")]})
+    found = recorded_inventory.recorded_gpus({"pci": [plain, function("0000:02:00.0")]})
     assert [(gpu.name, gpu.address, dict(gpu.device)) for gpu in found] == [("gpu0", "0000:02:00.0", {})]
 
 
 @each("inventory", [{}, {"pci": None, "nvml": []}, {"pci": "x", "nvml": {"devices": "y"}}])
 def test_an_inventory_of_another_shape_has_no_gpus(inventory: dict[str, Any]) -> None:
-    assert recorded_inventory.gpus(inventory) == ()
+    assert recorded_inventory.recorded_gpus(inventory) == ()
     assert recorded_inventory.devices(inventory) == ()
     assert recorded_inventory.identities(inventory) == {}
 
@@ -95,5 +95,5 @@ def test_a_part_is_identified_by_its_uuid_or_serial_number() -> None:
 
 def test_the_first_look_at_the_machine_counts() -> None:
     entries = journals.entries([Note("x"), Observed({"cpu": {"cores": 1}}), Observed({"cpu": {"cores": 2}})])
-    assert recorded_inventory.table(recorded_inventory.observed(entries).inventory, "cpu") == {"cores": 1}
-    assert recorded_inventory.observed(()).inventory == {}
+    assert recorded_inventory.table(recorded_inventory.observed_record(entries).inventory, "cpu") == {"cores": 1}
+    assert recorded_inventory.observed_record(()).inventory == {}

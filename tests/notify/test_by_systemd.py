@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from schedules import schedule
 
-from acceptance.notify.schedule import hour, units
+from acceptance.notify.schedule import default_time, units
 from acceptance.notify.schedule.units import Schedule
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
@@ -23,7 +23,7 @@ HARD = (
 )  # fmt: skip
 
 
-def analyze(*arguments: str, **environment: str) -> command.Completed:
+def analyze(*arguments: str, **environment: str) -> command.ProgramResult:
     argv = [command.find("systemd-analyze", "systemd"), *arguments]
     return command.run(argv, deadline=Deadline.after(60.0), env=environment)
 
@@ -117,7 +117,7 @@ CHANGES = (
 
 
 @pytest.mark.parametrize(("zone", "day"), CHANGES)
-@pytest.mark.parametrize("at", [hour.AT, time(0, 30), time(2, 30), time(3, 30)])
+@pytest.mark.parametrize("at", [default_time.AT, time(0, 30), time(2, 30), time(3, 30)])
 def test_one_night_is_one_run_when_clocks_are_changed(
     zone: str, day: date, at: time, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,11 +125,11 @@ def test_one_night_is_one_run_when_clocks_are_changed(
     monkeypatch.setenv("TZ", zone)
     clock.tzset()
     try:
-        lost = hour.skipped_on(at, day)
+        lost = default_time.skipped_on(at, day)
     finally:
         monkeypatch.undo()
         clock.tzset()
     nights = [day + timedelta(days=ahead) for ahead in range(4)]
     due = [f"{night} {at:%H:%M}:00" for night in nights if night != lost]
     assert moments(at, zone, f"{day - timedelta(days=1)} 12:00:00", 3) == due[:3]
-    assert lost is None or at != hour.AT
+    assert lost is None or at != default_time.AT

@@ -6,7 +6,7 @@ from datetime import date, time
 
 import pytest
 
-from acceptance.notify.schedule import hour
+from acceptance.notify.schedule import default_time
 
 ZONES = (
     "UTC", "Europe/Berlin", "Europe/Helsinki", "Europe/London", "Atlantic/Azores", "America/New_York", "America/Havana",
@@ -43,16 +43,16 @@ def test_a_time_that_one_night_does_not_have(
     in_zone: Callable[[str], None], zone: str, at: time, lost: date | None
 ) -> None:
     in_zone(zone)
-    assert hour.skipped_on(at, date(2026, 1, 1)) == lost
+    assert default_time.skipped_on(at, date(2026, 1, 1)) == lost
 
 
 def test_the_next_such_night_is_told(in_zone: Callable[[str], None]) -> None:
     in_zone("Europe/Berlin")
-    assert hour.skipped_on(time(2, 30), date(2026, 3, 29)) == date(2026, 3, 29)
-    assert hour.skipped_on(time(2, 30), date(2026, 3, 30)) == date(2027, 3, 28)
+    assert default_time.skipped_on(time(2, 30), date(2026, 3, 29)) == date(2026, 3, 29)
+    assert default_time.skipped_on(time(2, 30), date(2026, 3, 30)) == date(2027, 3, 28)
 
 
 @pytest.mark.parametrize("zone", ZONES)
 def test_every_night_has_the_time_that_is_taken_when_none_is_given(in_zone: Callable[[str], None], zone: str) -> None:
     in_zone(zone)
-    assert hour.skipped_on(hour.AT, date(2026, 1, 1)) is None
+    assert default_time.skipped_on(default_time.AT, date(2026, 1, 1)) is None

@@ -16,28 +16,28 @@ NIGHT, UNIT = {"INVOCATION_ID": "a1"}, {"MONITOR_INVOCATION_ID": "a1"}
 @pytest.mark.parametrize("told", [True, False])
 @pytest.mark.parametrize("run_dir", [None, Path("/runs/a")])
 def test_it_is_found_by_the_unit_of_the_same_start(tmp_path: Path, run_dir: Path | None, told: bool) -> None:
-    failure_note.leave(tmp_path, NIGHT, run_dir, told=told)
+    failure_note.write_note(tmp_path, NIGHT, run_dir, told=told)
     assert failure_note.find(tmp_path, UNIT) == Note("a1", str(run_dir) if run_dir else None, told)
 
 
 def test_of_another_night_it_says_nothing(tmp_path: Path) -> None:
-    failure_note.leave(tmp_path, NIGHT, None, told=True)
+    failure_note.write_note(tmp_path, NIGHT, None, told=True)
     assert failure_note.find(tmp_path, {"MONITOR_INVOCATION_ID": "a2"}) is None
     assert failure_note.find(tmp_path, {}) is None
 
 
 def test_without_systemd_there_is_none(tmp_path: Path) -> None:
-    failure_note.leave(tmp_path, {}, None, told=True)
+    failure_note.write_note(tmp_path, {}, None, told=True)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_is_not_there_takes_none(tmp_path: Path) -> None:
-    failure_note.leave(tmp_path / "gone", NIGHT, None, told=True)
+    failure_note.write_note(tmp_path / "gone", NIGHT, None, told=True)
     assert failure_note.find(tmp_path / "gone", UNIT) is None
 
 
 def test_a_folder_whose_name_is_no_utf_8_takes_none(tmp_path: Path) -> None:
-    failure_note.leave(tmp_path, NIGHT, Path(os.fsdecode(b"/runs/\xff")), told=True)
+    failure_note.write_note(tmp_path, NIGHT, Path(os.fsdecode(b"/runs/\xff")), told=True)
     assert failure_note.find(tmp_path, UNIT) is None
 
 

@@ -11,7 +11,7 @@ import pytest
 from schedules import schedule
 
 from acceptance.notify.schedule import installation, units
-from acceptance.notify.schedule.installation import Place, ScheduleError
+from acceptance.notify.schedule.installation import ScheduleError, UnitLocation
 from acceptance.process import command
 from acceptance.run import outputs
 
@@ -39,7 +39,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("BREAKS", "")
     root = tmp_path / "root"
     (root / "run/systemd/system").mkdir(parents=True)
-    place = Place.system(root)
+    place = UnitLocation.system(root)
     monkeypatch.setenv("FOLDER", str(place.folder))
     place.stamp.parent.mkdir(parents=True)
     return root
@@ -60,7 +60,7 @@ THREE = {f"etc/systemd/system/{name}" for name in (units.SERVICE, units.TIMER, u
 
 
 def test_units_are_written_and_the_timer_started(root: Path) -> None:
-    place = Place.system(root)
+    place = UnitLocation.system(root)
     done = installation.install(schedule(), place)
     assert calls(root) == ["daemon-reload", f"enable {units.TIMER}", f"restart {units.TIMER}"]
     assert done.running
@@ -71,7 +71,7 @@ def test_units_are_written_and_the_timer_started(root: Path) -> None:
 
 
 def test_installing_twice_changes_nothing(root: Path) -> None:
-    place = Place.system(root)
+    place = UnitLocation.system(root)
     installation.install(schedule(), place)
     before = {path: path.stat().st_mtime_ns for path in place.folder.glob("rigproof*")}
     assert installation.install(schedule(), place).files == ()
@@ -80,7 +80,7 @@ def test_installing_twice_changes_nothing(root: Path) -> None:
 
 
 def test_another_time_takes_the_place_of_the_first(root: Path) -> None:
-    place = Place.system(root)
+    place = UnitLocation.system(root)
     installation.install(schedule(), place)
     calls(root)
     done = installation.install(schedule(at=time(5, 0)), place)
@@ -90,7 +90,7 @@ def test_another_time_takes_the_place_of_the_first(root: Path) -> None:
 
 def test_uninstalling_leaves_nothing(root: Path) -> None:
     before = files(root)
-    place = Place.system(root)
+    place = UnitLocation.system(root)
     installation.install(schedule(), place)
     place.stamp.touch()  # as systemd does for a timer that makes up for lost nights
     assert files(root) > before
@@ -107,7 +107,7 @@ def test_uninstalling_leaves_nothing(root: Path) -> None:
 
 
 def test_other_timers_stay(root: Path) -> None:
-    place = Place.system(root)
+    place = UnitLocation.system(root)
     installation.install(schedule(), place)
     other = place.folder / "timers.target.wants/backup.timer"
     other.symlink_to("/lib/systemd/system/backup.timer")
@@ -116,13 +116,13 @@ def test_other_timers_stay(root: Path) -> None:
 
 
 def test_nothing_to_remove(root: Path) -> None:
-    assert installation.uninstall(Place.system(root)).files == ()
+    assert installation.uninstall(UnitLocation.system(root)).files == ()
     assert calls(root) == []
 
 
 def test_where_systemd_does_not_run_units_are_written_and_nothing_is_started(root: Path) -> None:
     (root / "run/systemd/system").rmdir()
-    place = Place.system(root)
+    place = UnitLocation.system(root)
     assert not installation.install(schedule(), place).running
     assert files(root) == THREE
     link = place.folder / "timers.target.wants" / units.TIMER  # by a `systemctl enable` typed by hand
@@ -136,7 +136,7 @@ def test_where_systemd_does_not_run_units_are_written_and_nothing_is_started(roo
 @pytest.mark.parametrize("name", [units.SERVICE, units.TIMER, units.FAILED])
 @pytest.mark.parametrize("kind", ["another's", "a link", "a folder", "empty"])
 def test_a_unit_of_somebody_else_is_left_alone(root: Path, name: str, kind: str) -> None:
-    place = Place.system(root)
+    place = UnitLocation.system(root)
     place.folder.mkdir(parents=True)
     path = place.folder / name
     if kind == "a link":
@@ -158,14 +158,14 @@ def test_a_unit_of_somebody_else_is_left_alone(root: Path, name: str, kind: str)
 def test_systemd_that_refuses_is_quoted(root: Path, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BREAKS", step)
     with pytest.raises(ScheduleError, match=rf"`systemctl {step}.*exit code 1.*: Failed to connect to bus: mend that"):
-        installation.install(schedule(), Place.system(root))
+        installation.install(schedule(), UnitLocation.system(root))
 
 
 def test_no_systemctl(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (root.parent / "bin/systemctl").unlink()
     monkeypatch.setattr(command, "find", _missing)
     with pytest.raises(ScheduleError, match="`systemctl daemon-reload` could not be run: no systemctl here"):
-        installation.install(schedule(), Place.system(root))
+        installation.install(schedule(), UnitLocation.system(root))
 
 
 def _missing(_name: str) -> str:
@@ -176,7 +176,7 @@ def test_who_may_not_write_there_is_told_how(root: Path, monkeypatch: pytest.Mon
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied", "x")
 
-    place = Place.system(root)
+    place = UnitLocation.system(root)
     monkeypatch.setattr(Path, "mkdir", refuse)  # root, as whom the tests may run, may write everywhere
     with pytest.raises(ScheduleError, match="you may not write there: run it with sudo, or with --user"):
         installation.install(schedule(), place)
@@ -189,7 +189,7 @@ def test_a_full_disk(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         raise OSError(28, "No space left on device", "x")
 
     monkeypatch.setattr(outputs.os, "fchmod", full)
-    place = Place.system(root)
+    place = UnitLocation.system(root)
     with pytest.raises(
         ScheduleError, match=r"cannot be written \(No space left on device\): make room, then install it"
     ):
@@ -198,7 +198,7 @@ def test_a_full_disk(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_cannot_be_removed_is_said(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = Place.system(root)
+    place = UnitLocation.system(root)
     installation.install(schedule(), place)
 
     def refuse(path: Path, **_: object) -> None:
@@ -214,26 +214,26 @@ def test_what_cannot_be_removed_is_said(root: Path, monkeypatch: pytest.MonkeyPa
 def test_a_folder_that_is_a_file(root: Path) -> None:
     (root / "etc").write_text("")
     with pytest.raises(ScheduleError, match=r"Not a directory|File exists"):
-        installation.install(schedule(), Place.system(root))
+        installation.install(schedule(), UnitLocation.system(root))
 
 
 def test_a_name_that_no_unit_can_hold(root: Path) -> None:
     with pytest.raises(ScheduleError, match="holds a character that no unit can hold: give it another name"):
-        installation.install(schedule("\udcff"), Place.system(root))
+        installation.install(schedule("\udcff"), UnitLocation.system(root))
     assert files(root) == set()
 
 
 def test_a_users_own_place(root: Path) -> None:
-    place = Place.of_user({"HOME": "/home/lab"}, root)
+    place = UnitLocation.of_user({"HOME": "/home/lab"}, root)
     assert place.folder == Path("/home/lab/.config/systemd/user")
     assert place.stamp == Path("/home/lab/.local/share/systemd/timers") / f"stamp-{units.TIMER}"
-    other = Place.of_user({"HOME": "/home/lab", "XDG_CONFIG_HOME": "/c", "XDG_DATA_HOME": "/d"}, root)
+    other = UnitLocation.of_user({"HOME": "/home/lab", "XDG_CONFIG_HOME": "/c", "XDG_DATA_HOME": "/d"}, root)
     assert (other.folder, other.stamp.parent) == (Path("/c/systemd/user"), Path("/d/systemd/timers"))
     assert place.running
 
 
 def test_a_users_own_systemd_is_asked(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = Place.of_user({"HOME": str(root)}, root)
+    place = UnitLocation.of_user({"HOME": str(root)}, root)
     monkeypatch.setenv("FOLDER", str(place.folder))
     installation.install(schedule(user=True), place)
     installation.uninstall(place)

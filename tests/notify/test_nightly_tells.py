@@ -37,7 +37,7 @@ def night(here: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException) -> 
     def end(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(machine_test, "machine", end)
+    monkeypatch.setattr(machine_test, "run_test", end)
     code = main(["nightly", "--on-fail", "./hook", "--textfile", "x.prom"])
     if not (here / "told").exists():
         return code, None
@@ -57,7 +57,7 @@ def test_the_failure_unit_learns_whether_everybody_was_told(
     def end(*_: object) -> None:
         raise planning.PreparationError("the inventory could not be read: mend it")
 
-    monkeypatch.setattr(machine_test, "machine", end)
+    monkeypatch.setattr(machine_test, "run_test", end)
     monkeypatch.setenv(failure_note.OWN, "a1")
     (here / "reports").mkdir()
     assert main(["nightly", "--on-fail", command]) == 3
@@ -75,7 +75,7 @@ def test_an_error_of_our_own_is_told_too(here: Path, monkeypatch: pytest.MonkeyP
 def test_a_machine_that_another_run_took_just_now_is_nobodys_trouble(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert night(here, monkeypatch, lock.Busy("another rigproof run has this machine", 1199.0)) == (4, None)
+    assert night(here, monkeypatch, lock.MachineBusy("another rigproof run has this machine", 1199.0)) == (4, None)
     assert not (here / "x.prom").exists()
     assert not (here / "reports").exists()
 
@@ -85,7 +85,7 @@ def test_a_lock_of_a_day_to_come_keeps_no_night_from_being_counted(
 ) -> None:
     """The clock was set back while a run had the machine: nobody can tell since when it has it."""
     for held_s, counted in ((-5.0, False), (-1199.0, False), (-86400.0, True)):
-        assert night(here, monkeypatch, lock.Busy("another rigproof run has this machine", held_s)) == (4, None)
+        assert night(here, monkeypatch, lock.MachineBusy("another rigproof run has this machine", held_s)) == (4, None)
         assert (here / "reports").exists() is counted
     assert "has this machine; for how long cannot be told, because the clock was set back" in capsys.readouterr().out
 
@@ -113,9 +113,9 @@ def test_a_run_that_never_gives_the_machine_back_comes_to_light(
     """Each such night is a run of its own, which leaves the other's alone, and the last of too many is a failure."""
 
     def busy(*_: object) -> None:
-        raise lock.Busy("another rigproof run has this machine (process 12, writing to reports/other)", 7200.0)
+        raise lock.MachineBusy("another rigproof run has this machine (process 12, writing to reports/other)", 7200.0)
 
-    monkeypatch.setattr(machine_test, "machine", busy)
+    monkeypatch.setattr(machine_test, "run_test", busy)
     monkeypatch.setenv(failure_note.OWN, "a1")
     other = here / "reports/other"
     other.mkdir(parents=True)
@@ -152,9 +152,9 @@ def test_a_folder_of_runs_whose_name_is_no_utf_8_is_written_down(here: Path, mon
     monkeypatch.chdir(there)
 
     def busy(*_: object) -> None:
-        raise lock.Busy("another rigproof run has this machine", 7200.0)
+        raise lock.MachineBusy("another rigproof run has this machine", 7200.0)
 
-    monkeypatch.setattr(machine_test, "machine", busy)
+    monkeypatch.setattr(machine_test, "run_test", busy)
     monkeypatch.setenv(failure_note.OWN, "a1")
     assert main(["nightly", "--station", "host", "--run-dir-file", "made"]) == 4
     assert Path(os.fsdecode((there / "made").read_bytes().rstrip(b"\n"))).parent == there / "reports"
@@ -168,7 +168,7 @@ def test_a_folder_is_no_file_to_write_a_name_into(here: Path, capsys: pytest.Cap
 def test_settings_are_looked_at_before_anything(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(machine_test, "machine", lambda *_: pytest.fail("a run was begun"))
+    monkeypatch.setattr(machine_test, "run_test", lambda *_: pytest.fail("a run was begun"))
     for option, words in (
         (["--textfile", "x.txt"], "--textfile x.txt: "),
         (["--on-fail", "no-such-program"], "no-such-program is not installed"),

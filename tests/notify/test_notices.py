@@ -18,7 +18,7 @@ from acceptance.core.record import Postponed, RunEnded
 from acceptance.journal import run_folder
 from acceptance.notify import hook as notify_hook
 from acceptance.notify import notices, webhook
-from acceptance.notify.targets import Settings, Webhook
+from acceptance.notify.targets import NotificationTargets, Webhook
 from acceptance.run import outputs
 
 # Keeps what it was told beside itself: its environment and its standard input.
@@ -63,7 +63,7 @@ def there() -> Iterator[Receiver]:
 
 def test_everybody_is_told_of_a_failure(tmp_path: Path, hook: Path, there: Receiver) -> None:
     run, textfile = made(tmp_path, value=1.0), tmp_path / "rigproof.prom"
-    assert notices.tell(run, Settings(textfile, (str(hook),), Webhook(there.url))) == ()
+    assert notices.notify_run(run, NotificationTargets(textfile, (str(hook),), Webhook(there.url))) == ()
     assert (tmp_path / "called").read_text() == "FAIL\n"
     assert (tmp_path / "run_dir").read_text() == str(run)
     verdict = (run / run_folder.VERDICT).read_bytes()
@@ -76,7 +76,7 @@ def test_everybody_is_told_of_a_failure(tmp_path: Path, hook: Path, there: Recei
 
 def test_a_pass_starts_no_command(tmp_path: Path, hook: Path, there: Receiver) -> None:
     run, textfile = made(tmp_path), tmp_path / "rigproof.prom"
-    assert notices.tell(run, Settings(textfile, (str(hook),), Webhook(there.url))) == ()
+    assert notices.notify_run(run, NotificationTargets(textfile, (str(hook),), Webhook(there.url))) == ()
     assert not (tmp_path / "called").exists()
     assert json.loads(there.seen[0][2])["verdict"] == "PASS"
     assert 'rigproof_run_verdict{verdict="PASS"} 1.0' in textfile.read_text()
@@ -94,13 +94,13 @@ def skipped_night(folder: Path, in_a_row: int) -> Path:
 
 def test_a_night_that_was_skipped_takes_no_verdict_away(tmp_path: Path, hook: Path, there: Receiver) -> None:
     textfile, nights = tmp_path / "rigproof.prom", tmp_path / "rigproof-nights.prom"
-    settings = Settings(textfile, (str(hook),), Webhook(there.url))
-    notices.tell(made(tmp_path, value=1.0), settings)
+    settings = NotificationTargets(textfile, (str(hook),), Webhook(there.url))
+    notices.notify_run(made(tmp_path, value=1.0), settings)
     before = textfile.read_bytes()
     assert "rigproof_nights_skipped 0\n" in nights.read_text()
     (tmp_path / "called").unlink()
     there.seen.clear()
-    assert notices.skipped(skipped_night(tmp_path, 2), settings) == ()
+    assert notices.notify_skipped(skipped_night(tmp_path, 2), settings) == ()
     assert textfile.read_bytes() == before, "a machine that has failed has still failed"
     assert "rigproof_nights_skipped 2\n" in nights.read_text()
     assert stat.S_IMODE(nights.stat().st_mode) == 0o644
@@ -110,7 +110,7 @@ def test_a_night_that_was_skipped_takes_no_verdict_away(tmp_path: Path, hook: Pa
 
 def test_too_many_nights_that_were_skipped_are_told_as_a_failure(tmp_path: Path, hook: Path) -> None:
     textfile = tmp_path / "rigproof.prom"
-    assert notices.tell(skipped_night(tmp_path, 3), Settings(textfile, (str(hook),))) == ()
+    assert notices.notify_run(skipped_night(tmp_path, 3), NotificationTargets(textfile, (str(hook),))) == ()
     assert (tmp_path / "called").read_text() == "FAIL\n"
     assert 'rigproof_run_verdict{verdict="FAIL"} 1.0' in textfile.read_text()
     assert "rigproof_nights_skipped 3\n" in (tmp_path / "rigproof-nights.prom").read_text()
@@ -118,20 +118,22 @@ def test_too_many_nights_that_were_skipped_are_told_as_a_failure(tmp_path: Path,
 
 def test_a_skipped_night_that_cannot_be_told(tmp_path: Path) -> None:
     (tmp_path / "x-nights.prom").mkdir()
-    (said,) = notices.skipped(skipped_night(tmp_path, 1), Settings(tmp_path / "x.prom"))
+    (said,) = notices.notify_skipped(skipped_night(tmp_path, 1), NotificationTargets(tmp_path / "x.prom"))
     assert said.startswith(f"node-exporter is not told: {tmp_path}/x-nights.prom: cannot be written (Is a directory)")
-    assert notices.skipped(tmp_path / "skipped-1", Settings()) == ()
-    (said,) = notices.skipped(tmp_path, Settings(tmp_path / "x.prom"))
+    assert notices.notify_skipped(tmp_path / "skipped-1", NotificationTargets()) == ()
+    (said,) = notices.notify_skipped(tmp_path, NotificationTargets(tmp_path / "x.prom"))
     assert said.startswith(f"nobody was told of {tmp_path}: ")
 
 
 def test_nobody_asked_to_be_told(tmp_path: Path) -> None:
-    assert notices.tell(made(tmp_path), Settings()) == ()
+    assert notices.notify_run(made(tmp_path), NotificationTargets()) == ()
 
 
 def test_a_run_that_never_came_about_is_told(tmp_path: Path, hook: Path, there: Receiver) -> None:
     textfile = tmp_path / "rigproof.prom"
-    said = notices.trouble("the engine does not answer", Settings(textfile, (str(hook),), Webhook(there.url)))
+    said = notices.notify_no_run(
+        "the engine does not answer", NotificationTargets(textfile, (str(hook),), Webhook(there.url))
+    )
     assert said == ()
     verdict = json.loads((tmp_path / "verdict").read_text())
     assert (verdict["verdict"], verdict["exit_code"]) == ("UNJUDGED", 3)
@@ -147,7 +149,9 @@ def test_who_cannot_be_told_keeps_nobody_else_from_it(tmp_path: Path, hook: Path
     hook.write_text("#!/bin/sh\necho 'no such pager' >&2\nexit 7\n")
     (tmp_path / "taken.prom").mkdir()
     before = (run / run_folder.VERDICT).read_bytes()
-    told = notices.tell(run, Settings(tmp_path / "taken.prom", (str(hook),), Webhook("http://127.0.0.1:9/secret")))
+    told = notices.notify_run(
+        run, NotificationTargets(tmp_path / "taken.prom", (str(hook),), Webhook("http://127.0.0.1:9/secret"))
+    )
     first, second, third = told
     assert first.startswith(f"node-exporter is not told: {tmp_path}/taken.prom: cannot be written (Is a directory)")
     assert f"the command of --on-fail, {hook}, ended with exit code 7 after" in second
@@ -161,26 +165,26 @@ def test_who_cannot_be_told_keeps_nobody_else_from_it(tmp_path: Path, hook: Path
 def test_a_command_without_end_is_ended(tmp_path: Path, hook: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notices, "TOLD_S", 0.3)
     hook.write_text("#!/bin/sh\nsleep 600\n")
-    (said,) = notices.tell(made(tmp_path, value=1.0), Settings(on_fail=(str(hook),)))
+    (said,) = notices.notify_run(made(tmp_path, value=1.0), NotificationTargets(on_fail=(str(hook),)))
     assert "did not end within its time and was stopped after" in said
 
 
 def test_a_command_that_prints_without_end_fills_no_disk(tmp_path: Path, hook: Path) -> None:
     run = made(tmp_path, value=1.0)
     hook.write_text("#!/bin/sh\nhead -c 10000000 /dev/zero\n")
-    assert notices.tell(run, Settings(on_fail=(str(hook),))) == ()
+    assert notices.notify_run(run, NotificationTargets(on_fail=(str(hook),))) == ()
     assert (run / "logs/on-fail.log").stat().st_size == notify_hook.CAP_BYTES
 
 
 def test_what_a_command_says_steers_no_terminal(tmp_path: Path, hook: Path) -> None:
     hook.write_text("#!/bin/sh\nprintf '\\033[31mred\\033]0;title\\007\\n'\nexit 1\n")
-    (said,) = notices.tell(made(tmp_path, value=1.0), Settings(on_fail=(str(hook),)))
+    (said,) = notices.notify_run(made(tmp_path, value=1.0), NotificationTargets(on_fail=(str(hook),)))
     assert "it last said: red" in said
     assert said.isprintable()
 
 
 def test_a_command_that_has_gone(tmp_path: Path) -> None:
-    (said,) = notices.tell(made(tmp_path, value=1.0), Settings(on_fail=("/nowhere/hook",)))
+    (said,) = notices.notify_run(made(tmp_path, value=1.0), NotificationTargets(on_fail=("/nowhere/hook",)))
     assert "ended with exit code 127" in said
     assert "No such file or directory" in said
 
@@ -188,13 +192,15 @@ def test_a_command_that_has_gone(tmp_path: Path) -> None:
 def test_a_verdict_that_has_gone(tmp_path: Path, hook: Path) -> None:
     run = made(tmp_path, value=1.0)
     (run / run_folder.VERDICT).unlink()
-    first, second = notices.tell(run, Settings(on_fail=(str(hook),), webhook=Webhook("http://127.0.0.1:9/secret")))
+    first, second = notices.notify_run(
+        run, NotificationTargets(on_fail=(str(hook),), webhook=Webhook("http://127.0.0.1:9/secret"))
+    )
     assert first.startswith("the command of --on-fail did not run: ")
     assert f"{run}/verdict.json: cannot be read (No such file or directory): run `rigproof report {run}`" in second
 
 
 def test_what_holds_no_run_is_told_as_trouble(tmp_path: Path, hook: Path) -> None:
-    (said,) = notices.tell(tmp_path, Settings(on_fail=(str(hook),)))
+    (said,) = notices.notify_run(tmp_path, NotificationTargets(on_fail=(str(hook),)))
     assert said.startswith(f"the verdict of {tmp_path} cannot be told: ")
     assert "holds no run" in said
     assert (tmp_path / "called").read_text() == "UNJUDGED\n"
@@ -207,7 +213,9 @@ def test_an_error_of_our_own_stops_nothing(
         raise ZeroDivisionError("https://hooks.example/secret")
 
     monkeypatch.setattr(notify_hook, "start", broken)
-    (said,) = notices.tell(made(tmp_path, value=1.0), Settings(on_fail=(str(hook),), webhook=Webhook(there.url)))
+    (said,) = notices.notify_run(
+        made(tmp_path, value=1.0), NotificationTargets(on_fail=(str(hook),), webhook=Webhook(there.url))
+    )
     assert said.startswith("an error of rigproof's own in test_notices.py, line ")
     assert "secret" not in said
     assert len(there.seen) == 1
@@ -215,13 +223,13 @@ def test_an_error_of_our_own_stops_nothing(
 
 def test_a_full_disk_is_told_where_no_run_came_about(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
-    (said,) = notices.trouble("why", Settings(on_fail=("true",)))
+    (said,) = notices.notify_no_run("why", NotificationTargets(on_fail=("true",)))
     assert said.startswith("nobody was told that no run came about: No such file or directory: make room in ")
 
 
 def test_the_textfile_of_a_recorded_run(tmp_path: Path) -> None:
     run, path = made(tmp_path), tmp_path / "rigproof.prom"
-    assert notices.tell(run, Settings(textfile=path)) == ()
+    assert notices.notify_run(run, NotificationTargets(textfile=path)) == ()
     before = path.read_bytes()
     path.unlink()
     notices.textfile(run, path)
@@ -230,7 +238,7 @@ def test_the_textfile_of_a_recorded_run(tmp_path: Path) -> None:
 
 def test_report_writes_it_when_it_is_asked_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run, path = made(tmp_path), tmp_path / "rigproof.prom"
-    notices.tell(run, Settings(textfile=tmp_path / "before.prom"))
+    notices.notify_run(run, NotificationTargets(textfile=tmp_path / "before.prom"))
     monkeypatch.setattr(sys, "path", list(sys.path))
     assert main(["report", str(run), "--textfile", str(path)]) == 0
     assert path.read_bytes() == (tmp_path / "before.prom").read_bytes()

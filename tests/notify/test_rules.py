@@ -17,14 +17,14 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from acceptance.core.fold import fold
 from acceptance.core.record import Observed, Postponed, RunEnded
-from acceptance.history.reference import Bounds, First, Level, Past
+from acceptance.history.reference import Bounds, First, Level, Reference
 from acceptance.notify import textfile
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs/monitoring"
 RULES = FOLDER / "rigproof.rules.yml"
-PAST = Past(
+PAST = Reference(
     decides=True,
     off_fails=3,
     off_of=10,
@@ -89,7 +89,7 @@ def test_every_alert_and_every_metric_is_on_the_page() -> None:
 # --- by Prometheus itself ---
 
 
-def promtool(*arguments: str, stdin: Path | None = None) -> command.Completed:
+def promtool(*arguments: str, stdin: Path | None = None) -> command.ProgramResult:
     if shutil.which("promtool") is None:
         pytest.skip("promtool is not here (Debian: in the package prometheus)")
     return command.run(["promtool", *arguments], deadline=Deadline.after(60.0), stdin=stdin)

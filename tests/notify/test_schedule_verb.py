@@ -16,8 +16,8 @@ from acceptance.__main__ import main
 from acceptance.cli import schedule
 from acceptance.cli.parser import parser
 from acceptance.journal import reader, segment
-from acceptance.notify.schedule import failure_note, hour, installation, units
-from acceptance.notify.schedule.installation import Place
+from acceptance.notify.schedule import default_time, failure_note, installation, units
+from acceptance.notify.schedule.installation import UnitLocation
 from acceptance.run import outputs
 
 
@@ -29,7 +29,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("LC_ALL", "LANG", "LC_MESSAGES", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr(hour, "skipped_on", lambda *_: None)
+    monkeypatch.setattr(default_time, "skipped_on", lambda *_: None)
     return tmp_path
 
 
@@ -53,7 +53,7 @@ def sentence(capsys: pytest.CaptureFixture[str], *typed: str) -> str:
 
 def test_install_and_uninstall(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "box.toml").write_text("")
-    folder = Place.system(here / "root").folder
+    folder = UnitLocation.system(here / "root").folder
     assert run(here, "install", "--at", "5:07", "--", "--machine", "box.toml", "--on-fail", "sh -c 'exit 0'") == 0
     out = capsys.readouterr().out
     for name in (units.SERVICE, units.TIMER, units.FAILED):
@@ -87,7 +87,7 @@ def test_where_systemd_runs_the_next_night_can_be_looked_up(
 
 def test_the_program_of_the_units_is_this_one(here: Path) -> None:
     assert run(here, "install") == 0
-    service = (Place.system(here / "root").folder / units.SERVICE).read_text()
+    service = (UnitLocation.system(here / "root").folder / units.SERVICE).read_text()
     started = next(line for line in service.splitlines() if line.startswith("ExecStart="))
     program = Path(started.removeprefix("ExecStart=").removesuffix(" nightly"))
     assert program.is_absolute()
@@ -317,7 +317,7 @@ def test_a_night_that_failed_is_told_once(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     if left is not None:
-        failure_note.leave(here / "reports", {"INVOCATION_ID": "a1"}, here / "reports/a", told=left)
+        failure_note.write_note(here / "reports", {"INVOCATION_ID": "a1"}, here / "reports/a", told=left)
         monkeypatch.setenv("MONITOR_INVOCATION_ID", "a1")
     assert run(here, "failed", "--on-fail", "./hook", "--textfile", "x.prom") == 0
     assert capsys.readouterr().out.startswith("the nightly run ")

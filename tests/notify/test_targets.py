@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from acceptance.notify import targets
-from acceptance.notify.targets import TellingError
+from acceptance.notify.targets import TargetError
 
 URL = "https://someone:password@hooks.example/services/T0/secret?key=secret"
 
@@ -19,7 +19,7 @@ def secret(folder: Path, content: bytes, mode: int = 0o600) -> Path:
 
 
 def test_nothing_asked_for_is_nothing_told() -> None:
-    assert targets.read() == targets.Settings(None, (), None)
+    assert targets.read() == targets.NotificationTargets(None, (), None)
 
 
 def test_what_was_asked_for(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_mistake_is_one_sentence(given: dict[str, object], words: str, tmp_pat
     before = Path.cwd()
     os.chdir(tmp_path)
     try:
-        with pytest.raises(TellingError, match=words) as told:
+        with pytest.raises(TargetError, match=words) as told:
             targets.read(**given)  # type: ignore[arg-type]  # one of its arguments
     finally:
         os.chdir(before)
@@ -108,17 +108,17 @@ def test_a_mistake_is_one_sentence(given: dict[str, object], words: str, tmp_pat
     ],
 )
 def test_a_secret_that_is_none(content: bytes, mode: int, words: str, tmp_path: Path) -> None:
-    with pytest.raises(TellingError, match=words):
+    with pytest.raises(TargetError, match=words):
         targets.read(webhook="https://h/", secret_file=secret(tmp_path, content, mode))
 
 
 def test_a_command_that_may_not_be_run(tmp_path: Path) -> None:
     (tmp_path / "hook").write_text("#!/bin/sh\n")
-    with pytest.raises(TellingError, match="is there but may not be run: make it executable"):
+    with pytest.raises(TargetError, match="is there but may not be run: make it executable"):
         targets.read(on_fail=str(tmp_path / "hook"))
 
 
 def test_a_folder_of_somebody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda *_: False)  # root, as whom the tests may run, may write everywhere
-    with pytest.raises(TellingError, match="you may not write into"):
+    with pytest.raises(TargetError, match="you may not write into"):
         targets.read(tmp_path / "x.prom")

@@ -16,8 +16,8 @@ from thoroughness import examples
 from acceptance.core.fold import fold
 from acceptance.core.record import Body, Observed, Postponed, RunEnded, RunStarted
 from acceptance.core.verdict import Verdict
-from acceptance.history.baseline_facts import Birth
-from acceptance.history.reference import Bounds, First, Grown, Level, Past
+from acceptance.history.baseline_facts import MachineFacts
+from acceptance.history.reference import Bounds, First, Level, NoiseGrowth, Reference
 from acceptance.journal.reader import Journal
 from acceptance.notify import textfile
 
@@ -127,7 +127,7 @@ def test_a_run_over_a_restart_has_no_length() -> None:
 
 # --- what was before ---
 
-PAST = Past(
+PAST = Reference(
     decides=True,
     off_fails=3,
     off_of=10,
@@ -136,7 +136,7 @@ PAST = Past(
 )
 
 
-def remembered(value: float, past: Past = PAST) -> dict[str, Metric]:
+def remembered(value: float, past: Reference = PAST) -> dict[str, Metric]:
     """A run in which one of two measurements has a past."""
     made = journals.plan(
         journals.check("link.copy", msgspec.structs.replace(journals.due(), past=past), journals.due("copy", "gpu1"))
@@ -165,14 +165,14 @@ def test_what_a_measurement_was_before(value: float, outside: float) -> None:
         (PAST, 130.0, {("copy", "gpu0", "step")}),
         (msgspec.structs.replace(PAST, decides=False), 130.0, {("copy", "gpu0", "changed")}),
         (
-            msgspec.structs.replace(PAST, grown=Grown(1.0, 4.0, 28)),
+            msgspec.structs.replace(PAST, grown=NoiseGrowth(1.0, 4.0, 28)),
             130.0,
             {("copy", "gpu0", "step"), ("copy", "gpu0", "noise")},
         ),
     ],
     ids=["as ever", "worse", "another", "two ways"],
 )
-def test_in_which_way_a_measurement_strayed(past: Past, value: float, what: set[tuple[str, str, str]]) -> None:
+def test_in_which_way_a_measurement_strayed(past: Reference, value: float, what: set[tuple[str, str, str]]) -> None:
     told = remembered(value, past)
     if not what:
         assert "rigproof_measurement_drift" not in told
@@ -203,7 +203,7 @@ def test_of_what_nothing_is_remembered_nothing_is_told() -> None:
 
 
 def test_when_the_machine_was_accepted() -> None:
-    birth = Birth("run-0", "2025-12-01T00:00:00.000Z", (), {}, (), ())
+    birth = MachineFacts("run-0", "2025-12-01T00:00:00.000Z", (), {}, (), ())
     made = msgspec.structs.replace(journals.plan(), birth=birth)
     found = samples.journal(journals.bodies(made))
     (sample,) = read((fold(found.entries), found))["rigproof_baseline_timestamp_seconds"].samples

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from acceptance.process.command import Completed
+from acceptance.process.command import ProgramResult
 
 GIB = 1 << 30
 NO_DMI = ("# dmidecode 3.4\nScanning /dev/mem for entry point.\n", "/dev/mem: No such file or directory\n", 1)
@@ -130,18 +130,18 @@ class Tree:
 
 def completed(
     stdout: str = "", stderr: str = "", returncode: int = 0, *, timed_out: bool = False, truncated: bool = False
-) -> Completed:
-    return Completed(("program",), returncode, stdout, stderr, 0.1, timed_out, truncated)
+) -> ProgramResult:
+    return ProgramResult(("program",), returncode, stdout, stderr, 0.1, timed_out, truncated)
 
 
 class Programs:
     """A stand-in for command.run: gives the answer of the first program whose name is in the command line, and remembers what was asked."""
 
-    def __init__(self, **answers: Completed | Exception) -> None:
+    def __init__(self, **answers: ProgramResult | Exception) -> None:
         self.answers = answers
         self.asked: list[tuple[str, ...]] = []
 
-    def __call__(self, argv: Sequence[str], **_options: object) -> Completed:
+    def __call__(self, argv: Sequence[str], **_options: object) -> ProgramResult:
         self.asked.append(tuple(argv))
         for name, answer in self.answers.items():
             if any(name in word for word in argv):

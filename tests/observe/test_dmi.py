@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from acceptance.core.plain_text import UnreadableOutput
 from acceptance.machine.inventory import Dimm
 from acceptance.observe import dmi
-from acceptance.observe.dmi import NotReadable
+from acceptance.observe.dmi import DmiUnreadable
 
 GIB = 1 << 30
 RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings/dmidecode"
@@ -226,7 +226,7 @@ def test_a_text_that_is_cut_short_never_loses_a_module(data: st.DataObject) -> N
     cut = data.draw(st.integers(0, len(text)))
     try:
         seen = dmi.parse(text[:cut])
-    except (NotReadable, UnreadableOutput):
+    except (DmiUnreadable, UnreadableOutput):
         return
     assert [dimm.slot for dimm in seen.dimms] == [dimm.slot for dimm in whole.dimms]
 
@@ -269,7 +269,7 @@ def test_what_is_not_whole_or_not_known_is_refused(text: str, why: str) -> None:
     ],
 )
 def test_tables_that_cannot_be_read_are_never_no_modules(text: str, returncode: int, why: str) -> None:
-    with pytest.raises(NotReadable, match=why):
+    with pytest.raises(DmiUnreadable, match=why):
         dmi.parse(text, returncode)
 
 
@@ -279,7 +279,7 @@ def test_what_only_an_empty_slot_says_is_not_missed_of_a_module() -> None:
 
 
 def test_recording_of_a_virtual_machine_without_tables() -> None:
-    with pytest.raises(NotReadable, match="no DMI tables"):
+    with pytest.raises(DmiUnreadable, match="no DMI tables"):
         dmi.parse((RECORDINGS / "vm_no_tables_3.4.txt").read_text(), 1)
 
 

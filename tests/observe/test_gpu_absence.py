@@ -16,13 +16,13 @@ from machine_tree import Tree
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory, NvmlAnswer, NvmlDevice
 from acceptance.observe import nvml, nvml_call, presence
-from acceptance.observe.presence import Kind, kind, paravirtualised, withheld
+from acceptance.observe.presence import AbsenceKind, absence_kind, paravirtualised, withheld
 
 LOST = {"error": "NVML says: GPU is lost", "error_code": nvml_call.GPU_IS_LOST}
 
 
-def kinds(inventory: Inventory) -> list[Kind | None]:
-    return [kind(inventory, gpu) for gpu in gpus(inventory)]
+def kinds(inventory: Inventory) -> list[AbsenceKind | None]:
+    return [absence_kind(inventory, gpu) for gpu in gpus(inventory)]
 
 
 def cures(inventory: Inventory) -> list[str | None]:
@@ -63,7 +63,7 @@ def test_a_card_that_has_fallen_off_the_bus_is_dead_whatever_else_is_missing(tmp
         (None, True, "set-up"),
     ],
 )
-def test_a_card_without_nvidias_driver(tmp_path: Path, driver: str | None, loaded: bool, expected: Kind) -> None:
+def test_a_card_without_nvidias_driver(tmp_path: Path, driver: str | None, loaded: bool, expected: AbsenceKind) -> None:
     tree = tree_of(tmp_path, 0) if loaded else Tree(tmp_path)
     tree.cpus([(0,)])
     tree.memory(16)
@@ -75,7 +75,7 @@ def test_a_card_without_nvidias_driver(tmp_path: Path, driver: str | None, loade
 
 @pytest.mark.parametrize(("model", "expected"), [("0x2684", "dead"), ("0x13c2", "set-up")])
 def test_a_card_that_the_driver_leaves_alone_though_it_takes_another(
-    tmp_path: Path, model: str, expected: Kind
+    tmp_path: Path, model: str, expected: AbsenceKind
 ) -> None:
     tree = tree_of(tmp_path, 1)
     tree.gpu(2, driver=None, device=model)
@@ -96,8 +96,8 @@ def test_a_card_that_the_driver_leaves_alone_though_it_takes_another(
         (f"NVML was ended after 60.0 s: {nvml.HANGS}", None, "dead"),
     ],
 )
-def test_a_library_that_cannot_be_asked(error: str, code: int | None, expected: Kind) -> None:
-    assert kinds(answering(nvml.failed(error, code))) == [expected, expected]
+def test_a_library_that_cannot_be_asked(error: str, code: int | None, expected: AbsenceKind) -> None:
+    assert kinds(answering(nvml.failed_answer(error, code))) == [expected, expected]
 
 
 @each(
@@ -110,7 +110,7 @@ def test_a_library_that_cannot_be_asked(error: str, code: int | None, expected: 
         ({"error": "NVML says: Insufficient Permissions", "error_code": nvml_call.NO_PERMISSION}, "set-up"),
     ],
 )
-def test_a_gpu_that_nvml_lists_and_cannot_use(changes: dict[str, Any], expected: Kind) -> None:
+def test_a_gpu_that_nvml_lists_and_cannot_use(changes: dict[str, Any], expected: AbsenceKind) -> None:
     assert kinds(machine(device(0), device(1, **changes))) == [None, expected]
 
 
@@ -126,7 +126,7 @@ def test_a_gpu_that_nvml_lists_and_cannot_use(changes: dict[str, Any], expected:
         ([], ["set-up", "set-up"]),  # it works for nobody: a driver too old, or the wrong kernel modules
     ],
 )
-def test_a_gpu_that_nvml_does_not_list(devices: Sequence[NvmlDevice], expected: list[Kind | None]) -> None:
+def test_a_gpu_that_nvml_does_not_list(devices: Sequence[NvmlDevice], expected: list[AbsenceKind | None]) -> None:
     seen = answering(NvmlAnswer("570", "12.8", tuple(devices), None, None))
     assert kinds(seen) == expected
     assert not any(withheld(seen, gpu) for gpu in gpus(seen))
@@ -184,5 +184,5 @@ def test_a_layer_that_shares_gpus_out(count: int, word: str) -> None:
     assert (bus.found, bus.cure) == (f"no NVIDIA device, and NVML lists {word}", presence.PARAVIRTUALISED)
     assert "run on the machine itself" in presence.PARAVIRTUALISED
     assert library.cure == presence.PARAVIRTUALISED
-    assert not paravirtualised(replace(seen, nvml=nvml.failed("no")))
+    assert not paravirtualised(replace(seen, nvml=nvml.failed_answer("no")))
     assert not paravirtualised(machine(device(0)))

@@ -70,7 +70,7 @@ def test_a_virtual_machine_without_anything(tmp_path: Path) -> None:
     tree = Tree(tmp_path)
     tree.cpus([(0,), (1,)], flags="fpu hypervisor")
     tree.memory(24)
-    seen = look(tree, nvml.failed(nvml.LIBRARY_MISSING, nvml_call.LIBRARY_NOT_FOUND))
+    seen = look(tree, nvml.failed_answer(nvml.LIBRARY_MISSING, nvml_call.LIBRARY_NOT_FOUND))
     assert (gpus(seen), seen.disks, seen.links, seen.pci) == ((), (), (), ())
     assert seen.memory.dimms is None
     assert msgspec.json.decode(msgspec.json.encode(seen), type=Inventory) == seen
@@ -78,7 +78,7 @@ def test_a_virtual_machine_without_anything(tmp_path: Path) -> None:
 
 def test_parts_cut_out_by_sr_iov_are_not_gpus_of_their_own(tower: Tree) -> None:
     tower.link("sys/bus/pci/devices/0000:41:00.0/physfn", "sys/bus/pci/devices/0000:01:00.0")
-    assert [gpu.pci_address for gpu in gpus(look(tower, nvml.failed("nothing")))] == ["0000:01:00.0"]
+    assert [gpu.pci_address for gpu in gpus(look(tower, nvml.failed_answer("nothing")))] == ["0000:01:00.0"]
 
 
 @pytest.mark.tools

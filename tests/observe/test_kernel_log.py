@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from thoroughness import some
 
 from acceptance.core.plain_text import UnreadableOutput
-from acceptance.observe.event import RANK, Event, Severity, clean, pci_address, table, worse
+from acceptance.observe.event import RANK, KernelEvent, Severity, clean, pci_address, table, worse
 from acceptance.observe.kernel_line import LONGEST, kernel_lines, strip_stamps
 from acceptance.tools.read import kernel_log as read_kernel_log
 
 XID79 = "NVRM: Xid (PCI:0000:0a:00): 79, pid=1, name=x, GPU has fallen off the bus."
 
 
-def one(text: str) -> Event:
+def one(text: str) -> KernelEvent:
     (event,) = read_kernel_log.parse(text)
     return event
 

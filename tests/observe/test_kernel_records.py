@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from cases import each
 
-from acceptance.observe.event import Event
+from acceptance.observe.event import KernelEvent
 from acceptance.tools.read import kernel_log as read_kernel_log
 
 
@@ -22,7 +22,7 @@ def others(count: int) -> tuple[str, ...]:
     return ("usb 1-1: new device",) * count
 
 
-def first(text: str) -> Event:
+def first(text: str) -> KernelEvent:
     return read_kernel_log.parse(text)[0]
 
 

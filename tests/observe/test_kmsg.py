@@ -10,7 +10,7 @@ from cases import each
 
 from acceptance.observe import kernel_log as observe_kernel_log
 from acceptance.observe import kmsg
-from acceptance.observe.kmsg import KernelLogUnreadable, Kmsg, Record
+from acceptance.observe.kmsg import KernelLogUnreadable, Kmsg, KmsgRecord
 
 TEXT = "6,0,1000000,-;first\n SUBSYSTEM=pci\n4,1,2500000,c;two\\x0alines\n"
 
@@ -22,14 +22,16 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_parse_records() -> None:
-    assert kmsg.parse_records(TEXT) == (Record(0, 1.0, 6, "first"), Record(1, 2.5, 4, "two\nlines"))
+    assert kmsg.parse_records(TEXT) == (KmsgRecord(0, 1.0, 6, "first"), KmsgRecord(1, 2.5, 4, "two\nlines"))
     assert kmsg.parse_records("") == ()
     with pytest.raises(ValueError, match="not a kmsg record: 'rubbish'"):
         kmsg.parse_records("rubbish\n")
 
 
 def test_records_become_events() -> None:
-    lines = kmsg.as_lines([Record(7, 3.5, 3, "x\nNVRM: Xid (PCI:0000:01:00): 79, gone"), Record(8, 4.0, 3, " ")])
+    lines = kmsg.as_lines(
+        [KmsgRecord(7, 3.5, 3, "x\nNVRM: Xid (PCI:0000:01:00): 79, gone"), KmsgRecord(8, 4.0, 3, " ")]
+    )
     assert [(line.text[:4], line.time, line.stamped) for line in lines] == [("x", 3.5, True), ("NVRM", 3.5, True)]
     assert [event.code for event in observe_kernel_log.events_of(lines)] == [79]
 

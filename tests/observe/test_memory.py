@@ -8,7 +8,7 @@ from machine_tree import GIB, NO_DMI, Programs, Tree, completed
 from acceptance.machine import inventory as machine_inventory
 from acceptance.observe import memory as observe_memory
 from acceptance.observe.sysfs import SysfsError
-from acceptance.process.command import Completed, ProgramMissing
+from acceptance.process.command import ProgramMissing, ProgramResult
 from acceptance.process.deadline import Deadline
 
 TABLES = """\
@@ -46,7 +46,7 @@ def tree(tmp_path: Path) -> Tree:
     return tree
 
 
-def read(tree: Tree, answer: Completed | Exception) -> machine_inventory.Memory:
+def read(tree: Tree, answer: ProgramResult | Exception) -> machine_inventory.Memory:
     return observe_memory.read(
         tree.root, deadline=Deadline.after(9), run=Programs(dmidecode=answer), program="dmidecode"
     )
@@ -72,7 +72,7 @@ def test_modules_and_slots(tree: Tree) -> None:
     ],
 )
 def test_modules_that_could_not_be_read_are_never_none_at_all(
-    tree: Tree, answer: Completed | Exception, why: str
+    tree: Tree, answer: ProgramResult | Exception, why: str
 ) -> None:
     seen = read(tree, answer)
     assert (seen.dimms, seen.slots_total, seen.ecc) == (None, None, None)

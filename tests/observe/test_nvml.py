@@ -14,7 +14,7 @@ from machine_tree import Programs, completed
 
 from acceptance.machine.inventory import NvmlAnswer, NvmlDevice, NvmlPair
 from acceptance.observe import gpu_counters, gpu_traits, nvml, nvml_call
-from acceptance.process.command import CommandError, Completed
+from acceptance.process.command import CommandError, ProgramResult
 from acceptance.process.deadline import Deadline
 
 PAIRS = (NvmlPair(0, 1, None, None, None, None), NvmlPair(1, 0, None, None, None, None))
@@ -138,10 +138,10 @@ def test_gpus_without_an_address_are_not_the_same() -> None:
 
 
 def test_no_library_and_other_refusals_to_begin() -> None:
-    assert nvml.read(library(nvmlInit=nvml_call.LIBRARY_NOT_FOUND)) == nvml.failed(
+    assert nvml.read(library(nvmlInit=nvml_call.LIBRARY_NOT_FOUND)) == nvml.failed_answer(
         "the NVIDIA driver library libnvidia-ml.so.1 is not installed", nvml_call.LIBRARY_NOT_FOUND
     )
-    assert nvml.read(library(nvmlInit=nvml_call.VERSION_MISMATCH)) == nvml.failed(
+    assert nvml.read(library(nvmlInit=nvml_call.VERSION_MISMATCH)) == nvml.failed_answer(
         "NVML says: refused", nvml_call.VERSION_MISMATCH
     )
 
@@ -159,7 +159,7 @@ def test_a_strange_address_is_refused() -> None:
         nvml_call.normalised("GPU 1")
 
 
-def probe(answer: Completed | Exception) -> NvmlAnswer:
+def probe(answer: ProgramResult | Exception) -> NvmlAnswer:
     return nvml.probe(Programs(nvml=answer), deadline=Deadline.after(9))
 
 
@@ -181,7 +181,7 @@ def test_the_answer_of_the_child_comes_back() -> None:
         (CommandError("it was not started"), "it was not started"),
     ],
 )
-def test_a_child_that_fails_is_an_answer_with_an_error(answer: Completed | Exception, error: str) -> None:
+def test_a_child_that_fails_is_an_answer_with_an_error(answer: ProgramResult | Exception, error: str) -> None:
     seen = probe(answer)
     assert seen.error is not None
     assert error in seen.error
@@ -203,7 +203,7 @@ def test_the_binding_without_a_library(monkeypatch: pytest.MonkeyPatch) -> None:
     # A developer's machine may have a driver: its library must not be found here.
     monkeypatch.setattr(pynvml, "nvmlLib", None)
     monkeypatch.setattr(pynvml, "CDLL", nothing)
-    assert nvml.read(pynvml) == nvml.failed(nvml.LIBRARY_MISSING, nvml_call.LIBRARY_NOT_FOUND)
+    assert nvml.read(pynvml) == nvml.failed_answer(nvml.LIBRARY_MISSING, nvml_call.LIBRARY_NOT_FOUND)
     assert pynvml.NVML_ERROR_LIBRARY_NOT_FOUND == nvml_call.LIBRARY_NOT_FOUND
     assert pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH == nvml_call.VERSION_MISMATCH
     assert pynvml.NVML_ERROR_DRIVER_NOT_LOADED == nvml_call.DRIVER_NOT_LOADED

@@ -7,7 +7,7 @@ from cases import each
 from fake_nvml import LOST, NOT_SUPPORTED, UNKNOWN, FakeNvml, Refusal
 
 from acceptance.observe import nvml_call
-from acceptance.observe.nvml_call import ask, field, fields, told, told_fields
+from acceptance.observe.nvml_call import ask, ask_or_none, available_fields, field, fields
 
 
 def test_an_answer_and_what_is_not_offered() -> None:
@@ -31,20 +31,20 @@ def test_every_other_refusal_is_raised(code: int) -> None:
 @each("code", [UNKNOWN, NOT_SUPPORTED, 14])
 def test_what_must_not_be_known_may_be_refused(code: int) -> None:
     refusing = FakeNvml(1, {"nvmlDeviceGetFanSpeed": Refusal(code)}, {"call": Refusal(code)})
-    assert told(refusing, "nvmlDeviceGetFanSpeed", 0) is None
-    assert told_fields(refusing, 0, [(82, 0)]) == {}
-    assert told_fields(FakeNvml(fields={82: Refusal(code), 3: 1}), 0, [(82, 0), (3, 0)]) == {(3, 0): 1}
+    assert ask_or_none(refusing, "nvmlDeviceGetFanSpeed", 0) is None
+    assert available_fields(refusing, 0, [(82, 0)]) == {}
+    assert available_fields(FakeNvml(fields={82: Refusal(code), 3: 1}), 0, [(82, 0), (3, 0)]) == {(3, 0): 1}
 
 
 @each("code", sorted(nvml_call.LOST))
 def test_a_lost_gpu_is_never_passed_over(code: int) -> None:
     lost = FakeNvml(1, {"nvmlDeviceGetFanSpeed": Refusal(code)}, {"call": Refusal(code)})
     with pytest.raises(Refusal):
-        told(lost, "nvmlDeviceGetFanSpeed", 0)
+        ask_or_none(lost, "nvmlDeviceGetFanSpeed", 0)
     with pytest.raises(Refusal):
-        told_fields(lost, 0, [(82, 0)])
+        available_fields(lost, 0, [(82, 0)])
     with pytest.raises(Refusal):
-        told_fields(FakeNvml(fields={82: Refusal(code)}), 0, [(82, 0)])
+        available_fields(FakeNvml(fields={82: Refusal(code)}), 0, [(82, 0)])
 
 
 def test_the_codes_are_the_binding_s() -> None:

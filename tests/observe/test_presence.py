@@ -11,10 +11,10 @@ from machine_tree import NO_DMI, Programs, Tree, completed
 from acceptance.machine.inventory import NvmlAnswer, NvmlDevice
 from acceptance.observe import nvml, nvml_call, presence
 from acceptance.observe.inventory import observe
-from acceptance.observe.presence import Looked
+from acceptance.observe.presence import PresenceLayer
 from acceptance.process.deadline import Deadline
 
-LIBRARY = nvml.failed(nvml.LIBRARY_MISSING, nvml_call.LIBRARY_NOT_FOUND)
+LIBRARY = nvml.failed_answer(nvml.LIBRARY_MISSING, nvml_call.LIBRARY_NOT_FOUND)
 
 
 @pytest.fixture
@@ -33,14 +33,14 @@ def known(*addresses: str, error: str | None = None, code: int | None = None) ->
     return NvmlAnswer("570.86.15", "12.8", devices, None, None)
 
 
-def look(tree: Tree, answer: NvmlAnswer) -> tuple[Looked, ...]:
+def look(tree: Tree, answer: NvmlAnswer) -> tuple[PresenceLayer, ...]:
     programs = Programs(nvml=completed(msgspec.json.encode(answer).decode()), dmidecode=completed(*NO_DMI))
     seen = presence.presence(observe(tree.root, deadline=Deadline.after(9), run=programs, dmidecode="dmidecode"))
     assert [looked.what for looked in seen] == ["PCI bus", "kernel driver", "device nodes", "NVML"]
     return seen
 
 
-def cures(looked: Sequence[Looked]) -> list[str | None]:
+def cures(looked: Sequence[PresenceLayer]) -> list[str | None]:
     return [one.cure for one in looked]
 
 
@@ -56,7 +56,7 @@ def test_all_is_well(tree: Tree) -> None:
 
 def test_nothing_on_the_bus(tree: Tree) -> None:
     bus, driver, nodes, library = look(tree, LIBRARY)
-    assert bus == Looked("PCI bus", "no NVIDIA device", presence.NOT_ON_THE_BUS)
+    assert bus == PresenceLayer("PCI bus", "no NVIDIA device", presence.NOT_ON_THE_BUS)
     assert "Above 4G decoding" in presence.NOT_ON_THE_BUS
     assert (driver.cure, nodes.cure, library.cure) == (presence.BUS_FIRST,) * 3
     assert nodes.found == "none"
@@ -93,7 +93,7 @@ def test_nouveau_holds_the_card(tree: Tree) -> None:
     tree.gpu(1, driver="nouveau")
     tree.write("proc/modules", "nouveau 1 0 - Live 0x0\n")
     seen = look(tree, LIBRARY)
-    assert seen[1] == Looked("kernel driver", "nouveau is loaded instead of NVIDIA's driver", presence.NOUVEAU)
+    assert seen[1] == PresenceLayer("kernel driver", "nouveau is loaded instead of NVIDIA's driver", presence.NOUVEAU)
     assert (seen[2].cure, seen[3].cure) == (presence.DRIVER_FIRST, presence.DRIVER_FIRST)
 
 
@@ -101,7 +101,7 @@ def test_nouveau_holds_one_card_beside_the_driver(tree: Tree) -> None:
     tree.gpu(1, driver="nouveau")
     tree.write("proc/modules", "nouveau 1 0 - Live 0x0\n")
     tree.driver()
-    assert look(tree, LIBRARY)[1] == Looked(
+    assert look(tree, LIBRARY)[1] == PresenceLayer(
         "kernel driver", "held by another driver: gpu0 by nouveau", presence.NOUVEAU
     )
 
@@ -119,7 +119,7 @@ def test_a_card_kept_for_a_virtual_machine(tree: Tree) -> None:
 def test_no_driver_with_and_without_secure_boot(tree: Tree, byte: bytes, cure: str) -> None:
     tree.gpu(1, driver=None)
     tree.write("sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c", b"\x06\0\0\0" + byte)
-    assert look(tree, LIBRARY)[1] == Looked("kernel driver", "NVIDIA's driver is not loaded", cure)
+    assert look(tree, LIBRARY)[1] == PresenceLayer("kernel driver", "NVIDIA's driver is not loaded", cure)
 
 
 def test_the_driver_does_not_take_one_card(tree: Tree) -> None:
@@ -138,7 +138,7 @@ def test_nodes_that_this_user_may_not_open(tree: Tree, monkeypatch: pytest.Monke
     tree.gpu(1)
     tree.driver()
     monkeypatch.setattr(os, "access", lambda _path, _mode: False)
-    seen = look(tree, nvml.failed("NVML says: Insufficient Permissions", nvml_call.NO_PERMISSION))
+    seen = look(tree, nvml.failed_answer("NVML says: Insufficient Permissions", nvml_call.NO_PERMISSION))
     assert seen[2].found == "this user may not open /dev/nvidia-uvm, /dev/nvidia0, /dev/nvidiactl"
     assert (seen[2].cure, seen[3].cure) == (presence.NODES_CLOSED, presence.NODES_CLOSED)
 
@@ -146,9 +146,9 @@ def test_nodes_that_this_user_may_not_open(tree: Tree, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("answer", "cure"),
     [
-        (nvml.failed("mismatch", nvml_call.VERSION_MISMATCH), presence.MISMATCH),
+        (nvml.failed_answer("mismatch", nvml_call.VERSION_MISMATCH), presence.MISMATCH),
         (LIBRARY, presence.LIBRARY),
-        (nvml.failed("NVML did not end within its time: the driver hangs"), presence.HUNG),
+        (nvml.failed_answer("NVML did not end within its time: the driver hangs"), presence.HUNG),
         (known("0000:01:00.0", error="NVML says: Unknown Error", code=999), presence.HUNG),
         (known("0000:01:00.0", error="NVML says: no", code=nvml_call.NO_PERMISSION), presence.NODES_CLOSED),
     ],

@@ -9,7 +9,7 @@ from cases import each
 
 from acceptance.core.plain_text import UnreadableOutput
 from acceptance.observe import smart
-from acceptance.observe.smart import Health, NotReadable
+from acceptance.observe.smart import Health, SmartUnreadable
 
 RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings/smartctl"
 NOTHING = Health(
@@ -181,9 +181,11 @@ def test_sas() -> None:
 
 
 def test_a_failed_command_proves_no_health_but_hides_no_fault() -> None:
-    with pytest.raises(NotReadable, match=r"a command to the disk failed or its answer had a wrong checksum.*waive"):
+    with pytest.raises(
+        SmartUnreadable, match=r"a command to the disk failed or its answer had a wrong checksum.*waive"
+    ):
         ata(status=4)
-    with pytest.raises(NotReadable, match="a command to the disk failed"):
+    with pytest.raises(SmartUnreadable, match="a command to the disk failed"):
         nvme(status=4)
     assert smart.faults(nvme(status=4, media_errors=7)) == ("7 media errors",)
     assert smart.faults(nvme(status=4 | 8)) == ("the disk's own SMART status is FAILED",)
@@ -197,7 +199,7 @@ def test_without_overall_status_only_the_critical_warning_proves_health() -> Non
         {"scsi_grown_defect_list": 0},
         {"nvme_smart_health_information_log": {"media_errors": 0}},
     ):
-        with pytest.raises(NotReadable, match=r"it tells no overall SMART status\): .*waive"):
+        with pytest.raises(SmartUnreadable, match=r"it tells no overall SMART status\): .*waive"):
             parse(**parts)
     health = parse(nvme_smart_health_information_log=NVME)
     assert (health.passed, smart.faults(health)) == (None, ())
@@ -207,7 +209,7 @@ def test_without_overall_status_only_the_critical_warning_proves_health() -> Non
 
 def refused(status: int, *messages: str, **parts: Any) -> str:
     document = {"smartctl": {"exit_status": status, "messages": [{"string": text} for text in messages]}, **parts}
-    with pytest.raises(NotReadable) as caught:
+    with pytest.raises(SmartUnreadable) as caught:
         smart.parse(json.dumps(document), status)
     return str(caught.value)
 
@@ -276,7 +278,7 @@ def test_a_raw_value_that_is_no_count_is_refused(raw: str) -> None:
     ],
 )
 def test_recordings(name: str, status: int, why: str) -> None:
-    with pytest.raises(NotReadable, match=why):
+    with pytest.raises(SmartUnreadable, match=why):
         smart.parse((RECORDINGS / name).read_text(), status)
 
 
@@ -309,7 +311,7 @@ def test_messages_of_another_form_are_refused(messages: object) -> None:
 
 def test_a_message_without_words_is_left_out() -> None:
     document = {"smartctl": {"exit_status": 0, "messages": [{"string": 1}, {"string": "asleep"}]}}
-    with pytest.raises(NotReadable, match=r"\(asleep\)"):
+    with pytest.raises(SmartUnreadable, match=r"\(asleep\)"):
         smart.parse(json.dumps(document), 0)
 
 

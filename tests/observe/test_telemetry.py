@@ -8,7 +8,7 @@ from machine_tree import Tree
 
 from acceptance.core.limit import UNITS as KNOWN_UNITS
 from acceptance.observe import sensors as observe_sensors
-from acceptance.observe.sensors import Sensors, Thinning
+from acceptance.observe.sensors import SampleThinner, Sensors
 
 CPU = "sys/devices/system/cpu"
 
@@ -121,9 +121,9 @@ def test_every_reading_has_a_unit(tree: Tree) -> None:
 Kept = list[tuple[dict[str, float], float, dict[str, float] | None, dict[str, float] | None]]
 
 
-def thinned(samples: dict[float, float], *, began_s: float = 100.0) -> tuple[Kept, Thinning]:
+def thinned(samples: dict[float, float], *, began_s: float = 100.0) -> tuple[Kept, SampleThinner]:
     kept: Kept = []
-    thinning = Thinning(lambda values, span_s, low, high: kept.append((values, span_s, low, high)), began_s)
+    thinning = SampleThinner(lambda values, span_s, low, high: kept.append((values, span_s, low, high)), began_s)
     for moment, value in samples.items():
         thinning.put(moment, {"x": value})
     return kept, thinning

@@ -14,7 +14,7 @@ from runs import until
 
 from acceptance.core import regular_file
 from acceptance.process import command, orphans, output
-from acceptance.process.command import Completed
+from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
 
 LONG = Deadline.after(600.0)
@@ -41,7 +41,7 @@ def mark(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     assert not orphans.sweep(run_id)
 
 
-def run(*argv: str, mark: str = "", seconds: float = 600.0, **options: object) -> Completed:
+def run(*argv: str, mark: str = "", seconds: float = 600.0, **options: object) -> ProgramResult:
     return command.run(argv, deadline=Deadline.after(seconds), env={"RIGPROOF_RUN": mark}, **options)  # type: ignore[arg-type]
 
 
@@ -71,7 +71,7 @@ def test_a_deadline_ends_it(mark: str) -> None:
     assert orphans.find(mark) == {}
 
 
-def late(script: str, mark: str, log: Path) -> Completed:
+def late(script: str, mark: str, log: Path) -> ProgramResult:
     """Run a shell script whose time is over as soon as it has said that it is up."""
     running = command.start(["sh", "-c", script], deadline=LONG, log=log, env={"RIGPROOF_RUN": mark})
     until(lambda: log.exists() and "up\n" in log.read_text(), "it is up")
@@ -195,9 +195,9 @@ def test_a_log_where_something_else_stands_is_not_written(tmp_path: Path) -> Non
 
 def test_last_lines() -> None:
     text = "\n".join(f"line {number}" for number in range(9)) + "\r\n\n  \nprogress 1\rprogress 2\n"
-    done = Completed(("x",), 0, text, "x" * 300, 1.0)
+    done = ProgramResult(("x",), 0, text, "x" * 300, 1.0)
     assert done.last_lines(4) == f"line 8\nprogress 1\nprogress 2\n{'x' * 200}"
-    assert Completed(("x",), 0, "", "", 1.0).last_lines() == ""
+    assert ProgramResult(("x",), 0, "", "", 1.0).last_lines() == ""
 
 
 # --- what it is given ---
@@ -372,7 +372,7 @@ def test_an_interrupted_wait_leaves_nothing_running(mark: str) -> None:
     def waits() -> bool:
         frame = sys._current_frames()[main]
         inner = frame.f_code.co_name
-        while frame.f_back is not None and frame.f_code is not command.Running.wait.__code__:
+        while frame.f_back is not None and frame.f_code is not command.RunningProgram.wait.__code__:
             frame = frame.f_back
         return inner == "_wait" and frame.f_back is not None
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.process.output import LINE_BYTES, Lines, Spool
+from acceptance.process.output import LINE_BYTES, LineSplitter, Spool
 
 
 def cut(*pieces: bytes) -> list[str]:
     heard: list[str] = []
-    lines = Lines(heard.append)
+    lines = LineSplitter(heard.append)
     for piece in pieces:
         lines.put(piece)
     lines.end()
@@ -55,7 +55,7 @@ def test_however_it_is_cut(text: str, chance: random.Random) -> None:
 
 
 def test_nothing_of_a_line_that_is_too_long_is_held() -> None:
-    lines = Lines(lambda _line: None)
+    lines = LineSplitter(lambda _line: None)
     for _ in range(100):
         lines.put(b"x" * LINE_BYTES)
         assert len(lines._begun) <= LINE_BYTES
@@ -67,7 +67,7 @@ def test_lines_are_heard_beyond_the_cap(tmp_path: Path, cap: int) -> None:
     heard: list[str] = []
     os.write(write, b"one\ntwo\nthree")
     os.close(write)
-    spool = Spool(os.fdopen(read, "rb"), tmp_path / "log", cap, Lines(heard.append))
+    spool = Spool(os.fdopen(read, "rb"), tmp_path / "log", cap, LineSplitter(heard.append))
     spool.drain()
     assert heard == ["one", "two", "three"]
     assert (spool.text(), spool.dropped) == ("one\ntwo\nthree"[:cap], max(0, 13 - cap))

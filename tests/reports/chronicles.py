@@ -4,32 +4,36 @@ from __future__ import annotations
 
 from acceptance import resources
 from acceptance.history import noise, trend
-from acceptance.history.trend import Chronicle, Course, Night, Point
+from acceptance.history.trend import TrendNight, TrendPoint, TrendReport, TrendSeries
 
 BOOK = noise.read(resources.locate("noise.toml"))
 FACTS = {1: {"driver": "580.1", "load burn": "20 s"}, 2: {"driver": "590.2", "load burn": "30 s"}}
 NIGHTS = 24
 
 
-def nights(count: int = NIGHTS) -> tuple[Night, ...]:
+def nights(count: int = NIGHTS) -> tuple[TrendNight, ...]:
     """Nights in January, one of them a failure, one put off."""
     told = {3: ("FAIL", None, False), 5: ("UNJUDGED", None, True), 7: ("UNJUDGED", "interrupted", False)}
     return tuple(
-        Night(f"run-{number}", f"2026-01-{number % 28 + 1:02}T02:00:00.000Z", *told.get(number, ("PASS", None, False)))
+        TrendNight(
+            f"run-{number}", f"2026-01-{number % 28 + 1:02}T02:00:00.000Z", *told.get(number, ("PASS", None, False))
+        )
         for number in range(count)
     )
 
 
-def course(name: str, where: str, values: dict[int, float], *, serial: str | None = None, since: int = 9999) -> Course:
+def course(
+    name: str, where: str, values: dict[int, float], *, serial: str | None = None, since: int = 9999
+) -> TrendSeries:
     """Values by night; another era from night `since` on."""
     points = (
-        Point(f"run-{n}", 20454.0 + n, value, None, n == 20, False, n != 7, 2 if n >= since else 1)
+        TrendPoint(f"run-{n}", 20454.0 + n, value, None, n == 20, False, n != 7, 2 if n >= since else 1)
         for n, value in values.items()
     )
-    return Course("link.copy", name, where, "GB/s", serial, tuple(points))
+    return TrendSeries("link.copy", name, where, "GB/s", serial, tuple(points))
 
 
-def machine(others: tuple[str, ...] = ()) -> Chronicle:
+def machine(others: tuple[str, ...] = ()) -> TrendReport:
     """Four courses: one that fell in the last week, one that did not move, one in two eras, one with a single night."""
     usual = {n: 50.0 + 0.1 * (n % 3) for n in range(NIGHTS) if n != 5}
     fallen = {n: value - (4.0 if n >= 17 else 0.0) for n, value in usual.items()}
@@ -40,15 +44,17 @@ def machine(others: tuple[str, ...] = ()) -> Chronicle:
         (course("copy_d2h", "gpu1", {23: 5.0}), None),
     ]
     rows = tuple(trend.row(one, BOOK, virtual=False, facts=FACTS, born=born) for one, born in made)
-    return Chronicle("0123abcd", 40, nights(), rows, others, "run-0")
+    return TrendReport("0123abcd", 40, nights(), rows, others, "run-0")
 
 
-def hostile(text: str) -> Chronicle:
+def hostile(text: str) -> TrendReport:
     """Everything that comes from outside is this text."""
-    one = Course(text, text, f"disk:{text}", "count", text, (Point(text, 1.0, 1.0, None, True, False, True, 1),) * 2)
+    one = TrendSeries(
+        text, text, f"disk:{text}", "count", text, (TrendPoint(text, 1.0, 1.0, None, True, False, True, 1),) * 2
+    )
     facts = {1: {text: text}}
     row = trend.row(one, BOOK, virtual=False, facts=facts)
-    night = Night(text, text, "PASS", None, False)
+    night = TrendNight(text, text, "PASS", None, False)
     changes = ((1, ((text, None, text), (f"load {text}", text, None))),)
-    made = trend.Row(row.course, row.summary, changes, 2.0)
-    return Chronicle(text, 2, (night, night), (made,), (text,), text)
+    made = trend.TrendRow(row.course, row.summary, changes, 2.0)
+    return TrendReport(text, 2, (night, night), (made,), (text,), text)

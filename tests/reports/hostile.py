@@ -30,9 +30,9 @@ from acceptance.core.record import (
     SessionEnded,
     Table,
 )
-from acceptance.history.baseline_facts import Birth, Known
-from acceptance.history.change_rules import ChangeBook, Counted, Rule
-from acceptance.history.reference import Counter, Past
+from acceptance.history.baseline_facts import KnownChange, MachineFacts
+from acceptance.history.change_rules import ChangeBook, ChangeRule, Counted
+from acceptance.history.reference import Counter, Reference
 
 # What each is to do to whom: a terminal (colour, title, clipboard, link, cursor, 8-bit controls), a reader's eyes (direction, invisible
 # letters), XML, HTML, a template, rich's markup, a format string, the line structure of a journal, CI's attachments.
@@ -209,12 +209,12 @@ def _inventory() -> dict[str, Any]:
     return found
 
 
-def _born() -> Birth:
+def _born() -> MachineFacts:
     """A machine that accepted another card, and had another driver and kernel; of the kernel a night before has told."""
     rules = (
-        Rule(of=("gpu",), change="missing", means="fail", event="inventory.missing", basis="a part is gone"),
-        Rule(of=("gpu",), change="replaced", means="fail", event="inventory.replaced", basis="another part"),
-        Rule(
+        ChangeRule(of=("gpu",), change="missing", means="fail", event="inventory.missing", basis="a part is gone"),
+        ChangeRule(of=("gpu",), change="replaced", means="fail", event="inventory.replaced", basis="another part"),
+        ChangeRule(
             of=("machine",),
             change="differs",
             means="warn",
@@ -222,7 +222,7 @@ def _born() -> Birth:
             basis="what was tested then",
             facts={"nvidia_driver": "the driver"},
         ),
-        Rule(
+        ChangeRule(
             of=("machine",),
             change="differs",
             means="warn",
@@ -232,7 +232,7 @@ def _born() -> Birth:
             facts={"kernel": "the kernel"},
         ),
     )
-    return Birth(
+    return MachineFacts(
         "run-0",
         "2026-01-01T00:00:00.000Z",
         ("gpu0", "gpu9"),
@@ -240,14 +240,14 @@ def _born() -> Birth:
         (("", "nvidia_driver", "550.1"), ("", "kernel", "5.10")),
         ("gpu",),
         ChangeBook(Counted(("nvme",), ("ethernet",), "what is part of a machine"), rules),
-        (Known("", "kernel", str(samples.INVENTORY["board"]["kernel"]), "2025-12-24"),),
+        (KnownChange("", "kernel", str(samples.INVENTORY["board"]["kernel"]), "2025-12-24"),),
     )
 
 
 def _remembered(checks: tuple[PlannedCheck, ...]) -> tuple[PlannedCheck, ...]:
     """The checks, with a past for the first of what they owe."""
     first, *others = checks
-    counter = Past(True, 3, 14, counter=Counter(0.0, 1.0, 0.5, "a count that grows slowly"))
+    counter = Reference(True, 3, 14, counter=Counter(0.0, 1.0, 0.5, "a count that grows slowly"))
     owed = (
         msgspec.structs.replace(
             first.due[0], past=counter, ceiling=Limit("GB/s", "the most that is possible", high=1e9)

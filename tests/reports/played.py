@@ -27,7 +27,7 @@ from acceptance.core.record import (
     SessionStarted,
 )
 from acceptance.observe.gpu_sample import REASONS
-from acceptance.reports.locations import Place, Places
+from acceptance.reports.locations import Location, Locations
 from acceptance.reports.terminal import Terminal
 
 FLOOR = Limit("GB/s", "half of what the link can do", low=20.0)
@@ -138,5 +138,5 @@ def play(gpus: int, hold_s: float = 0.0) -> None:
         return
     finally:
         terminal.stop()
-    where = Places({name: Place(address=one) for one, name in names.items()})
+    where = Locations({name: Location(address=one) for one, name in names.items()})
     terminal.verdict(fold(journals.entries(records(gpus))), ["/runs/run-1/report.html"], where)

@@ -46,7 +46,7 @@ from acceptance.core.record import (
 )
 from acceptance.core.waiver import Waiver
 from acceptance.journal import reader, segment
-from acceptance.journal.segment import Head, Line
+from acceptance.journal.segment import SegmentHead, SegmentLine
 from acceptance.machine import topology
 from acceptance.machine.inventory import Inventory
 from selftest import journals_made
@@ -318,8 +318,8 @@ def _segment(
     """A segment as its writer leaves it, with times of its own."""
     encode: Callable[[object], bytes] = msgspec.json.Encoder().encode
     with path.open("wb") as file:
-        file.write(encode(Head(segment.VERSION, path.name, boot_id, 4711, "machine-1")) + b"\n")
+        file.write(encode(SegmentHead(segment.VERSION, path.name, boot_id, 4711, "machine-1")) + b"\n")
         for seq, (after_s, body) in enumerate(records):
             moment = BEGAN + datetime.timedelta(seconds=after_s + begun_after_s)
             utc = f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
-            file.write(encode(Line(seq, round(BOOT_S + after_s, 3), utc, body)) + b"\n")
+            file.write(encode(SegmentLine(seq, round(BOOT_S + after_s, 3), utc, body)) + b"\n")

@@ -15,7 +15,7 @@ from test_every_limit import NAMES, brought
 import acceptance
 from acceptance import resources
 from acceptance.history import change_rules
-from acceptance.history.drift import What
+from acceptance.history.drift import DriftKind
 from acceptance.observe.event import table
 from acceptance.reports import advice
 from acceptance.reports.advice import PLACEHOLDERS, Advice, AdviceFileError, Catalogue, placeholders
@@ -140,7 +140,7 @@ def event_kinds() -> set[str]:
     package = Path(acceptance.__file__).parent
     for path in package.rglob("*.py"):
         text = path.read_text(encoding="utf-8")
-        if not re.search(r"\b(Event|_event|_Said)\b", text):
+        if not re.search(r"\b(Event|KernelEvent|_event|_Said)\b", text):
             continue
         tree = ast.parse(text)
         names = {
@@ -153,7 +153,7 @@ def event_kinds() -> set[str]:
         for call in ast.walk(tree):
             called = call.func if isinstance(call, ast.Call) else None
             name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
-            if not isinstance(call, ast.Call) or name not in ("Event", "_event", "_Said"):
+            if not isinstance(call, ast.Call) or name not in ("Event", "KernelEvent", "_event", "_Said"):
                 continue
             # The kind is the first text among the arguments that is no pattern: `Event(KIND, ...)`, `_event(line, KIND, ...)`.
             for argument in call.args[:2]:
@@ -186,7 +186,7 @@ def test_every_kind_of_event_has_its_causes_and_nothing_else_has(file: Path) -> 
     codes = {int(event.removeprefix("xid.")) for event in found.by_event if event.startswith("xid.")}
     assert {str(code) for code in codes} <= set(table("xid")["xid"])
     drifts = {event.removeprefix("drift.") for event in found.by_event if event.startswith("drift.")}
-    assert drifts == set(get_args(What))
+    assert drifts == set(get_args(DriftKind))
     book = change_rules.read(resources.locate("changes.toml"))
     changes = {rule.event for rule in book.change if rule.means in ("fail", "warn")}
     assert {event for event in found.by_event if event.startswith("inventory.")} == changes

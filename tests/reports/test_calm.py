@@ -6,7 +6,7 @@ from test_dashboard import Run
 
 from acceptance.core.language import ENGLISH
 from acceptance.reports.glyphs import PLAIN
-from acceptance.reports.heartbeat import EVERY_S, Calm
+from acceptance.reports.heartbeat import EVERY_S, Heartbeat
 
 
 class Log:
@@ -14,7 +14,7 @@ class Log:
 
     def __init__(self, gpus: int) -> None:
         self.run = Run(gpus)
-        self.calm = Calm(self.run.remaining, self.run.gauges, ENGLISH, PLAIN, lambda: self.run.now_s)
+        self.calm = Heartbeat(self.run.remaining, self.run.gauges, ENGLISH, PLAIN, lambda: self.run.now_s)
 
     def after(self, seconds: float) -> str | None:
         self.run.now_s += seconds

@@ -10,11 +10,11 @@ from thoroughness import some
 
 from acceptance.core.language import Language
 from acceptance.history import trend
-from acceptance.history.trend import Chronicle
+from acceptance.history.trend import TrendReport
 from acceptance.reports import trend_terminal, trend_words
 
 
-def lines(found: Chronicle, *, one: bool = False) -> list[str]:
+def lines(found: TrendReport, *, one: bool = False) -> list[str]:
     terminal, out = piped()
     trend_terminal.show(found, terminal, one=one)
     return [" ".join(line.split()) for line in out.getvalue().splitlines()]
@@ -58,13 +58,13 @@ def test_one_that_was_named_tells_where_another_era_begins() -> None:
 
 def test_nothing_changed_and_nothing_there() -> None:
     found = chronicles.machine()
-    quiet = Chronicle("m", 1, found.shown[:1], found.rows[1:2])
+    quiet = TrendReport("m", 1, found.shown[:1], found.rows[1:2])
     assert lines(quiet)[:3] == ["machine m: 1 night recorded", "from 2026-01-01 to 2026-01-01", "1 PASS"]
     assert "Nothing changed by more than noise in the last week." in lines(quiet)
-    few = Chronicle("m", 1, found.shown[:1], found.rows[3:])
+    few = TrendReport("m", 1, found.shown[:1], found.rows[3:])
     assert "There are too few nights to tell what changed." in lines(few)
     assert not any("Nothing changed" in line for line in lines(few))
-    assert lines(Chronicle("m", 0, (), ())) == ["machine m: 0 nights recorded"]
+    assert lines(TrendReport("m", 0, (), ())) == ["machine m: 0 nights recorded"]
 
 
 def test_parts_that_were_replaced_are_told_by_their_serial_numbers() -> None:
@@ -72,7 +72,7 @@ def test_parts_that_were_replaced_are_told_by_their_serial_numbers() -> None:
     first = found.rows[0]
     other = chronicles.course("copy_h2d", "gpu0", {22: 50.0}, serial="GPU-c")
     rows = (first, type(first)(other, first.summary))
-    shown = lines(Chronicle("m", 2, found.shown, rows), one=True)
+    shown = lines(TrendReport("m", 2, found.shown, rows), one=True)
     assert sum("gpu0 (GPU-a)" in line for line in shown) == 1
     assert sum("gpu0 (GPU-c)" in line for line in shown) == 1
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from acceptance.core.finding import Finding
 from acceptance.core.language import ENGLISH
 from acceptance.reports import closing
-from acceptance.reports.locations import NOWHERE, Place, Places
+from acceptance.reports.locations import NOWHERE, Location, Locations
 
 
 def low(component: str, value: str, check: str = "link.copy", basis: str = "half the link") -> Finding:
@@ -15,7 +15,7 @@ def low(component: str, value: str, check: str = "link.copy", basis: str = "half
     return Finding("fail", check, text, "copy_h2d", component)
 
 
-def lines(*findings: Finding, places: Places = NOWHERE) -> list[tuple[tuple[str, ...], str]]:
+def lines(*findings: Finding, places: Locations = NOWHERE) -> list[tuple[tuple[str, ...], str]]:
     return [line for said in closing.entries(findings, places, ENGLISH) for line in said.lines]
 
 
@@ -57,7 +57,7 @@ def test_causes_are_told_once_below_neighbours() -> None:
 
 
 def test_the_causes_of_one_component_speak_of_its_place_and_those_of_several_in_general() -> None:
-    places = Places({f"gpu{n}": Place(address=f"0000:0{n + 1}:00.0") for n in range(2)})
+    places = Locations({f"gpu{n}": Location(address=f"0000:0{n + 1}:00.0") for n in range(2)})
     width = [
         Finding("fail", "c", f"gpu_link_width on gpu{n}: measured 8, limit = 16", "gpu_link_width", f"gpu{n}")
         for n in (0, 1)
@@ -69,7 +69,7 @@ def test_the_causes_of_one_component_speak_of_its_place_and_those_of_several_in_
 
 def test_an_address_is_named() -> None:
     event = Finding("fail", "run", "xid 79 on 0000:01:00.0: it fell off the bus", component="0000:01:00.0")
-    places = Places({"gpu0": Place(address="0000:01:00.0"), "0000:01:00.0": Place(address="0000:01:00.0")})
+    places = Locations({"gpu0": Location(address="0000:01:00.0"), "0000:01:00.0": Location(address="0000:01:00.0")})
     assert lines(event, places=places) == [(("run",), "xid 79 on gpu0 (0000:01:00.0): it fell off the bus")]
 
 

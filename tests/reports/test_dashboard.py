@@ -10,16 +10,16 @@ from acceptance.core.language import ENGLISH
 from acceptance.core.record import CheckEnded, CheckStarted
 from acceptance.reports.dashboard import Dashboard
 from acceptance.reports.gauges import Gauges
-from acceptance.reports.glyphs import DRAWN, PLAIN, Signs
-from acceptance.reports.progress import Remaining
+from acceptance.reports.glyphs import DRAWN, PLAIN, Glyphs
+from acceptance.reports.progress import RunProgress
 
 
 class Run:
     """A run in the middle of its burn, and its dashboard."""
 
-    def __init__(self, gpus: int, signs: Signs = DRAWN) -> None:
+    def __init__(self, gpus: int, signs: Glyphs = DRAWN) -> None:
         self.now_s = 0.0
-        self.remaining = Remaining(played.plan(gpus), lambda: self.now_s)
+        self.remaining = RunProgress(played.plan(gpus), lambda: self.now_s)
         self.gauges = Gauges([f"gpu{n}" for n in range(gpus)], {played.address(n): f"gpu{n}" for n in range(gpus)})
         for body in played.live(gpus):
             self.gauges.entry(played.entry(body))
@@ -69,7 +69,7 @@ def test_where_they_do_not_fit_they_are_summed_up(gpus: int, height: int) -> Non
 
 @each("signs", [DRAWN, PLAIN])
 @each("gpus", [0, 1, 8, 64])
-def test_it_fits_whatever_the_window(gpus: int, signs: Signs) -> None:
+def test_it_fits_whatever_the_window(gpus: int, signs: Glyphs) -> None:
     run = Run(gpus, signs)
     for width in (1, 2, 3, 5, 10, 20, 39, 40, 71, 72, 80, 200):
         for height in (1, 2, 3, 5, 10, 24, 60):

@@ -16,8 +16,8 @@ from hypothesis import given
 from acceptance.core.finding import Finding
 from acceptance.core.language import ENGLISH
 from acceptance.history import changes, drift
-from acceptance.history.baseline_facts import Known
-from acceptance.history.reference import Bounds, Counter, First, Grown, Level, Past, Slope
+from acceptance.history.baseline_facts import KnownChange
+from acceptance.history.reference import Bounds, Counter, First, Level, NoiseGrowth, Reference, Slope
 from acceptance.reports import drift_words, languages
 from acceptance.reports.headline import headline
 
@@ -25,21 +25,23 @@ CHINESE = languages.language("zh-CN")
 LEVEL = Level(150.0, 28, 1.25, 4.5, Bounds(low=145.0))
 BASELINE = First(152.0, 28, 20000.0, Bounds(low=146.0), baseline=True)
 PASTS = {
-    "step": Past(True, 4, 14, level=LEVEL),
-    "two nights": Past(True, 4, 14, before=True, level=LEVEL),
-    "strayed": Past(True, 4, 14, off=3, level=LEVEL),
-    "either side": Past(False, 4, 14, level=msgspec.structs.replace(LEVEL, bounds=Bounds(145.0, 155.0), deviation=0.0)),
-    "baseline": Past(True, 4, 14, level=LEVEL, first=BASELINE, rebased=True),
-    "baseline alone": Past(True, 4, 14, first=msgspec.structs.replace(BASELINE, nights=1)),
-    "one night after it": Past(True, 4, 14, first=msgspec.structs.replace(BASELINE, nights=2)),
-    "first nights": Past(True, 4, 14, first=msgspec.structs.replace(BASELINE, baseline=False)),
-    "slope": Past(True, 4, 14, level=LEVEL, slope=Slope(150.0, 140.0, 60.5, 120, Bounds(low=147.0))),
-    "noise": Past(True, 4, 14, level=LEVEL, grown=Grown(1.0, 4.5, 28)),
-    "ceiling": Past(True, 4, 14, level=msgspec.structs.replace(LEVEL, middle=50.0, bounds=Bounds(high=60.0))),
-    "counter": Past(True, 4, 14, counter=Counter(3.0, 1.0, 10.0, "ten a day", 20.0, repeats=True)),
-    "counter again": Past(True, 4, 14, before=True, counter=Counter(3.0, 2.5, 10.0, "ten a day", repeats=True)),
-    "counter strayed": Past(True, 4, 14, off=3, counter=Counter(3.0, 2.5, 10.0, "ten a day", repeats=True)),
-    "counter set back": Past(True, 4, 14, counter=Counter(300.0, 2.5, 10.0, "ten a day")),
+    "step": Reference(True, 4, 14, level=LEVEL),
+    "two nights": Reference(True, 4, 14, before=True, level=LEVEL),
+    "strayed": Reference(True, 4, 14, off=3, level=LEVEL),
+    "either side": Reference(
+        False, 4, 14, level=msgspec.structs.replace(LEVEL, bounds=Bounds(145.0, 155.0), deviation=0.0)
+    ),
+    "baseline": Reference(True, 4, 14, level=LEVEL, first=BASELINE, rebased=True),
+    "baseline alone": Reference(True, 4, 14, first=msgspec.structs.replace(BASELINE, nights=1)),
+    "one night after it": Reference(True, 4, 14, first=msgspec.structs.replace(BASELINE, nights=2)),
+    "first nights": Reference(True, 4, 14, first=msgspec.structs.replace(BASELINE, baseline=False)),
+    "slope": Reference(True, 4, 14, level=LEVEL, slope=Slope(150.0, 140.0, 60.5, 120, Bounds(low=147.0))),
+    "noise": Reference(True, 4, 14, level=LEVEL, grown=NoiseGrowth(1.0, 4.5, 28)),
+    "ceiling": Reference(True, 4, 14, level=msgspec.structs.replace(LEVEL, middle=50.0, bounds=Bounds(high=60.0))),
+    "counter": Reference(True, 4, 14, counter=Counter(3.0, 1.0, 10.0, "ten a day", 20.0, repeats=True)),
+    "counter again": Reference(True, 4, 14, before=True, counter=Counter(3.0, 2.5, 10.0, "ten a day", repeats=True)),
+    "counter strayed": Reference(True, 4, 14, off=3, counter=Counter(3.0, 2.5, 10.0, "ten a day", repeats=True)),
+    "counter set back": Reference(True, 4, 14, counter=Counter(300.0, 2.5, 10.0, "ten a day")),
 }
 FORMS = re.sub(r"\{\w+\}", "", " ".join(drift_words._FORM_WORDS))
 LABELS = {name for rule in births.BOOK.change for name in rule.facts.values()}
@@ -72,7 +74,7 @@ def test_nothing_of_a_drift_is_left_in_english(name: str, again: float | None) -
 
 def test_a_step_in_chinese() -> None:
     (one,) = drift.judge("copy_h2d", "gpu0", "GB/s", PASTS["step"], 120.0, 121.0).findings
-    assert drift_words.said(one.text, CHINESE) == (
+    assert drift_words.translate(one.text, CHINESE) == (
         "gpu0 的 copy_h2d：测得 120 GB/s，再测一遍为 121 GB/s：比此前 28 夜的中位数 150 GB/s 低 20 %，界限 >= 145 GB/s；"  # noqa: RUF001
         "第一夜：再有这样一夜就是失败；依据：28 夜的中位数 150 GB/s，一个偏差 1.25 GB/s，允许 4.5 个"  # noqa: RUF001
     )
@@ -80,7 +82,7 @@ def test_a_step_in_chinese() -> None:
 
 def test_what_is_no_number_in_chinese() -> None:
     (one,) = drift.judge("copy_h2d", "gpu0", "GB/s", PASTS["step"], float("nan")).findings
-    assert english(drift_words.said(one.text, CHINESE)) == set()
+    assert english(drift_words.translate(one.text, CHINESE)) == set()
 
 
 def altered() -> Iterator[dict[str, Any]]:
@@ -125,11 +127,11 @@ def test_nothing_of_a_changed_machine_is_left_in_english() -> None:
     forms: set[str] = set()
     for plain in altered():
         then = ruled(born(machine(), gpu_link_gen=5.0, gpu_link_width=16.0, nvlink_speed=25.0))
-        for birth in (then, msgspec.structs.replace(then, known=(Known("", "kernel", "other", "2025-12-24"),))):
-            found = changes.changes(birth, born(plain, gpu_link_gen=1.0, gpu_link_width=1.0, nvlink_speed=12.0))
+        for birth in (then, msgspec.structs.replace(then, known=(KnownChange("", "kernel", "other", "2025-12-24"),))):
+            found = changes.machine_changes(birth, born(plain, gpu_link_gen=1.0, gpu_link_width=1.0, nvlink_speed=12.0))
             assert found
             for one in found:
-                told = drift_words.said(one.text, CHINESE)
+                told = drift_words.translate(one.text, CHINESE)
                 clauses, mark, basis = told.partition("；依据：")  # noqa: RUF001
                 assert english(clauses) - AS_THEY_ARE == set(), told
                 assert not mark or one.text.endswith(f"; basis: {basis}")  # what a rule rests on is English everywhere
@@ -139,34 +141,34 @@ def test_nothing_of_a_changed_machine_is_left_in_english() -> None:
 
 def test_a_fact_by_its_name_and_its_component_by_its_own() -> None:
     text = "RAM of memory: 4 GiB when the baseline was recorded (2026-01-01), 2 GiB now; basis: a module of it is gone"
-    assert drift_words.said(text, CHINESE) == (
+    assert drift_words.translate(text, CHINESE) == (
         "memory 的 内存容量：记录基线时（2026-01-01）是 4 GiB，现在是 2 GiB；依据：a module of it is gone"  # noqa: RUF001
     )
 
 
 @each("text", ["", "; ", "kernel", "x of y", "a; b; c", "basis: ", "{name} on {where}", "x" * 2001])
 def test_what_has_no_form_of_ours_stays_as_it_is(text: str) -> None:
-    assert drift_words.said(text, CHINESE) == text
+    assert drift_words.translate(text, CHINESE) == text
 
 
 def test_a_text_that_is_made_of_ours_again_and_again_comes_to_an_end() -> None:
     text = "basis: " * 280
-    assert drift_words.said(text, CHINESE).count("依据：") == 4  # noqa: RUF001
+    assert drift_words.translate(text, CHINESE).count("依据：") == 4  # noqa: RUF001
     hard = "a below b, bound " * 110
-    assert drift_words.said(hard, CHINESE)
+    assert drift_words.translate(hard, CHINESE)
 
 
 def test_english_is_left_alone() -> None:
-    assert drift_words.said("basis: x", ENGLISH) == "basis: x"
+    assert drift_words.translate("basis: x", ENGLISH) == "basis: x"
 
 
 @each("event, ours", [("drift.step", True), ("inventory.moved", True), ("xid.79", False), ("drifted", False)])
 def test_whose_sentences_these_are(event: str, ours: bool) -> None:
-    assert drift_words.is_of(event) is ours
+    assert drift_words.is_drift_event(event) is ours
 
 
 @given(hostile.texts)
 def test_text_from_outside_is_handed_on_as_it_came(text: str) -> None:
     whole = f"kernel: {text} when the baseline was recorded (2026-01-01), 6.13 now; basis: why"
-    told = drift_words.said(whole, CHINESE)
+    told = drift_words.translate(whole, CHINESE)
     assert told == whole or text in told

@@ -13,8 +13,8 @@ from thoroughness import examples, some
 from acceptance.core.fold import fold
 from acceptance.core.verdict import UnreadableRun
 from acceptance.reports import junit
+from acceptance.reports.explanation import labelled
 from acceptance.reports.locations import NOWHERE
-from acceptance.reports.teaching import labelled
 
 HOSTILE = [
     "<script>alert(1)</script>",

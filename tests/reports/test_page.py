@@ -15,7 +15,7 @@ from thoroughness import some
 from acceptance.core.fold import fold
 from acceptance.core.language import Language
 from acceptance.core.record import ToolRan
-from acceptance.journal.samples import Look, Readings, Sampled
+from acceptance.journal.samples import GpuReadings, GpuSample, TimedSample
 from acceptance.journal.segment import JournalError
 from acceptance.reports.page import render
 
@@ -231,9 +231,9 @@ def test_nothing_may_be_run_or_fetched() -> None:
 def test_samples_that_cannot_be_read_are_said_and_take_nothing_else_away() -> None:
     verdict, found = samples.passing()
 
-    def broken() -> Iterator[Look]:
-        yield Look(0, 101.0, Sampled(Readings(power_w=100.0), component="gpu0"))
-        yield Look(1, 102.0, Sampled(Readings(power_w=300.0), component="gpu0"))
+    def broken() -> Iterator[TimedSample]:
+        yield TimedSample(0, 101.0, GpuSample(GpuReadings(power_w=100.0), component="gpu0"))
+        yield TimedSample(1, 102.0, GpuSample(GpuReadings(power_w=300.0), component="gpu0"))
         raise JournalError("telemetry-gpu.jsonl, line 4: is no sample")
 
     tree = page(render.render(verdict, found, broken()))

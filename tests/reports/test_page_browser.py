@@ -92,7 +92,7 @@ def test_a_page_fits_a_phone_and_a_desk_and_says_nothing_on_the_console(name: st
 @pytest.mark.parametrize("text", [hostile.EVERYTHING, "x" * 5_000], ids=["everything", "a word without end"])
 def test_hostile_text_does_nothing_in_a_browser(text: str, tmp_path: Path) -> None:
     found = samples.journal(hostile.attack(text))
-    looks = [look for entry in found.entries if (look := journal_samples.of(entry)) is not None]
+    looks = [look for entry in found.entries if (look := journal_samples.sample_from_entry(entry)) is not None]
     (tmp_path / "report.html").write_text(render.render(fold(found.entries), found, looks), encoding="utf-8")
     told, console = seen(tmp_path, PHONE)
     assert console == []

@@ -12,7 +12,7 @@ from thoroughness import some
 
 from acceptance.core.language import Language
 from acceptance.history import trend
-from acceptance.history.trend import Chronicle, Course, Point
+from acceptance.history.trend import TrendPoint, TrendReport, TrendSeries
 from acceptance.reports.page import nights, trends
 
 ALLOWED = {
@@ -87,7 +87,7 @@ def test_another_language() -> None:
 
 
 def test_no_nights_at_all() -> None:
-    assert "0 nights recorded" in nights.render(Chronicle("m", 0, (), ()))
+    assert "0 nights recorded" in nights.render(TrendReport("m", 0, (), ()))
 
 
 # --- the shapes ---
@@ -133,14 +133,14 @@ def test_many_nights_share_their_places() -> None:
     assert trends.width(0) == 1
 
 
-def counted(*values: float, outside: int = -1, held: bool = True) -> Chronicle:
+def counted(*values: float, outside: int = -1, held: bool = True) -> TrendReport:
     """A machine with one count by night."""
     points = tuple(
-        Point(f"run-{n}", 20454.0 + n, value, None, n == outside, False, held, 1) for n, value in enumerate(values)
+        TrendPoint(f"run-{n}", 20454.0 + n, value, None, n == outside, False, held, 1) for n, value in enumerate(values)
     )
-    course = Course("gpu.identity", "gpu_sm_count", "gpu0", "count", "GPU-a", points)
+    course = TrendSeries("gpu.identity", "gpu_sm_count", "gpu0", "count", "GPU-a", points)
     row = trend.row(course, chronicles.BOOK, virtual=False, facts=chronicles.FACTS)
-    return Chronicle("0123abcd", 4, chronicles.nights(4), (row,))
+    return TrendReport("0123abcd", 4, chronicles.nights(4), (row,))
 
 
 def test_a_count_that_never_moved_is_told_and_not_drawn() -> None:
@@ -154,7 +154,7 @@ def test_a_count_that_never_moved_is_told_and_not_drawn() -> None:
     "found",
     [counted(132.0, 131.0), counted(1.0, 1.0, outside=1), counted(1.0, 1.0, held=False)],
 )
-def test_whatever_is_to_be_seen_of_a_count_is_drawn(found: Chronicle) -> None:
+def test_whatever_is_to_be_seen_of_a_count_is_drawn(found: TrendReport) -> None:
     shown = page(nights.render(found))
     assert len(list(shown.iter("figure"))) == 1
     assert "Counts that were the same every night" not in words(shown)

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from acceptance.core.finding import Finding
 from acceptance.core.fold import fold
-from acceptance.core.judgement import Judged
+from acceptance.core.judgement import Judgement
 from acceptance.core.language import ENGLISH
 from acceptance.core.limit import Limit
 from acceptance.core.plan import Due
@@ -25,18 +25,18 @@ from acceptance.core.verdict import Verdict
 from acceptance.expect import gpu_limits
 from acceptance.journal import reader
 from acceptance.machine.topology import build
-from acceptance.reports.locations import places
-from acceptance.reports.page import bars, cards, heat, peaks, story, topology
+from acceptance.reports.locations import find_locations
+from acceptance.reports.page import bars, cards, heat, peaks, run_log, topology
 from acceptance.run import outputs
 from selftest import journals_made
 
 FLOOR = Limit("GB/s", "a basis", low=100.0)
 
 
-def judged(component: str, value: float | None, limit: Limit | None = FLOOR, kind: str | None = None) -> Judged:
+def judged(component: str, value: float | None, limit: Limit | None = FLOOR, kind: str | None = None) -> Judgement:
     due = Due("copy", component, "GB/s", limit, "class default", None if limit else "no limit can be")
     findings = (Finding(kind, "link.copy", "said"),) if kind else ()  # type: ignore[arg-type]  # one of its kinds
-    return Judged(due, value, None, None, findings)
+    return Judgement(due, value, None, None, findings)
 
 
 @functools.cache
@@ -86,7 +86,7 @@ def test_fewer_nvlinks_than_others_have_stand_out() -> None:
 # --- bars ---
 
 
-def group(*siblings: Judged, known: peaks.Peaks | None = None) -> bars.Group:
+def group(*siblings: Judgement, known: peaks.Peaks | None = None) -> bars.Group:
     check = journals.check("link.copy", *(one.due for one in siblings))
     verdict = fold(journals.entries(journals.bodies(journals.plan(check))))
     (found,) = bars.groups(replace(verdict.checks[0], judged=siblings), known or {}, frozenset(), ENGLISH)
@@ -177,10 +177,10 @@ def test_a_bridge_of_two_is_an_arc_and_a_machine_without_gpus_has_no_picture() -
 
 def test_how_a_run_broke_off_is_told_where_it_did_not_end() -> None:
     *bodies, end = journals.bodies(journals.plan())
-    closed = story.broke_off(journals.entries([*bodies, RunClosed("link.copy", True, {}, "restarted")]))
+    closed = run_log.broke_off(journals.entries([*bodies, RunClosed("link.copy", True, {}, "restarted")]))
     assert closed is not None
     assert closed.detail == "restarted"
-    assert story.broke_off(journals.entries([*bodies, end])) is None
+    assert run_log.broke_off(journals.entries([*bodies, end])) is None
 
 
 @each(
@@ -192,14 +192,14 @@ def test_how_a_run_broke_off_is_told_where_it_did_not_end() -> None:
     ],
 )
 def test_a_moment_is_told_as_people_read_it(utc: str, told: str | None) -> None:
-    assert story.moment(utc) == told
+    assert run_log.moment(utc) == told
 
 
 # --- cards ---
 
 
-def shown(verdict: Verdict, found: reader.Journal, *kinds: str) -> list[cards.Card]:
-    return list(cards.cards(verdict.of_kind(*kinds), cards.by_key(verdict), places(found), ENGLISH))
+def shown(verdict: Verdict, found: reader.Journal, *kinds: str) -> list[cards.FindingCard]:
+    return list(cards.cards(verdict.of_kind(*kinds), cards.by_key(verdict), find_locations(found), ENGLISH))
 
 
 @pytest.fixture(scope="module")

@@ -4,16 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.journal.samples import Look, Readings, Sampled
+from acceptance.journal.samples import GpuReadings, GpuSample, TimedSample
 from acceptance.reports.page import curves, timeline
 from acceptance.reports.page.timeline import MOST, Timeline, Track, stretches
 
 
-def look(boot_s: float, gpu: str | None = "gpu0", span_s: float = 0.0, **values: float) -> Look:
-    return Look(0, boot_s, Sampled(Readings(**values), span_s, component=gpu))
+def look(boot_s: float, gpu: str | None = "gpu0", span_s: float = 0.0, **values: float) -> TimedSample:
+    return TimedSample(0, boot_s, GpuSample(GpuReadings(**values), span_s, component=gpu))
 
 
-def track(looks: list[Look], expected_s: float = 0.0) -> tuple[Timeline, Track]:
+def track(looks: list[TimedSample], expected_s: float = 0.0) -> tuple[Timeline, Track]:
     found = timeline.timeline(100.0, looks, expected_s)
     return found, found.tracks["gpu0"]
 
@@ -40,8 +40,8 @@ def test_what_was_expected_saves_work_and_changes_nothing_else() -> None:
 
 
 def test_a_sample_of_a_span_stands_in_every_cell_that_it_tells_of() -> None:
-    body = Sampled(Readings(power_w=50.0), 10.0, Readings(power_w=20.0), Readings(power_w=90.0), "gpu0")
-    _, one = track([Look(0, 110.0, body)], 400.0)
+    body = GpuSample(GpuReadings(power_w=50.0), 10.0, GpuReadings(power_w=20.0), GpuReadings(power_w=90.0), "gpu0")
+    _, one = track([TimedSample(0, 110.0, body)], 400.0)
     assert set(one.cells["power_w"]) == set(range(11))
     assert {(cell.least, cell.mean, cell.most) for cell in one.cells["power_w"].values()} == {(20.0, 50.0, 90.0)}
 
@@ -51,7 +51,11 @@ def test_a_clock_held_back_for_a_moment_is_seen() -> None:
         look(100.0 + n, power_w=1.0, reason_hw_thermal=float(n == 7), reason_sw_power_cap=float(n == 3))
         for n in range(20)
     ]
-    spans = [Look(0, 140.0, Sampled(Readings(power_w=1.0), 10.0, None, Readings(reason_sw_thermal=1.0), "gpu0"))]
+    spans = [
+        TimedSample(
+            0, 140.0, GpuSample(GpuReadings(power_w=1.0), 10.0, None, GpuReadings(reason_sw_thermal=1.0), "gpu0")
+        )
+    ]
     _, one = track([*looks, *spans], 400.0)
     assert one.capped == {3}
     assert one.slowed == {7, *range(30, 41)}

@@ -9,7 +9,7 @@ from thoroughness import some
 from acceptance.core.language import ENGLISH, Language
 from acceptance.reports import panel
 from acceptance.reports.gauges import Gauges
-from acceptance.reports.glyphs import DRAWN, PLAIN, Signs
+from acceptance.reports.glyphs import DRAWN, PLAIN, Glyphs
 
 
 def gauges(gpus: int) -> Gauges:
@@ -19,7 +19,7 @@ def gauges(gpus: int) -> Gauges:
     return found
 
 
-def drawn(gpus: int, width: int, signs: Signs = DRAWN, language: Language = ENGLISH) -> list[str]:
+def drawn(gpus: int, width: int, signs: Glyphs = DRAWN, language: Language = ENGLISH) -> list[str]:
     console = Console(width=width, color_system=None)
     with console.capture() as capture:
         console.print(panel.table(gauges(gpus).gauges(), width, language, signs))
@@ -86,7 +86,7 @@ def test_a_lost_gpu_is_said_first() -> None:
         "LOST: gpu2",
         "errors: 2 (gpu1, gpu2)",
     ]
-    assert panel.held(found.gauges()[2], ENGLISH).plain == "LOST"
+    assert panel.throttle_words(found.gauges()[2], ENGLISH).plain == "LOST"
 
 
 def test_the_machine_itself() -> None:

@@ -4,7 +4,7 @@ import samples
 from cases import each
 
 from acceptance.core.record import Observed
-from acceptance.reports.locations import NOWHERE, Place, places
+from acceptance.reports.locations import NOWHERE, Location, find_locations
 
 INVENTORY = {
     "memory": {"dimms": [{"slot": "DIMM_A1", "serial": "S1"}], "dimms_unread": None},
@@ -21,30 +21,30 @@ INVENTORY = {
 
 
 def test_each_component_has_its_place() -> None:
-    found = places(samples.journal([Observed(INVENTORY)]))
-    assert found.of("gpu0") == found.of("0000:01:00.0") == Place(address="0000:01:00.0")
-    second = Place(address="0000:81:00.0", slot="7", serial="77", uuid="GPU-9", index="0")
+    found = find_locations(samples.journal([Observed(INVENTORY)]))
+    assert found.of("gpu0") == found.of("0000:01:00.0") == Location(address="0000:01:00.0")
+    second = Location(address="0000:81:00.0", slot="7", serial="77", uuid="GPU-9", index="0")
     assert found.of("gpu1") == found.of("0000:81:00.0") == second
-    assert found.of("disk:nvme0n1") == found.of("nvme0n1") == Place(name="nvme0n1", serial="D1")
-    assert found.of("disk:sda") == Place(name="sda")
-    assert found.of("net:eth0") == Place(name="eth0", address="0000:05:00.0")
-    assert found.of("dimm:DIMM_A1") == Place(slot="DIMM_A1", serial="S1")
+    assert found.of("disk:nvme0n1") == found.of("nvme0n1") == Location(name="nvme0n1", serial="D1")
+    assert found.of("disk:sda") == Location(name="sda")
+    assert found.of("net:eth0") == Location(name="eth0", address="0000:05:00.0")
+    assert found.of("dimm:DIMM_A1") == Location(slot="DIMM_A1", serial="S1")
     for component in ("gpu2", "gpu0->gpu1", "cpu", "machine", None):
-        assert found.of(component) == Place()
+        assert found.of(component) == Location()
 
 
 def test_what_was_not_read_is_not_known() -> None:
     unread = {"memory": {"dimms": None}, "pci": [{"address": "0000:01:00.0", "device_id": "10de:2684"}]}
     for inventory in ({}, unread):
-        found = places(samples.journal([Observed(inventory)]))
-        assert [found.of(name) for name in ("gpu0", "dimm:A1", "disk:sda")] == [Place()] * 3
-    assert places(samples.passing()[1]).of("gpu0") == Place()
+        found = find_locations(samples.journal([Observed(inventory)]))
+        assert [found.of(name) for name in ("gpu0", "dimm:A1", "disk:sda")] == [Location()] * 3
+    assert find_locations(samples.passing()[1]).of("gpu0") == Location()
 
 
 def test_an_address_is_a_place_by_itself() -> None:
-    assert NOWHERE.of("0000:00:01.1") == Place(address="0000:00:01.1")
-    assert NOWHERE.of("0000:00:01.1; reboot") == Place()
-    assert NOWHERE.of("0000:00:01.1\n") == Place()
+    assert NOWHERE.of("0000:00:01.1") == Location(address="0000:00:01.1")
+    assert NOWHERE.of("0000:00:01.1; reboot") == Location()
+    assert NOWHERE.of("0000:00:01.1\n") == Location()
 
 
 @each(
@@ -68,4 +68,4 @@ def test_an_address_is_a_place_by_itself() -> None:
     ],
 )
 def test_what_a_shell_would_take_apart_stands_in_no_command(text: str) -> None:
-    assert Place(name=text, serial="S1").values() == {"serial": "S1"}
+    assert Location(name=text, serial="S1").values() == {"serial": "S1"}

@@ -39,7 +39,7 @@ from acceptance.reports.dashboard import Dashboard
 from acceptance.reports.gauges import Gauges
 from acceptance.reports.glyphs import DRAWN
 from acceptance.reports.page import render
-from acceptance.reports.progress import Remaining
+from acceptance.reports.progress import RunProgress
 from acceptance.reports.terminal import Terminal
 
 many = settings(
@@ -65,7 +65,7 @@ def judged(bodies: Sequence[Body]) -> tuple[Verdict, Journal]:
 
 def page(bodies: Sequence[Body]) -> str:
     verdict, found = judged(bodies)
-    looks = [look for entry in found.entries if (look := journal_samples.of(entry)) is not None]
+    looks = [look for entry in found.entries if (look := journal_samples.sample_from_entry(entry)) is not None]
     return render.render(verdict, found, looks, gpu_limits.sheets())
 
 
@@ -235,7 +235,7 @@ def test_a_coloured_terminal_gets_our_own_sequences_alone(text: str) -> None:
 )
 def test_the_moving_line_shows_the_name_of_a_check_as_one_line_of_text(text: str) -> None:
     plan = samples.mixed_plan()
-    remaining = Remaining(plan)
+    remaining = RunProgress(plan)
     remaining.started(f"{text}{hostile.MARK}")
     out = Watched()
     console = Console(file=out, width=200, force_terminal=True, _environ={"TERM": "xterm-256color"})

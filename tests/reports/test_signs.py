@@ -2,15 +2,15 @@ from __future__ import annotations
 
 from cases import each
 
-from acceptance.reports.glyphs import DRAWN, PLAIN, Signs, plain_locale, signs
+from acceptance.reports.glyphs import DRAWN, PLAIN, Glyphs, glyphs_for, plain_locale
 
 
 @each(
     "encoding, drawn",
     [("utf-8", DRAWN), ("UTF-8", DRAWN), ("utf-16", DRAWN), ("ascii", PLAIN), ("latin-1", PLAIN), ("gb18030", PLAIN), ("", PLAIN)],
 )  # fmt: skip
-def test_what_a_stream_can_carry_is_drawn(encoding: str, drawn: Signs) -> None:
-    assert signs(encoding) is drawn
+def test_what_a_stream_can_carry_is_drawn(encoding: str, drawn: Glyphs) -> None:
+    assert glyphs_for(encoding) is drawn
 
 
 @each(

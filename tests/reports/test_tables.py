@@ -5,7 +5,7 @@ from acceptance.reports.page import tables
 
 
 def test_formats_stand_side_by_side() -> None:
-    found = tables.shown(
+    found = tables.text_tables(
         [
             Table("compute.gemm_alone", "gpu0", "gemm_f64", ("n", "TFLOP/s"), ((128.0, 0.31234), (8192.0, 53.6))),
             Table("compute.gemm_alone", "gpu0", "gemm_bf16", ("n", "TFLOP/s", "MFU"), ((8192.0, 814.0, 0.823),)),
@@ -24,8 +24,8 @@ def test_formats_stand_side_by_side() -> None:
 
 
 def test_what_holds_nothing_is_not_shown() -> None:
-    assert tables.shown([]) == ()
-    assert tables.shown([Table("check", "gpu0", "empty", (), ())]) == ()
+    assert tables.text_tables([]) == ()
+    assert tables.text_tables([Table("check", "gpu0", "empty", (), ())]) == ()
 
 
 def test_a_table_whose_rows_begin_alike_stands_by_itself_whole() -> None:
@@ -34,7 +34,7 @@ def test_a_table_whose_rows_begin_alike_stands_by_itself_whole() -> None:
     )
     digests = Table("together.burn", "gpu0", "burn_digests", ("format", "result"), (("f64", "aa"), ("f64", "bb")))
     unique = Table("together.burn", "gpu0", "other", ("format", "count"), (("f64", 1.0),))
-    first, second, third = tables.shown([laps, digests, unique])
+    first, second, third = tables.text_tables([laps, digests, unique])
     assert first.title == "together.burn on gpu0: burn_laps"
     assert (first.head, first.rows) == (laps.columns, (("0", "f64", "53"), ("0", "f32", "51")))
     assert second.rows == (("f64", "aa"), ("f64", "bb"))

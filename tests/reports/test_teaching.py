@@ -6,12 +6,12 @@ from cases import each
 from acceptance.core.finding import Finding
 from acceptance.core.plan import Due
 from acceptance.reports import languages
+from acceptance.reports.explanation import Explanation, details, explain, group_findings, labelled, notes
 from acceptance.reports.headline import headline
-from acceptance.reports.locations import NOWHERE, Place, Places
-from acceptance.reports.teaching import Teaching, details, labelled, notes, teaching, together
+from acceptance.reports.locations import NOWHERE, Location, Locations
 
 CHINESE = languages.language("zh-CN")
-HERE = Places({"gpu0": Place(address="0000:01:00.0"), "gpu1": Place(address="0000:81:00.0")})
+HERE = Locations({"gpu0": Location(address="0000:01:00.0"), "gpu1": Location(address="0000:81:00.0")})
 
 
 def fault(component: str = "gpu0", measurement: str = "gpu_link_width", **more: object) -> Finding:
@@ -25,7 +25,7 @@ def xid(code: int, action: str = "Reset the GPU.", component: str | None = "0000
 
 
 def test_a_card_at_x8_says_where_it_is_and_what_to_look_for() -> None:
-    found = teaching(fault(), HERE)
+    found = explain(fault(), HERE)
     assert found is not None
     assert found.next == "sudo lspci -vvs 0000:01:00.0 | grep -E 'LnkCap:|LnkSta:'"
     told = " ".join([f"{what} {tell}" for what, tell in found.causes] + [found.shows or ""])
@@ -35,7 +35,7 @@ def test_a_card_at_x8_says_where_it_is_and_what_to_look_for() -> None:
 
 
 def test_drift_of_a_measurement_has_the_causes_of_drift_and_then_its_own() -> None:
-    found, own = teaching(fault(event="drift.slope"), HERE), teaching(fault(), HERE)
+    found, own = explain(fault(event="drift.slope"), HERE), explain(fault(), HERE)
     assert found is not None
     assert own is not None
     assert "little by little" in str(found.symptom)
@@ -45,14 +45,14 @@ def test_drift_of_a_measurement_has_the_causes_of_drift_and_then_its_own() -> No
 
 
 def test_drift_of_what_has_no_entry_has_that_of_drift() -> None:
-    found = teaching(fault(measurement="something_new", event="drift.counter"), HERE)
+    found = explain(fault(measurement="something_new", event="drift.counter"), HERE)
     assert found is not None
     assert found.next == "rigproof history"
 
 
 def test_the_first_line_says_where_the_part_is() -> None:
-    known = Place(address="0000:41:00.0", slot="PCIEX16_2", serial="77", uuid="GPU-9")
-    found = Places({"gpu0": known, "0000:41:00.0": known, "dimm:A1": Place(slot="A1", serial="S\x1b[31m1")})
+    known = Location(address="0000:41:00.0", slot="PCIEX16_2", serial="77", uuid="GPU-9")
+    found = Locations({"gpu0": known, "0000:41:00.0": known, "dimm:A1": Location(slot="A1", serial="S\x1b[31m1")})
     whole = "where: PCI address 0000:41:00.0, slot PCIEX16_2, serial number 77, GPU-9"
     assert details(fault(), found)[0] == whole
     by_address = msgspec.structs.replace(xid(79), component="0000:41:00.0")
@@ -63,13 +63,13 @@ def test_the_first_line_says_where_the_part_is() -> None:
 
 
 def test_where_the_place_is_not_known_the_command_is_the_general_one() -> None:
-    found = teaching(fault("gpu7"), HERE)
+    found = explain(fault("gpu7"), HERE)
     assert found is not None
     assert found.next == "sudo lspci -vv -d 10de: | grep -E '^[0-9a-f]|LnkCap:|LnkSta:'"
 
 
 def test_an_event_says_what_it_asks_for_and_has_the_causes_of_its_code() -> None:
-    fallen, other = teaching(xid(79), HERE), teaching(xid(8), HERE)
+    fallen, other = explain(xid(79), HERE), explain(xid(8), HERE)
     assert fallen is not None
     assert other is not None
     assert fallen.action == other.action == "Reset the GPU."
@@ -79,19 +79,19 @@ def test_an_event_says_what_it_asks_for_and_has_the_causes_of_its_code() -> None
 
 def test_an_event_that_the_catalogue_does_not_know_keeps_what_it_asks_for() -> None:
     finding = msgspec.structs.replace(xid(1), event="comet")
-    assert teaching(finding, HERE) == Teaching(None, (), "Reset the GPU.", None)
+    assert explain(finding, HERE) == Explanation(None, (), "Reset the GPU.", None)
     assert details(finding, HERE) == ("next: Reset the GPU.",)
-    assert teaching(msgspec.structs.replace(finding, action=None), HERE) is None
+    assert explain(msgspec.structs.replace(finding, action=None), HERE) is None
 
 
 @each("kind", ["error", "skip", "waived"])
 def test_what_names_its_cure_itself_teaches_nothing_more(kind: str) -> None:
-    assert teaching(msgspec.structs.replace(fault(), kind=kind), HERE) is None
+    assert explain(msgspec.structs.replace(fault(), kind=kind), HERE) is None
     assert details(msgspec.structs.replace(fault(), kind=kind), HERE) == ()
 
 
 def test_a_measurement_that_is_not_ours_teaches_nothing() -> None:
-    assert teaching(fault(measurement="comet_tail"), HERE) is None
+    assert explain(fault(measurement="comet_tail"), HERE) is None
 
 
 def test_hostile_words_of_an_event_are_made_harmless() -> None:
@@ -101,25 +101,25 @@ def test_hostile_words_of_an_event_are_made_harmless() -> None:
 
 def test_several_components_share_the_general_teaching() -> None:
     both = [fault(), fault("gpu1")]
-    ((found, lines),) = together(both, HERE)
+    ((found, lines),) = group_findings(both, HERE)
     assert found == tuple(both)
     assert "next: sudo lspci -vv -d 10de: | grep -E '^[0-9a-f]|LnkCap:|LnkSta:'" in lines
-    ((_, lines),) = together([fault(), fault(check="watch.again")], HERE)
+    ((_, lines),) = group_findings([fault(), fault(check="watch.again")], HERE)
     assert "next: sudo lspci -vvs 0000:01:00.0 | grep -E 'LnkCap:|LnkSta:'" in lines
 
 
 def test_what_stands_between_two_alike_does_not_make_them_two() -> None:
     first, between, second = fault(), fault(measurement="gpu_count", component="machine"), fault(check="watch.again")
-    found = [group for group, _ in together([first, between, second], HERE)]
+    found = [group for group, _ in group_findings([first, between, second], HERE)]
     assert found == [(first, second), (between,)]
 
 
 def test_other_notes_are_told_apart() -> None:
-    assert [len(found) for found, _ in together([fault(), fault("gpu1", note="it hangs")], HERE)] == [1, 1]
+    assert [len(found) for found, _ in group_findings([fault(), fault("gpu1", note="it hangs")], HERE)] == [1, 1]
 
 
 def test_in_chinese_the_command_stays_and_all_else_is_chinese() -> None:
-    english, chinese = teaching(fault(), HERE), teaching(fault(), HERE, CHINESE)
+    english, chinese = explain(fault(), HERE), explain(fault(), HERE, CHINESE)
     assert english is not None
     assert chinese is not None
     assert chinese.next == english.next
@@ -131,7 +131,7 @@ def test_in_chinese_the_command_stays_and_all_else_is_chinese() -> None:
 
 def test_the_action_of_an_xid_is_translated_but_not_nvidias_own_words() -> None:
     said = "Reset the GPU; if it comes back, collect nvidia-bug-report.sh and ask the vendor."
-    found = teaching(xid(1, f"{said} NVIDIA's catalog: CONTACT_SUPPORT."), NOWHERE, CHINESE)
+    found = explain(xid(1, f"{said} NVIDIA's catalog: CONTACT_SUPPORT."), NOWHERE, CHINESE)
     assert found is not None
     assert str(found.action).startswith(CHINESE.words[said])
     assert str(found.action).endswith(" NVIDIA's catalog: CONTACT_SUPPORT.")

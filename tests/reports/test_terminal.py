@@ -24,10 +24,10 @@ from acceptance.core.fold import fold
 from acceptance.core.record import Body, CheckEnded, CheckStarted, Event, Measured, Skipped
 from acceptance.core.verdict import Verdict
 from acceptance.expect.limit_book import NO_ARCHITECTURE, NO_SHEET
-from acceptance.reports import summary, teaching
+from acceptance.reports import explanation, summary
 from acceptance.reports.locations import NOWHERE
 from acceptance.reports.page import render
-from acceptance.reports.screen import Screen
+from acceptance.reports.safe_output import SafeOutput
 from acceptance.reports.terminal import Terminal
 
 
@@ -85,7 +85,7 @@ def test_neighbours_with_the_same_causes_get_them_once() -> None:
     verdict = samples.fold(found.entries)
     replays = "gpu_pcie_replays on gpu0 to gpu2"
     heads = [f"gpu_pcie_replays on gpu{n}" for n in (0, 1, 2)]
-    told = [line.split(":")[0] for line in summary.told(verdict.of_kind("fail"), NOWHERE)]
+    told = [line.split(":")[0] for line in summary.finding_lines(verdict.of_kind("fail"), NOWHERE)]
     assert [line for line in told if " on " in line or line == "next"] == [
         *heads,
         "next",
@@ -127,7 +127,7 @@ def test_a_table_is_shown_as_it_is_and_not_without_end() -> None:
 
 def test_a_note_without_end_is_cut_and_said() -> None:
     finding = Finding("fail", "gpu.present", "text", note="line\n" * 52)
-    assert teaching.notes(finding) == (*["line"] * 50, "... (2 more lines)")
+    assert explanation.notes(finding) == (*["line"] * 50, "... (2 more lines)")
 
 
 def told(*bodies: Body) -> str:
@@ -279,7 +279,7 @@ def test_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_stream_that_fails_is_remembered() -> None:
     with Path("/dev/full").open("w", encoding="ascii", errors="backslashreplace") as full:
-        screen = Screen(full)
+        screen = SafeOutput(full)
         terminal = Terminal(Console(file=screen))  # type: ignore[arg-type]
         terminal.say("once \u2014")
         terminal.say("twice")
@@ -293,7 +293,7 @@ def test_a_stream_that_fails_at_once() -> None:
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "w", buffering=1) as pipe:
-        screen = Screen(pipe)
+        screen = SafeOutput(pipe)
         assert screen.write("a\n") == 2
         assert isinstance(screen.failure, BrokenPipeError)
         assert screen.write("b\n") == 2
@@ -302,7 +302,7 @@ def test_a_stream_that_fails_at_once() -> None:
 
 def test_a_stream_is_its_owners_to_close(tmp_path: Path) -> None:
     with (tmp_path / "told").open("w", encoding="utf-8") as stream:
-        screen = Screen(stream)
+        screen = SafeOutput(stream)
         screen.close()
         assert not stream.closed
         assert screen.write("a word") == 6

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from acceptance.core.collection import Collected, Measures
+from acceptance.core.collection import CollectedCheck, Measures
 from acceptance.journal import provenance
 from acceptance.process import command
 from acceptance.run import check_cache, planning
@@ -17,7 +17,7 @@ from acceptance.session import context
 from acceptance.session.context import Answer
 
 COPY = Measures("copy", "GB/s", "gpu")
-ANSWER = Answer("d1", (Collected("gpu.copy", "Copies.", "load", (COPY,), 2.0, load="copy"),))
+ANSWER = Answer("d1", (CollectedCheck("gpu.copy", "Copies.", "load", (COPY,), 2.0, load="copy"),))
 
 
 @pytest.fixture
@@ -208,7 +208,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     """Every program that planning starts."""
     started: list[tuple[str, ...]] = []
 
-    def start(argv: list[str], **settings: object) -> command.Running:
+    def start(argv: list[str], **settings: object) -> command.RunningProgram:
         started.append(tuple(argv))
         return begun(argv, **settings)  # type: ignore[arg-type]
 

@@ -10,8 +10,8 @@ from gpu_machine import SOMEBODY, TRAITS, answer, device, machine
 
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import GpuProcess, NvmlDevice
-from acceptance.observe.nvml import failed
-from acceptance.run.idle_gate import gpu_users
+from acceptance.observe.nvml import failed_answer
+from acceptance.run.idle_gate import describe_gpu_users
 
 DESKTOP = GpuProcess(900, "Xwayland", None)
 NOBODY_TELLS = "gpu0: its driver tells neither which processes compute on it nor how much it is in use"
@@ -19,7 +19,7 @@ NOBODY_TELLS = "gpu0: its driver tells neither which processes compute on it nor
 
 def told(*devices: NvmlDevice) -> tuple[str, ...]:
     seen = machine(*devices)
-    return gpu_users(seen.nvml, gpus(seen), 0.1)
+    return describe_gpu_users(seen.nvml, gpus(seen), 0.1)
 
 
 def one(**traits: Any) -> tuple[str, ...]:
@@ -62,7 +62,7 @@ def test_a_gpu_of_which_nothing_is_told_is_not_known_to_be_idle() -> None:
 def test_only_gpus_that_are_tested_and_answer_have_users() -> None:
     busy = device(1, traits=replace(TRAITS, compute_processes=(SOMEBODY,)))
     seen = machine(device(0), busy)
-    assert gpu_users(seen.nvml, gpus(seen)[:1], 0.1) == ()
-    assert gpu_users(seen.nvml, gpus(seen), 0.1) == ("gpu1: python3 (process 4711, 1.5 GiB) computes on it",)
-    assert gpu_users(failed("no library"), gpus(seen), 0.1) == ()
-    assert gpu_users(answer([device(0, traits=None)]), gpus(seen), 0.1) == ()
+    assert describe_gpu_users(seen.nvml, gpus(seen)[:1], 0.1) == ()
+    assert describe_gpu_users(seen.nvml, gpus(seen), 0.1) == ("gpu1: python3 (process 4711, 1.5 GiB) computes on it",)
+    assert describe_gpu_users(failed_answer("no library"), gpus(seen), 0.1) == ()
+    assert describe_gpu_users(answer([device(0, traits=None)]), gpus(seen), 0.1) == ()

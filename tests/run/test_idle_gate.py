@@ -17,19 +17,19 @@ from acceptance.core.record import Observed, Postponed, RunEnded, RunStarted
 from acceptance.journal import reader
 from acceptance.machine.inventory import Inventory, NvmlAnswer, NvmlDevice
 from acceptance.run import idle_gate, supervisor
-from acceptance.run.planning import Prepared
-from acceptance.run.profile import Nights
+from acceptance.run.planning import PreparedRun
+from acceptance.run.profile import IdlePolicy
 from acceptance.station.options import Options
 
-NIGHTS = Nights(niceness=10, idle_use=0.1, looks=3, apart_s=2.0, most_skipped=7, together_s=1200.0)
+NIGHTS = IdlePolicy(niceness=10, idle_use=0.1, looks=3, apart_s=2.0, most_skipped=7, together_s=1200.0)
 IDLE = device(0, traits=replace(TRAITS, utilisation=0.0))
 AT_WORK = device(0, traits=replace(TRAITS, utilisation=0.9))
 NAMED = device(0, traits=replace(TRAITS, compute_processes=(SOMEBODY,)))
 
 
-def prepared(inventory: Inventory) -> Prepared:
+def prepared(inventory: Inventory) -> PreparedRun:
     plan = changed(journals.plan(journals.check(), journals.check("a.after", session="host-after")), gpus=("gpu0",))
-    return Prepared(Options(profile="nightly"), None, inventory, plan, "a summary")
+    return PreparedRun(Options(profile="nightly"), None, inventory, plan, "a summary")
 
 
 class Looks:
@@ -43,7 +43,7 @@ class Looks:
         return next(self._answers)
 
     def users(self, first: Inventory) -> tuple[str, ...]:
-        return idle_gate.users(prepared(first), NIGHTS, self.probe, self.waited.append)
+        return idle_gate.find_users(prepared(first), NIGHTS, self.probe, self.waited.append)
 
 
 def test_an_idle_machine_is_looked_at_as_often_as_the_profile_says() -> None:

@@ -8,7 +8,7 @@ import runs
 
 from acceptance.core.record import Entry, Event, Note, Sample
 from acceptance.journal import reader, segment
-from acceptance.run.live_feed import PERIOD_S, Sight
+from acceptance.run.live_feed import PERIOD_S, LiveFeed
 
 XID = Event("xid", "error", "NVRM: Xid", "A fault.", "Look.", 94, "0000:01:00.0")
 
@@ -19,7 +19,7 @@ class Seen:
     def __init__(self, run_dir: Path) -> None:
         self.bodies: list[object] = []
         self.now_s = 0.0
-        self.sight = Sight(run_dir, self._take, ("journal-watch.jsonl",), lambda: self.now_s)
+        self.sight = LiveFeed(run_dir, self._take, ("journal-watch.jsonl",), lambda: self.now_s)
 
     def _take(self, entry: Entry) -> None:
         self.bodies.append(entry.body)
@@ -92,7 +92,7 @@ def test_a_view_that_fails_is_shown_nothing_more(tmp_path: Path, writer: segment
     def view(entry: Entry) -> None:
         raise KeyError("gpu0")
 
-    sight = Sight(tmp_path, view, ())
+    sight = LiveFeed(tmp_path, view, ())
     sight.look(last=True)
     assert sight.failure == "the view of the run failed (KeyError: 'gpu0')"
     sight.look(last=True)

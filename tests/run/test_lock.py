@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.run.lock import NAME, Busy, LockError, MachineLock
+from acceptance.run.lock import NAME, LockError, MachineBusy, MachineLock
 
 HOLDER = """
 import sys, time
@@ -45,7 +45,7 @@ def test_one_run_at_a_time(root: Path, holder: subprocess.Popen[bytes]) -> None:
         rf"another rigproof run has this machine \(process {holder.pid}, writing to /runs/of another\): .* wait for it"
     )
     for _ in range(2):
-        with pytest.raises(Busy, match=told), MachineLock(root):
+        with pytest.raises(MachineBusy, match=told), MachineLock(root):
             pass
 
 
@@ -63,7 +63,7 @@ def test_it_is_given_back_and_taken_again(root: Path) -> None:
     with MachineLock(root) as held:
         assert held.last_run() == Path("/runs/a rather long name")
         held.claim(Path("/runs/b"))
-        with pytest.raises(Busy, match=r"writing to /runs/b\)"), MachineLock(root):
+        with pytest.raises(MachineBusy, match=r"writing to /runs/b\)"), MachineLock(root):
             pass
         assert held.last_run() == Path("/runs/a rather long name")
     with MachineLock(root) as held:
@@ -76,7 +76,7 @@ def test_a_holder_without_a_run_is_named_and_hides_no_earlier_run(root: Path) ->
     for _ in range(2):  # as `rigproof history --prune` does
         with (
             MachineLock(root) as held,
-            pytest.raises(Busy, match=rf"has this machine \(process {os.getpid()}\): two loads"),
+            pytest.raises(MachineBusy, match=rf"has this machine \(process {os.getpid()}\): two loads"),
             MachineLock(root),
         ):
             pass
@@ -87,13 +87,13 @@ def test_for_how_long_it_has_been_held(root: Path) -> None:
     (root / NAME).touch()
     os.utime(root / NAME, (0, 0))  # the night before, long ago
     with MachineLock(root):
-        with pytest.raises(Busy) as just_now, MachineLock(root):
+        with pytest.raises(MachineBusy) as just_now, MachineLock(root):
             pass
         assert 0 < just_now.value.held_s < 60
         hours_ago = time.time() - 7200
         os.utime(root / NAME, (hours_ago, hours_ago))
         for _ in range(2):  # whoever finds it busy does not make it look new
-            with pytest.raises(Busy) as long, MachineLock(root):
+            with pytest.raises(MachineBusy) as long, MachineLock(root):
                 pass
             assert 7200 <= long.value.held_s < 7260
 
@@ -126,7 +126,7 @@ def test_what_somebody_else_wrote_into_it(root: Path, text: bytes) -> None:
     with MachineLock(root) as held:
         assert held.last_run() is None
         (root / NAME).write_bytes(text)
-        with pytest.raises(Busy, match="another rigproof run has this machine: two loads"), MachineLock(root):
+        with pytest.raises(MachineBusy, match="another rigproof run has this machine: two loads"), MachineLock(root):
             pass
 
 

@@ -71,10 +71,10 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(
         JournalError, match=rf"cannot be written \(No such file or directory\): .* `rigproof report {tmp_path}/n`"
     ):
-        run_folder.put(tmp_path / "n/x", b"after")
+        run_folder.write_whole(tmp_path / "n/x", b"after")
     with pytest.raises(JournalError, match=r"No such file or directory\): make room, then start again$"):
-        run_folder.put(tmp_path / "n/x", b"after", then="start again")
-    run_folder.put(tmp_path / "x", b"after")
+        run_folder.write_whole(tmp_path / "n/x", b"after", then="start again")
+    run_folder.write_whole(tmp_path / "x", b"after")
     assert (tmp_path / "x").read_bytes() == b"after"
 
 
@@ -83,7 +83,7 @@ def test_a_link_that_somebody_laid_is_not_written_through(tmp_path: Path) -> Non
     precious.write_text("text")
     (tmp_path / f".x.{os.getpid()}").symlink_to(precious)
     (tmp_path / "x").symlink_to(precious)
-    run_folder.put(tmp_path / "x", b"ours")
+    run_folder.write_whole(tmp_path / "x", b"ours")
     assert (precious.read_text(), (tmp_path / "x").read_bytes()) == ("text", b"ours")
     assert not (tmp_path / "x").is_symlink()
 

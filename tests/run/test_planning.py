@@ -31,7 +31,7 @@ from acceptance.observe.sysfs import SysfsError
 from acceptance.process import orphans
 from acceptance.run import planning
 from acceptance.run import profile as run_profile
-from acceptance.run.planning import PreparationError, Prepared
+from acceptance.run.planning import PreparationError, PreparedRun
 from acceptance.run.profile import Profile, ProfileError
 from acceptance.session import context
 from acceptance.station.options import Options
@@ -59,14 +59,14 @@ def tree(tmp_path: Path) -> Tree:
 @pytest.fixture
 def prepare(
     tree: Tree, tmp_path: Path, collected: context.Answer, monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., Prepared]:
+) -> Callable[..., PreparedRun]:
     """Prepares a run on the tree's machine; `declared` is the text of a machine file."""
     programs = Programs(nvml=completed("", "no library", 1), dmidecode=completed(*NO_DMI))
     monkeypatch.setattr(limit_book, "read_defaults", defaults)
     monkeypatch.setattr(planning, "observe", partial(observe, run=programs, dmidecode="dmidecode"))
     monkeypatch.setattr(planning, "collecting", lambda _root: contextlib.nullcontext(lambda: collected))
 
-    def prepared(declared: str | None = None, **options: object) -> Prepared:
+    def prepared(declared: str | None = None, **options: object) -> PreparedRun:
         file = None
         if declared is not None:
             file = tmp_path / "box.toml"
@@ -76,7 +76,7 @@ def prepare(
     return prepared
 
 
-def due(prepared: Prepared, measurement: str) -> list[str]:
+def due(prepared: PreparedRun, measurement: str) -> list[str]:
     return [one.component for check in prepared.plan.checks for one in check.due if one.measurement == measurement]
 
 
@@ -87,7 +87,7 @@ def test_the_products_own_checks_are_collected(collected: context.Answer) -> Non
     assert len(set(ids)) == len(ids)
 
 
-def test_two_gpus_and_no_machine_file(prepare: Callable[..., Prepared], tree: Tree) -> None:
+def test_two_gpus_and_no_machine_file(prepare: Callable[..., PreparedRun], tree: Tree) -> None:
     tree.gpu(1)
     tree.gpu(2)
     made = prepare(profile="smoke")
@@ -98,7 +98,7 @@ def test_two_gpus_and_no_machine_file(prepare: Callable[..., Prepared], tree: Tr
     assert made.profile_summary == run_profile.read(resources.locate("profiles.toml"))["smoke"].summary
 
 
-def test_a_machine_without_gpus(prepare: Callable[..., Prepared]) -> None:
+def test_a_machine_without_gpus(prepare: Callable[..., PreparedRun]) -> None:
     for declared in (None, "gpus = 0", "gpus = 2"):
         made = prepare(declared, profile="smoke")
         (check,) = [check for check in made.plan.checks if check.id == "gpu.present"]
@@ -110,7 +110,7 @@ def test_a_machine_without_gpus(prepare: Callable[..., Prepared]) -> None:
         assert due(made, "gpu_answers") == (["gpu0", "gpu1"] if wanted == 2.0 else [])
 
 
-def test_more_gpus_declared_than_seen(prepare: Callable[..., Prepared], tree: Tree) -> None:
+def test_more_gpus_declared_than_seen(prepare: Callable[..., PreparedRun], tree: Tree) -> None:
     tree.gpu(1)
     tree.gpu(2)
     made = prepare('gpus = 3\n[[gpu]]\ncount = 3\npci_id = "10de:2684"\n')
@@ -121,14 +121,14 @@ def test_more_gpus_declared_than_seen(prepare: Callable[..., Prepared], tree: Tr
 
 
 def test_ecc_that_is_off_is_a_gap(
-    prepare: Callable[..., Prepared], tree: Tree, monkeypatch: pytest.MonkeyPatch
+    prepare: Callable[..., PreparedRun], tree: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tree.gpu(1)
     monkeypatch.setattr(gpu_limits, "gaps", lambda _, names: [f"{name}: ECC is off" for name in names])
     assert prepare(profile="smoke").plan.gaps == ("gpu0: ECC is off",)
 
 
-def test_some_of_the_gpus(prepare: Callable[..., Prepared], tree: Tree) -> None:
+def test_some_of_the_gpus(prepare: Callable[..., PreparedRun], tree: Tree) -> None:
     for bus in (1, 2, 3):
         tree.gpu(bus)
     made = prepare(gpus=("2", "gpu0"))
@@ -143,7 +143,7 @@ def test_some_of_the_gpus(prepare: Callable[..., Prepared], tree: Tree) -> None:
     assert due(declared, "gpu_answers") == ["gpu3"]
 
 
-def test_the_limits_of_the_gpus_are_in_the_plan(prepare: Callable[..., Prepared], tree: Tree) -> None:
+def test_the_limits_of_the_gpus_are_in_the_plan(prepare: Callable[..., PreparedRun], tree: Tree) -> None:
     tree.gpu(1)
     made = prepare(profile="smoke")
     (link,) = [one for check in made.plan.checks for one in check.due if one.measurement == "gpu_link_width"]
@@ -155,7 +155,7 @@ def test_the_limits_of_the_gpus_are_in_the_plan(prepare: Callable[..., Prepared]
     assert link.limit.low == 8, "the machine file's own goes first"
 
 
-def test_what_the_machine_file_declares_is_due(prepare: Callable[..., Prepared]) -> None:
+def test_what_the_machine_file_declares_is_due(prepare: Callable[..., PreparedRun]) -> None:
     made = prepare('[cpu]\ncores = 4\n[memory]\ntotal_gib = 64\n[[memory.dimm]]\nslot = "A1"\nrated_mts = 5600\n')
     assert due(made, "cpu_cores") == ["cpu"]
     assert due(made, "memory_total") == ["memory"]
@@ -166,13 +166,13 @@ def test_what_the_machine_file_declares_is_due(prepare: Callable[..., Prepared])
     assert "box.toml declares cpu.cores = 4" in limit.basis
 
 
-def test_cpuburn_is_driven_when_it_is_asked_for(prepare: Callable[..., Prepared]) -> None:
+def test_cpuburn_is_driven_when_it_is_asked_for(prepare: Callable[..., PreparedRun]) -> None:
     assert "cpu.cpuburn" not in [check.id for check in prepare("").plan.checks]
     made = prepare('[cpu]\ncpuburn = "burnP6"\n')
     assert due(made, "cpuburn_failures") == ["cpu"]
 
 
-def test_what_is_not_offered_is_not_tested(prepare: Callable[..., Prepared], tree: Tree) -> None:
+def test_what_is_not_offered_is_not_tested(prepare: Callable[..., PreparedRun], tree: Tree) -> None:
     made = prepare("")
     *offers, memory = made.plan.not_tested
     assert [line.split(":")[0] for line in offers] == ["processor temperature", "processor throttling", "disk health"]
@@ -199,13 +199,13 @@ def test_memory_that_is_taken_is_a_gap(free_gib: int, profile: str, gap: bool) -
     )
 
 
-def test_the_burn_is_stretched(prepare: Callable[..., Prepared]) -> None:
+def test_the_burn_is_stretched(prepare: Callable[..., PreparedRun]) -> None:
     short, long = prepare(profile="smoke"), prepare(profile="smoke", burn_s=600.0)
     assert long.plan.loads_s == {**short.plan.loads_s, "burn": 600.0}
     assert long.plan.eta_s() == pytest.approx(short.plan.eta_s() - short.plan.loads_s["burn"] + 600.0)
 
 
-def test_a_part_of_it(prepare: Callable[..., Prepared]) -> None:
+def test_a_part_of_it(prepare: Callable[..., PreparedRun]) -> None:
     made = prepare(only=("cpu.gemm",))
     assert (made.plan.scope, {check.id for check in made.plan.checks}) == (
         "partial",
@@ -215,7 +215,7 @@ def test_a_part_of_it(prepare: Callable[..., Prepared]) -> None:
         prepare(only=("nothing",))
 
 
-def test_what_heats_comes_last_and_has_its_slack(prepare: Callable[..., Prepared], tree: Tree) -> None:
+def test_what_heats_comes_last_and_has_its_slack(prepare: Callable[..., PreparedRun], tree: Tree) -> None:
     tree.gpu(1)
     loads = prepare().plan.share("load")
     burns = [f"burn.gpu_burn[{mode}]" for mode in ("float", "tensor", "double")]
@@ -227,7 +227,7 @@ def test_what_heats_comes_last_and_has_its_slack(prepare: Callable[..., Prepared
 
 
 @pytest.mark.parametrize("name", ["smoke", "accept", "nightly", "soak"])
-def test_a_plain_vm_in_every_profile(prepare: Callable[..., Prepared], tree: Tree, name: str) -> None:
+def test_a_plain_vm_in_every_profile(prepare: Callable[..., PreparedRun], tree: Tree, name: str) -> None:
     made = planning.prepare(Options(machine_file=CPU_ONLY, profile=name, root=tree.root))
     assert made.plan.gaps == ()
     assert {check.session for check in made.plan.checks} == {"host-before", "load", "host-after"}
@@ -236,7 +236,7 @@ def test_a_plain_vm_in_every_profile(prepare: Callable[..., Prepared], tree: Tre
     assert made.plan.waivers == made.machine.waiver
 
 
-def test_mistakes_are_told_before_anything_is_looked_at(prepare: Callable[..., Prepared], tree: Tree) -> None:
+def test_mistakes_are_told_before_anything_is_looked_at(prepare: Callable[..., PreparedRun], tree: Tree) -> None:
     tree.write("proc/meminfo", "")  # looking would raise
     with pytest.raises(MachineFileError, match=r"box\.toml"):
         prepare("gpus = -1")
@@ -259,7 +259,7 @@ UNCAPPED = Profile("x", (), {})
     ],
 )
 def test_memory_to_fill(
-    prepare: Callable[..., Prepared], share: float | None, cap: float | None, expected: float
+    prepare: Callable[..., PreparedRun], share: float | None, cap: float | None, expected: float
 ) -> None:
     seen = prepare("").inventory
     declared = Machine(1, "box", memory=DeclaredMemory(test_share=share))
@@ -269,7 +269,7 @@ def test_memory_to_fill(
         assert planning.memory_gib(None, chosen, seen) == pytest.approx(expected)
 
 
-def test_memory_to_fill_where_the_kernel_does_not_say_what_is_free(prepare: Callable[..., Prepared]) -> None:
+def test_memory_to_fill_where_the_kernel_does_not_say_what_is_free(prepare: Callable[..., PreparedRun]) -> None:
     seen = prepare("").inventory
     unsaid = replace(seen, memory=replace(seen.memory, available_bytes=None))
     assert planning.memory_gib(None, UNCAPPED, unsaid) == pytest.approx(0.8 * 32)
@@ -280,7 +280,7 @@ def test_memory_to_fill_where_the_kernel_does_not_say_what_is_free(prepare: Call
 # --- limits ---
 
 
-def test_bandwidth_is_judged_where_the_rate_is_known(prepare: Callable[..., Prepared]) -> None:
+def test_bandwidth_is_judged_where_the_rate_is_known(prepare: Callable[..., PreparedRun]) -> None:
     module = Dimm("A1", 32 * GIB, "DDR5", 5600, 5200, None, None, None, 64, 64, None)
     seen = prepare("").inventory
     known = replace(seen, memory=replace(seen.memory, dimms=(module,), dimms_unread=None))
@@ -301,7 +301,7 @@ def test_bandwidth_is_judged_where_the_rate_is_known(prepare: Callable[..., Prep
     assert floor(Machine(1, "box", memory=unsaid), known) == pytest.approx(0.5 * 5200 * 8 * 2 / 1000)
 
 
-def test_the_machine_files_own_limit_goes_first(prepare: Callable[..., Prepared]) -> None:
+def test_the_machine_files_own_limit_goes_first(prepare: Callable[..., PreparedRun]) -> None:
     text = '[[limit]]\nmeasurement = "cpu_gemm_f64"\nunit = "GFLOP/s"\nlow = 300\nbasis = "its twin"\n'
     made = prepare(text)
     (found,) = [one for check in made.plan.checks for one in check.due if one.measurement == "cpu_gemm_f64"]
@@ -438,7 +438,7 @@ def test_an_answer_that_is_none(monkeypatch: pytest.MonkeyPatch, answer: str) ->
     ],
 )
 def test_what_does_not_fit_the_checks_is_told_with_its_line(
-    prepare: Callable[..., Prepared], declared: str, told: str
+    prepare: Callable[..., PreparedRun], declared: str, told: str
 ) -> None:
     with pytest.raises(MachineFileError, match=rf"box\.toml, line {told}"):
         prepare(declared)

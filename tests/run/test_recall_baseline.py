@@ -19,15 +19,15 @@ from acceptance.core.plan import Plan
 from acceptance.core.record import Entry, RunEnded, RunStarted
 from acceptance.core.verdict import Verdict
 from acceptance.history import baseline_file, change_rules, location, noise
-from acceptance.history.baseline_facts import CHANGED_UNTOLD, NIGHTS_UNTOLD
+from acceptance.history.baseline_facts import CHANGES_UNKNOWN, NIGHTLY_CHANGES_UNKNOWN
 from acceptance.history.errors import BaselineRefused
 from acceptance.journal import reader, run_folder
 from acceptance.machine.inventory import Inventory
 from acceptance.reports import languages
 from acceptance.run import outputs
-from acceptance.run.planning import Prepared
-from acceptance.run.recall import SECONDS_PER_DAY, Memory
-from acceptance.station.host import Host
+from acceptance.run.planning import PreparedRun
+from acceptance.run.recall import SECONDS_PER_DAY, HistoryRecall
+from acceptance.station.host import HostStation
 from acceptance.station.options import Options
 
 HEALTHY = machine(device(0), device(1))
@@ -45,15 +45,15 @@ def recalled(
     out: Path, root: Path, inventory: Inventory, plan: Plan | None = None, today: float = TOMORROW
 ) -> tuple[Plan, tuple[str, ...]]:
     """The plan of the next run, with what is remembered in it, and its notes."""
-    prepared = Prepared(Options(out=out, root=root), None, inventory, plan or journals.plan(), "a summary")
-    found = Memory(out, root).recall(prepared, Host(), today)
+    prepared = PreparedRun(Options(out=out, root=root), None, inventory, plan or journals.plan(), "a summary")
+    found = HistoryRecall(out, root).recall(prepared, HostStation(), today)
     return found.plan, tuple(note.text for note in found.notes)
 
 
 def run(out: Path, root: Path, name: str, inventory: Inventory) -> Verdict:
     """A run that measures nothing wrong, on this machine, as the memory has it planned; closed with its reports."""
     plan, _ = recalled(out, root, inventory)
-    prepared = Prepared(Options(), None, inventory, plan, "a summary")
+    prepared = PreparedRun(Options(), None, inventory, plan, "a summary")
     bodies = [RunStarted(name, plan, {}, "machine-1"), prepared.observed(), *journals.bodies(plan)[1:]]
     write_segment(out / name / reader.SUPERVISOR, bodies, root)
     return outputs.write(out / name)
@@ -123,7 +123,7 @@ def test_a_baseline_that_was_changed_leaves_a_whole_run_unjudged_until_another_i
     verdict = run(tmp_path, root, "two", HEALTHY)
     (finding,) = verdict.of_kind("error")
     assert verdict.verdict == "UNJUDGED"
-    assert finding.text.startswith(f"{CHANGED_UNTOLD}: {file}: is not what was sealed")
+    assert finding.text.startswith(f"{CHANGES_UNKNOWN}: {file}: is not what was sealed")
     assert accept(tmp_path, root, "two", again=True).baseline.certificate.set_aside == (finding.text,)
     assert run(tmp_path, root, "three", HEALTHY).verdict == "PASS"
 
@@ -149,7 +149,9 @@ def test_a_baseline_of_a_day_to_come_that_no_history_has_leaves_a_run_unjudged(t
     forget(out, "one")
     plan, _ = recalled(out, root, HEALTHY, today=TOMORROW - 30.0)
     (gap,) = plan.gaps
-    assert gap.startswith(f"{NIGHTS_UNTOLD}: the history does not hold the run of the baseline (one), which is of 2")
+    assert gap.startswith(
+        f"{NIGHTLY_CHANGES_UNKNOWN}: the history does not hold the run of the baseline (one), which is of 2"
+    )
     assert "which is yet to come: set the clock right, or accept" in gap
 
 
@@ -174,7 +176,7 @@ def test_a_run_of_a_part_says_it_and_is_judged(tmp_path: Path, root: Path) -> No
     file.write_text("")
     plan, notes = recalled(tmp_path, root, HEALTHY, msgspec.structs.replace(journals.plan(), scope="partial"))
     assert plan.gaps == ()
-    assert any(note.startswith(CHANGED_UNTOLD) for note in notes)
+    assert any(note.startswith(CHANGES_UNKNOWN) for note in notes)
 
 
 def test_a_plan_of_before_there_were_baselines_is_read() -> None:
@@ -237,7 +239,7 @@ def test_a_run_that_was_cut_off_or_of_a_part_has_told_nobody(tmp_path: Path, roo
     part = msgspec.structs.replace(journals.plan(), scope="partial")
     for name, asked, end in (("two", part, True), ("three", journals.plan(), False)):
         plan, _ = recalled(tmp_path, root, updated("6.13"), asked)
-        prepared = Prepared(Options(), None, updated("6.13"), plan, "a summary")
+        prepared = PreparedRun(Options(), None, updated("6.13"), plan, "a summary")
         bodies = [RunStarted(name, plan, {}, "machine-1"), prepared.observed(), *journals.bodies(plan)[1:-1]]
         write_segment(tmp_path / name / reader.SUPERVISOR, [*bodies, RunEnded(end, "")], root)
         assert [one.event for one in outputs.write(tmp_path / name).of_kind("warn")] == ["inventory.software"]

@@ -25,10 +25,10 @@ from acceptance.history.errors import HistoryError
 from acceptance.journal import clock, reader, run_folder
 from acceptance.machine.inventory import Inventory
 from acceptance.run import outputs
-from acceptance.run.header import opening
-from acceptance.run.planning import Prepared
-from acceptance.run.recall import Memory, Recalled
-from acceptance.station.host import Host
+from acceptance.run.header import header_records
+from acceptance.run.planning import PreparedRun
+from acceptance.run.recall import HistoryRecall, Recalled
+from acceptance.station.host import HostStation
 from acceptance.station.options import Options
 
 PAIR = machine(device(0), device(1))
@@ -63,10 +63,10 @@ class Nights:
         monkeypatch.setattr(drift_rules, "read", _rules)
         self._options = Options(out=self.out, root=self.root)
 
-    def recalled(self, inventory: Inventory | None = None, memory: Memory | None = None) -> Recalled:
-        prepared = Prepared(self._options, None, inventory or self.inventory, self.plan, "a summary")
+    def recalled(self, inventory: Inventory | None = None, memory: HistoryRecall | None = None) -> Recalled:
+        prepared = PreparedRun(self._options, None, inventory or self.inventory, self.plan, "a summary")
         today = FIRST_S / DAY_S + self.night + self.clock_off_days
-        return (memory or Memory(self.out, self.root)).recall(prepared, Host(), today)
+        return (memory or HistoryRecall(self.out, self.root)).recall(prepared, HostStation(), today)
 
     def run(self, *values: float, again: tuple[float, float] | None = None) -> Verdict:
         """A night with these values of gpu0 and gpu1, as the memory has it planned."""
@@ -92,15 +92,19 @@ class Nights:
         return self.out / f"night-{self.night:03}"
 
     def write(self, recalled: Recalled, bodies: list[Body]) -> None:
-        prepared = Prepared(self._options, None, self.inventory, recalled.plan, "a summary", recalled.notes)
+        prepared = PreparedRun(self._options, None, self.inventory, recalled.plan, "a summary", recalled.notes)
         moment = FIRST_S + DAY_S * (self.night + self.clock_off_days)
         self._monkeypatch.setattr(clock, "utc", lambda: _utc(moment))
-        write_segment(self._folder / reader.SUPERVISOR, [*opening(prepared, Host(), self._folder), *bodies], self.root)
+        write_segment(
+            self._folder / reader.SUPERVISOR,
+            [*header_records(prepared, HostStation(), self._folder), *bodies],
+            self.root,
+        )
 
     def close(self) -> Verdict:
         verdict = outputs.judge(self._folder)
         (self._folder / run_folder.VERDICT).write_text("{}")  # its reports are of no interest here, and take their time
-        assert Memory(self.out, self.root).keep() == ()
+        assert HistoryRecall(self.out, self.root).keep() == ()
         self.night += 1
         return verdict
 
@@ -285,7 +289,7 @@ def test_a_history_that_cannot_be_used_costs_no_verdict(nights: Nights) -> None:
     assert recalled.plan == MADE
     assert recalled.notes[0].text.startswith("this run is not remembered: ")
     assert not recalled.notes[0].trouble
-    assert "the next run adds it" in Memory(nights.out, nights.root).keep()[0]
+    assert "the next run adds it" in HistoryRecall(nights.out, nights.root).keep()[0]
     with pytest.raises(
         HistoryError, match=r"in use, so nothing was run, and nights skipped in a row cannot be counted"
     ):
@@ -298,11 +302,11 @@ def test_a_run_that_cannot_be_read_is_told_once_a_night(nights: Nights) -> None:
     broken.mkdir()
     (broken / reader.SUPERVISOR).write_text("rubbish\n")
     (broken / run_folder.VERDICT).write_text("{}")
-    memory = Memory(nights.out, nights.root)
+    memory = HistoryRecall(nights.out, nights.root)
     (note,) = nights.recalled(memory=memory).notes
     assert note.text.startswith("not in the history, because they cannot be read: broken (")
     assert memory.keep() == ()
-    assert Memory(nights.out, nights.root).keep() == (note.text,)
+    assert HistoryRecall(nights.out, nights.root).keep() == (note.text,)
 
 
 # --- counters ---

@@ -21,17 +21,17 @@ from msgspec.structs import replace
 
 from acceptance.core.plan import Plan
 from acceptance.core.record import CheckStarted, Entry, Event, Note, Postponed, RunEnded, Sample, SessionEnded
-from acceptance.history.reference import Bounds, Level, Past
+from acceptance.history.reference import Bounds, Level, Reference
 from acceptance.journal import reader
 from acceptance.machine.inventory import Inventory
 from acceptance.observe.inventory import observe
 from acceptance.process import command, reaper
-from acceptance.process.command import CommandError, Completed
+from acceptance.process.command import CommandError, ProgramResult
 from acceptance.process.deadline import Deadline
 from acceptance.run import signals, supervisor
 from acceptance.run.live_feed import View
-from acceptance.run.planning import Prepared
-from acceptance.run.signals import Stopped, interruptible, stoppable
+from acceptance.run.planning import PreparedRun
+from acceptance.run.signals import UserInterrupt, interruptible, stoppable
 from acceptance.run.supervisor import Supervisor, outcome_of
 from acceptance.session import context as session_context
 from acceptance.station.options import Options
@@ -56,14 +56,14 @@ class Fake:
     def inside(self, run_dir: Path) -> Path:
         return run_dir
 
-    def start(self, context: Path, run_id: str, deadline: Deadline, log: Path) -> command.Running | Forked:
+    def start(self, context: Path, run_id: str, deadline: Deadline, log: Path) -> command.RunningProgram | Forked:
         return Forked(self.program, context, deadline)
 
 
 class Real(Fake):
     """The same as a program of its own."""
 
-    def start(self, context: Path, run_id: str, deadline: Deadline, log: Path) -> command.Running | Forked:
+    def start(self, context: Path, run_id: str, deadline: Deadline, log: Path) -> command.RunningProgram | Forked:
         argv = [sys.executable, "-c", self.program, str(context)]
         return command.start(argv, deadline=deadline, log=log, env={"RIGPROOF_RUN": run_id}, cwd=context.parent)
 
@@ -93,12 +93,12 @@ class Forked:
         if not self.poll():
             os.kill(self._pid, signal.SIGTERM)
 
-    def wait(self) -> Completed:
+    def wait(self) -> ProgramResult:
         while not self.poll():
             time.sleep(0.005)
         assert self._status is not None
         code = os.waitstatus_to_exitcode(self._status)
-        return Completed(("fork",), code, "", self._log.read_text(), time.monotonic() - self._began)
+        return ProgramResult(("fork",), code, "", self._log.read_text(), time.monotonic() - self._began)
 
 
 def become(program: str, context: Path, log: Path) -> NoReturn:
@@ -150,7 +150,7 @@ with segment.Writer(pathlib.Path(context.run_dir) / f"journal-{context.session}.
 
 # On the nights before it was 150: at the first look it is less, at the second as it was.
 STRAYED = HONEST.replace("200.0", "200.0 if context.session == 'load-again' else 140.0")
-PAST = Past(decides=True, off_fails=3, off_of=14, level=Level(150.0, 10, 1.0, 5.0, Bounds(low=145.0)))
+PAST = Reference(decides=True, off_fails=3, off_of=14, level=Level(150.0, 10, 1.0, 5.0, Bounds(low=145.0)))
 
 
 def honest(before: str = "pass", after: str = "pass") -> str:
@@ -172,7 +172,7 @@ class Runs:
         view: View | None = None,
         give_way: Callable[[tuple[str, ...]], Postponed] | None = None,
     ) -> dict[str, object]:
-        prepared = Prepared(Options(), None, self.inventory, plan or journals.plan(), "a summary")
+        prepared = PreparedRun(Options(), None, self.inventory, plan or journals.plan(), "a summary")
         self.dir = supervisor.new_run_dir(self.folder)
         station = Fake(program) if isinstance(program, str) else program
         Supervisor(prepared, station, self.dir, view or self.seen.append, give_way=give_way).run()
@@ -291,7 +291,7 @@ def test_a_session_that_does_not_do_its_part_is_unjudged(runs: Runs, program: st
 
 def test_a_session_that_cannot_be_started_is_unjudged(runs: Runs) -> None:
     class Broken(Fake):
-        def start(self, context: Path, run_id: str, deadline: Deadline, log: Path) -> command.Running | Forked:
+        def start(self, context: Path, run_id: str, deadline: Deadline, log: Path) -> command.RunningProgram | Forked:
             raise CommandError("no more processes")
 
     verdict = runs.run(Broken(""))
@@ -321,7 +321,7 @@ def test_what_a_session_leaves_behind_is_killed_and_said(runs: Runs) -> None:
     """Under the reaper a session's family dies with it; a station that is no child of ours has only the run id to be found by."""
 
     class Loose(Fake):
-        def start(self, context: Path, run_id: str, deadline: Deadline, log: Path) -> command.Running | Forked:
+        def start(self, context: Path, run_id: str, deadline: Deadline, log: Path) -> command.RunningProgram | Forked:
             environment = {**os.environ, "RIGPROOF_RUN": run_id}
             self.child = subprocess.Popen(["sleep", "600"], env=environment)
             return super().start(context, run_id, deadline, log)
@@ -349,14 +349,14 @@ def test_what_a_session_leaves_behind_is_killed_and_said(runs: Runs) -> None:
 def test_how_a_session_ended(
     returncode: int, timed_out: bool, gate: bool, stopped: bool, whole: bool, said: str
 ) -> None:
-    done = Completed(("x",), returncode, "last words\n", "", 1.0, timed_out)
+    done = ProgramResult(("x",), returncode, "last words\n", "", 1.0, timed_out)
     complete, detail = outcome_of(done, begun=True, gate=gate, stopped=stopped)
     assert complete is whole
     assert said in detail
 
 
 def test_a_session_that_never_began_is_not_whole_whatever_its_exit_code() -> None:
-    done = Completed(("x",), 1, "exec python: no such file\n", "", 0.1)
+    done = ProgramResult(("x",), 1, "exec python: no such file\n", "", 0.1)
     complete, detail = outcome_of(done, begun=False, gate=False, stopped=False)
     assert not complete
     assert "exec python: no such file" in detail
@@ -364,7 +364,7 @@ def test_a_session_that_never_began_is_not_whole_whatever_its_exit_code() -> Non
 
 def test_a_session_that_said_nothing() -> None:
     assert (
-        outcome_of(Completed(("x",), 70, "", "", 1.0), begun=True, gate=False, stopped=False)[1]
+        outcome_of(ProgramResult(("x",), 70, "", "", 1.0), begun=True, gate=False, stopped=False)[1]
         == "ended with exit code 70 after 1.0 s"
     )
 
@@ -378,7 +378,7 @@ def test_signals_are_handled_and_given_back(number: signal.Signals) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
         assert stop.reason == f"stopped by {number.name}"
     assert signal.getsignal(number) == before
-    with pytest.raises(Stopped, match=f"stopped by {number.name}"), interruptible():
+    with pytest.raises(UserInterrupt, match=f"stopped by {number.name}"), interruptible():
         os.kill(os.getpid(), number)
     assert signal.getsignal(number) == before
 

@@ -13,14 +13,14 @@ from nights import night
 from acceptance.history import baseline_file, location
 from acceptance.history.night import Night
 from acceptance.history.store import Store
-from acceptance.history.trend import Course, Point
+from acceptance.history.trend import TrendPoint, TrendSeries
 from acceptance.journal import clock
 from selftest import nights_on_gpu
 
 
-def course(measurement: str, *values: float) -> Course:
-    points = [Point(f"run-{day}", day, value, None, False, False, True, 1) for day, value in enumerate(values)]
-    return Course("gemm.gpu", measurement, "gpu0", "TFLOP/s", "GPU-a", tuple(points))
+def course(measurement: str, *values: float) -> TrendSeries:
+    points = [TrendPoint(f"run-{day}", day, value, None, False, False, True, 1) for day, value in enumerate(values)]
+    return TrendSeries("gemm.gpu", measurement, "gpu0", "TFLOP/s", "GPU-a", tuple(points))
 
 
 def test_what_moved_farthest_comes_first_and_what_stood_still_is_counted() -> None:

@@ -106,7 +106,7 @@ def test_its_record_is_what_later_runs_tell(tmp_path: Path, rows: tuple[Row, ...
     assert close(outcome(*rows), folder, tmp_path, "digest") == code
     record = msgspec.json.decode((tmp_path / selftest_record.NAME).read_bytes(), type=selftest_record.Record)
     assert (record.caught, record.faults, record.package_digest) == (1, len(rows), "digest")
-    told = selftest_record.told(tmp_path, "digest", record.machine_id)
+    told = selftest_record.selftest_sentence(tmp_path, "digest", record.machine_id)
     assert f"1 of {len(rows)} faults caught" in told
     assert {path.name for path in folder.iterdir()} == {
         "selftest.html",

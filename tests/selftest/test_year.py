@@ -11,7 +11,7 @@ from cases import each
 from thoroughness import ALL, some
 
 from acceptance.history import drift
-from acceptance.history.drift import Drifted
+from acceptance.history.drift import DriftJudgement
 from selftest import lived, year
 from selftest.decay import FAULTS, Fault
 from selftest.journals_made import nightly
@@ -97,7 +97,7 @@ def test_nights_that_differ_as_cards_do_are_noisier() -> None:
 
 
 def test_a_judgement_that_says_nothing_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drift, "judge", lambda *_: Drifted())
+    monkeypatch.setattr(drift, "judge", lambda *_: DriftJudgement())
     monkeypatch.setattr(lived, "YEAR", 30)
     monkeypatch.setattr(lived, "SOUND_BEFORE", lived.SOUND_BEFORE if ALL else 6)
     monkeypatch.setattr(lived, "LOOKED_FOR", lived.LOOKED_FOR if ALL else 6)

@@ -13,11 +13,11 @@ from acceptance.journal import clock
 from acceptance.machine.machine_file import DeclaredCpu, Machine
 from acceptance.process import reaper
 from acceptance.session import context as session_context
-from acceptance.session.context import Context
+from acceptance.session.context import SessionContext
 
 
 def test_a_context_survives_its_file(tmp_path: Path) -> None:
-    context = Context(
+    context = SessionContext(
         mode="run",
         root="/",
         session="load",

@@ -14,14 +14,14 @@ from product_session import Product
 from runs import machine_root, write_segment
 
 from acceptance.core.record import Body, CheckEnded, CheckStarted, Note, Sample, Table, ToolRan
-from acceptance.diagnosis.signature import Heat
+from acceptance.diagnosis.signature import GpuHeat
 from acceptance.journal import clock, reader, segment
 from acceptance.machine.machine_file import DeclaredCpu, Machine
 from acceptance.observe import inventory
 from acceptance.process.deadline import Deadline
 from acceptance.session import context as session_context
 from acceptance.session import fixtures
-from acceptance.session.fixtures import Provided, check_id
+from acceptance.session.fixtures import SessionFixtures, check_id
 
 
 def test_what_checks_are_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,11 +120,11 @@ class Given:
         self.written: list[Body] = []
         made = msgspec.structs.replace(journals.plan(), gpus=gpus)
         seen = machine(*(device(index) for index in range(3)))
-        context = session_context.Context(mode="run", root="/", session="host-after", plan=made, inventory=seen)
-        self._given = Provided(context, folder, {}, self.written.append)
+        context = session_context.SessionContext(mode="run", root="/", session="host-after", plan=made, inventory=seen)
+        self._given = SessionFixtures(context, folder, {}, self.written.append)
 
     def __call__(self, name: str, *arguments: object) -> Any:
-        fixture: Any = getattr(Provided, name)
+        fixture: Any = getattr(SessionFixtures, name)
         return fixture.__wrapped__(self._given, *arguments)
 
 
@@ -205,7 +205,7 @@ def test_the_heat_of_a_gpu_at_a_moment(tmp_path: Path) -> None:
     assert heat("gpu0", 100.0) is None
     sample = Sample({"temperature_c": 71.0, "sm_clock_mhz": 1755.0}, component="gpu0")
     write_segment(tmp_path / reader.GPU_TELEMETRY, [sample], machine_root(tmp_path / "root"))
-    assert heat("gpu0", clock.boot_s()) == Heat(71.0, 1755.0)
+    assert heat("gpu0", clock.boot_s()) == GpuHeat(71.0, 1755.0)
     assert heat("gpu1", clock.boot_s()) is None
 
 

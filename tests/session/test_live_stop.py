@@ -19,8 +19,8 @@ from acceptance.journal import reader, segment
 from acceptance.process import command, orphans
 from acceptance.process.deadline import Deadline
 from acceptance.run import supervisor, unfinished
-from acceptance.run.header import opening
-from acceptance.run.planning import Prepared
+from acceptance.run.header import header_records
+from acceptance.run.planning import PreparedRun
 from acceptance.run.supervisor import Supervisor
 from acceptance.station.options import Options
 
@@ -78,7 +78,7 @@ class Burning:
     def inside(self, run_dir: Path) -> Path:
         return run_dir
 
-    def start(self, context: Path, run_id: str, deadline: Deadline, log: Path) -> command.Running:
+    def start(self, context: Path, run_id: str, deadline: Deadline, log: Path) -> command.RunningProgram:
         argv = [sys.executable, "-c", SESSION, str(context.parent), *self._arguments, str(context)]
         return command.start(argv, deadline=deadline, log=log, env={"RIGPROOF_RUN": run_id}, cwd=context.parent)
 
@@ -86,7 +86,7 @@ class Burning:
 def run(folder: Path, what: str, *, stop_at: type[Event] | type[Note], then: str = "go on") -> dict[str, object]:
     """Run the supervisor, and stop it by Ctrl-C as soon as it shows such a record; gives the verdict."""
     made = journals.plan(journals.check("together.burn", seconds=1000.0))
-    prepared = Prepared(Options(), None, observed(), made, "a summary")
+    prepared = PreparedRun(Options(), None, observed(), made, "a summary")
     run_dir = supervisor.new_run_dir(folder)
 
     def view(entry: Entry) -> None:
@@ -132,11 +132,11 @@ def test_a_harness_that_is_killed_with_all_it_started(tmp_path: Path) -> None:
     root = machine_root(tmp_path / "root")
     run_dir = supervisor.new_run_dir(tmp_path / "out")
     made = journals.plan(journals.check("together.burn", seconds=1000.0))
-    prepared = Prepared(Options(root=root), None, observed(), made, "a summary")
+    prepared = PreparedRun(Options(root=root), None, observed(), made, "a summary")
     station = Burning("wrong", "die")
     with segment.Writer(run_dir / reader.SUPERVISOR, root) as writer:
         owner = Supervisor(prepared, station, run_dir, lambda _entry: None)
-        for body in opening(prepared, station, run_dir):
+        for body in header_records(prepared, station, run_dir):
             writer.write(body)
         context = owner._context("load", made.checks, station)
     argv = [sys.executable, "-c", SESSION, str(run_dir), *station._arguments, str(context)]

@@ -17,19 +17,21 @@ from rig import BUSY, Rig, wait_for
 
 from acceptance.journal import clock
 from acceptance.process import command
-from acceptance.process.command import Completed
+from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
 from acceptance.session import context
 from acceptance.station import container_owner
 from acceptance.station import docker as station_docker
-from acceptance.station.container_args import LABEL, Room
+from acceptance.station.container_args import LABEL, ContainerMemory
 from acceptance.station.gpu_grant import Grant
 from acceptance.station.image.record import ImageRef
 
-ROOM = Room(1 << 30, 64 << 20)
+ROOM = ContainerMemory(1 << 30, 64 << 20)
 
 
-def engine(*arguments: str, seconds: float = 120.0, host: str | None = None, stdin: Path | None = None) -> Completed:
+def engine(
+    *arguments: str, seconds: float = 120.0, host: str | None = None, stdin: Path | None = None
+) -> ProgramResult:
     """The engine's own client, which must succeed."""
     where = ["--host", host] if host else []
     argv = [command.find("docker"), *where, *arguments]
@@ -83,7 +85,7 @@ class Probe:
     run_dir: Path
     traits: frozenset[str] = frozenset()
     grant: Grant = field(default_factory=lambda: Grant("none"))
-    room: Room = ROOM
+    room: ContainerMemory = ROOM
     held_by: str = ""
 
     def __post_init__(self) -> None:
@@ -91,9 +93,9 @@ class Probe:
         (self.run_dir / "session.json").write_text("{}")
         self.run_id = f"probe-{os.getpid()}-{time.monotonic_ns()}"
 
-    def station(self) -> station_docker.Docker:
+    def station(self) -> station_docker.DockerStation:
         held_by = self.held_by or container_owner.name(clock.boot_id())
-        return station_docker.Docker(self.client, self.image, self.grant, self.room, held_by, self.traits)
+        return station_docker.DockerStation(self.client, self.image, self.grant, self.room, held_by, self.traits)
 
     def owned_by(self, uid: int, gid: int) -> None:
         """Give the run directory to somebody."""
@@ -111,9 +113,9 @@ class Probe:
             self.run_dir / "session.json", self.run_id, Deadline.after(seconds), self.run_dir / "session.log"
         )
 
-    def run(self, monkeypatch: Any, script: str, seconds: float = 60.0) -> Completed:
+    def run(self, monkeypatch: Any, script: str, seconds: float = 60.0) -> ProgramResult:
         done = self.start(monkeypatch, script, seconds).wait()
-        assert isinstance(done, Completed)
+        assert isinstance(done, ProgramResult)
         assert containers(self.client, self.run_id) == []
         return done
 

@@ -9,7 +9,7 @@ import pytest
 
 from acceptance.core.limit import GIB
 from acceptance.station import container_args
-from acceptance.station.container_args import Room
+from acceptance.station.container_args import ContainerMemory
 from acceptance.station.gpu_grant import Grant
 
 RUN_DIR = Path("/runs/a b, c:d/run-1")
@@ -29,7 +29,7 @@ def arguments(**other: Any) -> dict[str, Any]:
         "run_id": "run-1",
         "holder": "boot/pid:[1]/7/99",
         "owner": (1000, 985),
-        "room": Room(8 * GIB, GIB),
+        "room": ContainerMemory(8 * GIB, GIB),
         "grant": Grant("none"),
         "session_environment": {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         **other,
@@ -135,4 +135,4 @@ def test_the_environment() -> None:
     ],
 )
 def test_room_is_left_for_the_host(total: int, memory: int, shm: int) -> None:
-    assert container_args.room(total) == Room(memory, shm)
+    assert container_args.container_memory(total) == ContainerMemory(memory, shm)

@@ -13,7 +13,7 @@ from runs import until
 
 from acceptance.process.deadline import Deadline
 from acceptance.station import container_session
-from acceptance.station.container_session import InContainer
+from acceptance.station.container_session import ContainerSession
 
 
 class Gone(OSError):
@@ -89,8 +89,10 @@ def line() -> Iterator[Line]:
     found.ours.close()
 
 
-def running(container: Container, line: Line, log: Path, seconds: float = 600.0, cap: int = 1 << 20) -> InContainer:
-    return InContainer(
+def running(
+    container: Container, line: Line, log: Path, seconds: float = 600.0, cap: int = 1 << 20
+) -> ContainerSession:
+    return ContainerSession(
         container,
         # As the SDK gives it: closing the file leaves the socket open.
         line.ours.makefile("rb", buffering=0),

@@ -36,13 +36,13 @@ devices:
 class Cdi:
     """An engine that reads CDI specifications, with one of ours."""
 
-    engine: docker.Engine
+    engine: docker.DockerEngine
     image: str
     spec: Path
 
 
 @pytest.fixture(scope="module")
-def engine(built: ImageRef) -> Iterator[tuple[docker.Engine, str, Path]]:
+def engine(built: ImageRef) -> Iterator[tuple[docker.DockerEngine, str, Path]]:
     found = docker.connect(ADDRESS)
     folders = [Path(folder) for folder in found.client.info().get("CDISpecDirs") or ()]
     folder = next((one for one in folders if os.access(one, os.W_OK)), None)
@@ -63,7 +63,7 @@ def device(name: str, number: int) -> dict[str, object]:
 
 
 @pytest.fixture(params=["json", "yaml"])
-def cdi(engine: tuple[docker.Engine, str, Path], request: pytest.FixtureRequest) -> Iterator[Cdi]:
+def cdi(engine: tuple[docker.DockerEngine, str, Path], request: pytest.FixtureRequest) -> Iterator[Cdi]:
     found, image, folder = engine
     devices = [device(name, number) for number, name in enumerate(NODES)]
     if request.param == "json":

@@ -22,7 +22,7 @@ from acceptance.process.deadline import Deadline
 from acceptance.run import supervisor
 from acceptance.run.planning import prepare
 from acceptance.station import docker as station_docker
-from acceptance.station.container_args import Room
+from acceptance.station.container_args import ContainerMemory
 from acceptance.station.image.record import ImageRef
 from acceptance.station.options import Options
 
@@ -115,8 +115,8 @@ def test_out_of_memory_in_a_run(
     client: docker.DockerClient, built: ImageRef, tmp_path: Path, rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepared = prepare(Options(rig.machine, "smoke", only=("memory.stressapptest",), burn_s=2.0))
-    where = station_docker.Docker(
-        client, built.id, box.Grant("none"), Room(512 << 20, 64 << 20), box.holder.name(clock.boot_id())
+    where = station_docker.DockerStation(
+        client, built.id, box.Grant("none"), ContainerMemory(512 << 20, 64 << 20), box.container_owner.name(clock.boot_id())
     )
     run_dir = supervisor.new_run_dir(tmp_path / "out")
     verdict = supervisor.Supervisor(prepared, where, run_dir, lambda _: None).run()
@@ -127,7 +127,7 @@ def test_out_of_memory_in_a_run(
 
 
 def test_out_of_memory_of_the_session_itself(probe: Probes, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = probe(room=Room(64 << 20, 16 << 20))
+    made = probe(room=ContainerMemory(64 << 20, 16 << 20))
     done = made.run(monkeypatch, "print('filling'); found = bytearray(b'x') * (256 << 20); print(len(found))")
     assert done.returncode == 137
     assert "the container used up its memory (0.1 GiB)" in done.last_lines()
@@ -172,13 +172,13 @@ def test_a_run_directory_that_cannot_be_written(
 ) -> None:
     """Root outside may write anywhere; root inside has no capability, and is refused."""
 
-    class Locked(station_docker.Docker):
+    class Locked(station_docker.DockerStation):
         def start(self, context: Path, run_id: str, deadline: Deadline, log: Path) -> Any:
             context.parent.chmod(0o555)
             return super().start(context, run_id, deadline, log)
 
     prepared = prepare(Options(rig.machine, "smoke", only=("cpu.stress_ng",), burn_s=1.0))
-    where = Locked(client, built.id, box.Grant("none"), box.ROOM, box.holder.name(clock.boot_id()))
+    where = Locked(client, built.id, box.Grant("none"), box.ROOM, box.container_owner.name(clock.boot_id()))
     run_dir = supervisor.new_run_dir(tmp_path / "out")
     verdict = supervisor.Supervisor(prepared, where, run_dir, lambda _: None).run()
     assert verdict.verdict == "UNJUDGED"

@@ -25,8 +25,8 @@ from acceptance.process.deadline import Deadline
 from acceptance.session import context
 from acceptance.station import container_args, container_owner
 from acceptance.station import docker as station_docker
-from acceptance.station.container_args import Room
-from acceptance.station.docker import Docker
+from acceptance.station.container_args import ContainerMemory
+from acceptance.station.docker import DockerStation
 from acceptance.station.gpu_grant import Grant
 
 # The SDK leaves sockets of failed attempts to the garbage collector.
@@ -116,7 +116,7 @@ def client() -> Client:
 
 
 def started(client: Client, folder: Path, **more: Any) -> Any:
-    where = Docker(client, "sha256:1", Grant("none"), Room(GIB, GIB), "boot/pid:[1]/7/9", **more)
+    where = DockerStation(client, "sha256:1", Grant("none"), ContainerMemory(GIB, GIB), "boot/pid:[1]/7/9", **more)
     (folder / "session-load.json").touch()
     return where.start(folder / "session-load.json", "run-1", Deadline.after(600.0), folder / "x.log")
 
@@ -140,7 +140,7 @@ def test_the_line_is_held_before_the_session_starts(client: Client, tmp_path: Pa
 
 
 def test_the_one_place_that_the_container_sees(client: Client, tmp_path: Path) -> None:
-    where = Docker(client, "sha256:1", Grant("none"), Room(GIB, GIB), "x")
+    where = DockerStation(client, "sha256:1", Grant("none"), ContainerMemory(GIB, GIB), "x")
     assert (where.name, where.inside(tmp_path), where.notes) == ("docker", Path("/rigproof"), ())
 
 
@@ -186,7 +186,7 @@ def sdk(grant: Grant) -> dict[str, Any]:
         run_id="run-1",
         holder="h",
         owner=(1, 1),
-        room=Room(GIB, GIB),
+        room=ContainerMemory(GIB, GIB),
         grant=grant,
         session_environment={},
     )
@@ -279,7 +279,7 @@ DOCKER = {"Version": "28.5.1", "ApiVersion": "1.44", "Components": [{"Name": "En
 PODMAN = {"Version": "5.4.2", "ApiVersion": "1.41", "Components": [{"Name": "Podman Engine"}]}
 
 
-def engine(folder: Path, info: dict[str, Any], version: dict[str, Any]) -> station_docker.Engine:
+def engine(folder: Path, info: dict[str, Any], version: dict[str, Any]) -> station_docker.DockerEngine:
     server = serve(folder / "engine.sock", info, version)
     try:
         found = station_docker.connect(f"unix://{folder}/engine.sock")

@@ -9,7 +9,7 @@ import pytest
 
 from acceptance.observe import board
 from acceptance.process import command
-from acceptance.process.command import CommandError, Completed, ProgramMissing
+from acceptance.process.command import CommandError, ProgramMissing, ProgramResult
 from acceptance.station import driver_files
 from acceptance.station.gpu_grant import DriverFiles
 
@@ -92,13 +92,13 @@ class Programs:
             raise ProgramMissing(f"{program} is not installed")
         return program
 
-    def run(self, argv: Sequence[str], **_: object) -> Completed:
+    def run(self, argv: Sequence[str], **_: object) -> ProgramResult:
         self.ran.append(tuple(argv))
         if self.broken:
             raise CommandError("could not be started")
         if self.makes is not None:
             self.makes.write_text("505 nvidia-uvm\n")
-        return Completed(tuple(argv), 0, LISTING, "", 0.1)
+        return ProgramResult(tuple(argv), 0, LISTING, "", 0.1)
 
 
 @pytest.fixture
@@ -196,7 +196,7 @@ def test_what_is_there(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     programs = Programs(monkeypatch, "ldconfig", "nvidia-smi")
     monkeypatch.setattr(os, "uname", lambda: os.uname_result(("Linux", "box", "6", "1", "x86_64")))
     listing = f"libcuda.so.1 (libc6,x86-64) => {root}/libcuda.so.1\n"
-    found = driver_files.find(root, lambda argv, **_: Completed(tuple(argv), 0, listing, "", 0.1))
+    found = driver_files.find(root, lambda argv, **_: ProgramResult(tuple(argv), 0, listing, "", 0.1))
     assert found == DriverFiles(
         nodes=frozenset({"/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm"}),
         node_of={"0000:01:00.0": "/dev/nvidia3", "0000:c1:00.0": "/dev/nvidia0"},

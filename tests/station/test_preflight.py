@@ -26,7 +26,7 @@ from acceptance.process.deadline import Deadline
 from acceptance.station import container_args, container_owner, docker, driver_files, gpu_grant, preflight
 from acceptance.station.base import StationError
 from acceptance.station.gpu_grant import DriverFiles, EngineFacts, GrantError
-from acceptance.station.host import Host
+from acceptance.station.host import HostStation
 from acceptance.station.image import build as image_build
 from acceptance.station.image import inputs
 from acceptance.station.image.engine import ImageError
@@ -45,7 +45,7 @@ class Images:
         return SimpleNamespace(id=f"sha256:{reference}")
 
 
-def an_engine(**more: Any) -> docker.Engine:
+def an_engine(**more: Any) -> docker.DockerEngine:
     client: Any = SimpleNamespace(images=Images())
     given: dict[str, Any] = {
         "client": client,
@@ -55,10 +55,10 @@ def an_engine(**more: Any) -> docker.Engine:
         "kernel": os.uname().release,
         **more,
     }
-    return docker.Engine(**given)
+    return docker.DockerEngine(**given)
 
 
-Answers = Callable[[str | None], docker.Engine]
+Answers = Callable[[str | None], docker.DockerEngine]
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_addresses(environment: dict[str, str], uid: int, found: tuple[str | Non
 def test_the_first_that_answers(sockets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, asked = an_engine(), []
 
-    def connect(address: str | None) -> docker.Engine:
+    def connect(address: str | None) -> docker.DockerEngine:
         asked.append(address)
         if address and "two" in address:
             raise ConnectionRefusedError(111, "Connection refused")
@@ -124,7 +124,7 @@ def test_the_first_that_answers(sockets: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_none_is_there(sockets: Path) -> None:
-    assert preflight.engine({}, 1000) == preflight.Found(None, "there is no container engine")
+    assert preflight.engine({}, 1000) == preflight.EngineProbe(None, "there is no container engine")
 
 
 def test_why_none_answers(sockets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,7 +133,7 @@ def test_why_none_answers(sockets: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         ConnectionRefusedError(111, "Connection refused"),
     ]
 
-    def connect(_address: str | None) -> docker.Engine:
+    def connect(_address: str | None) -> docker.DockerEngine:
         if errors:
             raise errors.pop(0)
         return an_engine(kernel="5.10-in-a-vm")
@@ -176,10 +176,10 @@ def choose(
 
 
 @pytest.fixture
-def answering(monkeypatch: pytest.MonkeyPatch) -> docker.Engine:
+def answering(monkeypatch: pytest.MonkeyPatch) -> docker.DockerEngine:
     """An engine that answers, an image that is there, no leftovers."""
     made = an_engine()
-    monkeypatch.setattr(preflight, "engine", lambda: preflight.Found(made, "", "unix:///x.sock"))
+    monkeypatch.setattr(preflight, "engine", lambda: preflight.EngineProbe(made, "", "unix:///x.sock"))
     monkeypatch.setattr(docker, "sweep", lambda *_: [])
     told = SimpleNamespace(provenance=lambda: {"image": "rigproof:1", "image_id": "sha256:1"})
     monkeypatch.setattr(image_build, "build", lambda **_: told)
@@ -190,19 +190,19 @@ def answering(monkeypatch: pytest.MonkeyPatch) -> docker.Engine:
 
 def test_the_host_asks_no_engine(inventory: Inventory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preflight, "engine", lambda: pytest.fail("it was asked"))
-    assert choose("host", inventory) == (Host(), None)
-    assert preflight.remark("host") is None
+    assert choose("host", inventory) == (HostStation(), None)
+    assert preflight.station_notice("host") is None
 
 
 def test_without_an_engine(inventory: Inventory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preflight, "engine", lambda: preflight.Found(None, "there is no container engine"))
+    monkeypatch.setattr(preflight, "engine", lambda: preflight.EngineProbe(None, "there is no container engine"))
     where, remark = choose("auto", inventory)
     assert remark.startswith("STATION: host, because there is no container engine. ")
     assert "make engine" in remark
     assert "\n" not in remark
-    assert where == Host(remark)
-    assert preflight.remark("auto") == remark
-    for call in (lambda: choose("docker", inventory), lambda: preflight.remark("docker")):
+    assert where == HostStation(remark)
+    assert preflight.station_notice("auto") == remark
+    for call in (lambda: choose("docker", inventory), lambda: preflight.station_notice("docker")):
         with pytest.raises(StationError, match="no container can be had: there is no container engine: "):
             call()
 
@@ -215,19 +215,19 @@ def test_an_installed_package_has_no_image(inventory: Inventory, monkeypatch: py
     with pytest.raises(StationError, match="installed package"):
         choose("docker", inventory)
     assert choose("auto", inventory, "mine:1")[0].image == "sha256:mine:1"
-    assert preflight.remark("auto", "mine:1") is None
+    assert preflight.station_notice("auto", "mine:1") is None
 
 
-def test_a_container(inventory: Inventory, answering: docker.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_container(inventory: Inventory, answering: docker.DockerEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(docker, "sweep", lambda *_: ["run-7"])
     said: list[str] = []
     for name in ("auto", "docker"):
         where, remark = choose(name, inventory, said=said)
         assert remark is None
-    assert isinstance(where, docker.Docker)
+    assert isinstance(where, docker.DockerStation)
     assert (where.name, where.image, where.notes) == ("docker", "sha256:1", ())
     assert where.client is answering.client
-    assert where.room == container_args.room(inventory.memory.total_bytes)
+    assert where.room == container_args.container_memory(inventory.memory.total_bytes)
     assert where.holder == container_owner.name(clock.boot_id())
     assert where.traits == {"seccomp"}
     assert dict(where.provenance) == {
@@ -253,7 +253,7 @@ def test_the_client_builds_with_the_engine_that_was_found(
     with pytest.raises(ImageError):
         choose("docker", inventory)
     assert (seen, os.environ.get("DOCKER_HOST")) == (["unix:///x.sock"], None)
-    monkeypatch.setattr(preflight, "engine", lambda: preflight.Found(an_engine(), "", None))
+    monkeypatch.setattr(preflight, "engine", lambda: preflight.EngineProbe(an_engine(), "", None))
     monkeypatch.setenv("DOCKER_HOST", "unix:///y.sock")
     with pytest.raises(ImageError):
         choose("docker", inventory)
@@ -377,7 +377,7 @@ def test_a_gpu_that_is_not_as_it_should_be(tree: Tree) -> None:
     lost = seen(tree, device(0), dataclasses.replace(device(1), error="GPU is lost"))
     assert preflight.stops_at_the_gate(plan, lost), "NVML lists it, and it answers no more"
     where, line = choose("docker", unknown, plan=plan)
-    assert where == Host()
+    assert where == HostStation()
     assert "the run stops there" in line
 
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from test_gpu_loads import DUE
 
-from acceptance.diagnosis.signature import Heat
+from acceptance.diagnosis.signature import GpuHeat
 from acceptance.journal.segment import JournalError
 from acceptance.loads.protocol import LoadOutput, LoadTable
 from acceptance.suites.fixtures import burn_evidence
-from acceptance.suites.fixtures.burn_evidence import COLUMNS, ROWS, counted, evidence, made
+from acceptance.suites.fixtures.burn_evidence import COLUMNS, ROWS, counted, evidence, product_digests
 from acceptance.suites.fixtures.gpu_loads import GpuLoads
 from acceptance.tools.load_output import LoadFailed
 
@@ -31,7 +31,7 @@ def failed(*found: dict[str, Any]) -> GpuLoads:
     return GpuLoads(DUE, {}, {"gpu2": LoadFailed("it died", found)})
 
 
-def cool(gpu: str, boot_s: float) -> Heat | None:
+def cool(gpu: str, boot_s: float) -> GpuHeat | None:
     return None
 
 
@@ -73,9 +73,9 @@ def test_a_text_without_end_is_cut() -> None:
 def test_heat_is_that_of_the_gpu_when_the_product_was_made_or_else_found() -> None:
     asked: list[tuple[str, float]] = []
 
-    def heats(gpu: str, boot_s: float) -> Heat | None:
+    def heats(gpu: str, boot_s: float) -> GpuHeat | None:
         asked.append((gpu, boot_s))
-        return Heat(60.0 + boot_s, 1500.0)
+        return GpuHeat(60.0 + boot_s, 1500.0)
 
     loads = failed(ring("f16", 1), {"component": "gpu0", "dtype": "f16", "check": "again", "found_s": 30.0})
     rows = evidence(loads, heats)["gpu2"]
@@ -84,7 +84,7 @@ def test_heat_is_that_of_the_gpu_when_the_product_was_made_or_else_found() -> No
 
 
 def test_a_telemetry_that_cannot_be_read_takes_no_wrong_result_away() -> None:
-    def heats(gpu: str, boot_s: float) -> Heat | None:
+    def heats(gpu: str, boot_s: float) -> GpuHeat | None:
         raise JournalError("damaged")
 
     counts, notes = counted(failed(ring("f16", 1)), "burn_f16_miscompares", heats)
@@ -102,7 +102,7 @@ def test_a_note_is_the_diagnosis_of_its_own_count() -> None:
 
 def test_digests_are_by_product_with_the_library_that_made_them() -> None:
     table = LoadTable("burn_digests", ("format", "shape", "inputs", "result"), (("f64", "8x8x8", "0" * 16, "1" * 16),))
-    found = made(GpuLoads(DUE, {"gpu0": LoadOutput("burn", {"library": "cuBLAS"}, (), (), (), (table,))}))
+    found = product_digests(GpuLoads(DUE, {"gpu0": LoadOutput("burn", {"library": "cuBLAS"}, (), (), (), (table,))}))
     assert found["gpu0"].library == "cuBLAS"
     assert found["gpu0"].rows == {("f64", "8x8x8"): ("0" * 16, "1" * 16)}
 

@@ -18,10 +18,10 @@ from acceptance.core.record import Body, Event
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
 from acceptance.process import command
-from acceptance.process.command import Completed, ProgramMissing
+from acceptance.process.command import ProgramMissing, ProgramResult
 from acceptance.session import load_events
 from acceptance.suites.fixtures import burn
-from acceptance.suites.fixtures.burn import Together, memory_share
+from acceptance.suites.fixtures.burn import BurnResults, memory_share
 from acceptance.tools.load_output import LAPS, PATTERNS
 
 AMPERE = ("f64", "f32", "tf32", "f16", "bf16", "i8")
@@ -111,7 +111,7 @@ class Loads:
     """Stands for the check's programs: all goes well, but for what `spoil` changes by the name of the GPU's load or the program."""
 
     folder: Path = Path("/logs")
-    spoil: dict[str, Callable[[Completed], Completed]] = field(default_factory=dict)
+    spoil: dict[str, Callable[[ProgramResult], ProgramResult]] = field(default_factory=dict)
     calls: list[list[tuple[tuple[str, ...], Mapping[str, str]]]] = field(default_factory=list)
     heard: list[Callable[[int, str], None] | None] = field(default_factory=list)
 
@@ -121,18 +121,18 @@ class Loads:
         *,
         envs: Sequence[Mapping[str, str]],
         heard: Callable[[int, str], None] | None = None,
-    ) -> tuple[Completed, ...]:
+    ) -> tuple[ProgramResult, ...]:
         self.calls.append([(tuple(argv), env) for argv, env in zip(argvs, envs, strict=True)])
         self.heard.append(heard)
         return tuple(self._done(argv, env) for argv, env in self.calls[-1])
 
-    def _done(self, argv: tuple[str, ...], env: Mapping[str, str]) -> Completed:
+    def _done(self, argv: tuple[str, ...], env: Mapping[str, str]) -> ProgramResult:
         if argv[0].endswith("nice"):
             name, text = Path(argv[3]).name, host_printed(argv)
         else:
             visible = env["CUDA_VISIBLE_DEVICES"].split(",")
             name, text = visible[0], (vram_printed if "vram" in argv[2] else burn_printed)(argv, visible)
-        done = Completed(argv, 0, text, "", 1e5)
+        done = ProgramResult(argv, 0, text, "", 1e5)
         return self.spoil.get(name, lambda one: one)(done)
 
     def loads(self) -> list[tuple[tuple[str, ...], Mapping[str, str]]]:
@@ -145,7 +145,7 @@ class Loads:
         return [(Path(argv[0]).name, *argv[1:3], Path(argv[3]).name, *argv[4:]) for argv in every]
 
 
-def died(done: Completed) -> Completed:
+def died(done: ProgramResult) -> ProgramResult:
     """The program died in the middle, with a wrong result told."""
     wrong = {"miscompare": {"component": "gpu0", "dtype": "bf16", "check": "ring"}}
     return replace(done, returncode=-9, stdout=json.dumps(wrong) + "\n", seconds=3.0)
@@ -183,11 +183,11 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 
 def together(
     loads: Loads, seen: Inventory, *pairs: str, seconds: float = 20.0, gib: float = 4.0, heard: Heard | None = None
-) -> Together:
+) -> BurnResults:
     """What the fixture finds on this machine."""
     fixture: Any = burn.together
     formats = {gpu.name: FORMATS.get(gpu.name, DTYPES) for gpu in gpus(seen)}
-    run: Callable[[], Together] = fixture.__wrapped__(
+    run: Callable[[], BurnResults] = fixture.__wrapped__(
         loads, planned(*pairs), gpus(seen), {"burn": seconds}, gib, seen, formats, heard or Heard()
     )
     return run()

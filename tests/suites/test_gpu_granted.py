@@ -109,7 +109,7 @@ def test_every_gpu_is_there(granted: Granted, product: Product) -> None:
             "gpu1 (GPU-1); seen there and not due: GPU-9",
         ),
         (answer(device(0), device(1, error="NVML says: lost")), "gpu1 (GPU-1); GPU 1: NVML says: lost"),
-        (nvml.failed(nvml.LIBRARY_MISSING), "gpu0 (GPU-0), gpu1 (GPU-1); the NVIDIA driver library"),
+        (nvml.failed_answer(nvml.LIBRARY_MISSING), "gpu0 (GPU-0), gpu1 (GPU-1); the NVIDIA driver library"),
     ],
 )
 def test_other_gpus_than_those_due_are_an_error_and_no_fault_of_a_card(

@@ -15,9 +15,9 @@ from acceptance.expect import gpu_limits
 from acceptance.expect.sheet import find
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
-from acceptance.process.command import Completed
+from acceptance.process.command import ProgramResult
 from acceptance.suites.fixtures import gpu_loads
-from acceptance.tools.proof import ToolTrouble
+from acceptance.tools.proof import ToolError
 
 AMPERE = ("f64", "f32", "tf32", "f16", "bf16", "i8")
 FORMATS = {"gpu0": DTYPES, "gpu1": AMPERE}
@@ -62,16 +62,16 @@ class Loads:
     stray: str | None = None
     calls: list[list[tuple[tuple[str, ...], Mapping[str, str]]]] = field(default_factory=list)
 
-    def run(self, argv: Sequence[str], *, env: Mapping[str, str]) -> Completed:
+    def run(self, argv: Sequence[str], *, env: Mapping[str, str]) -> ProgramResult:
         return self.run_together([argv], envs=[env])[0]
 
     def run_together(
         self, argvs: Sequence[Sequence[str]], *, envs: Sequence[Mapping[str, str]]
-    ) -> tuple[Completed, ...]:
+    ) -> tuple[ProgramResult, ...]:
         before = sum(map(len, self.calls))
         self.calls.append([(tuple(argv), env) for argv, env in zip(argvs, envs, strict=True)])
         return tuple(
-            Completed(tuple(argv), int(before + n in self.dead), printed(argv, self.own(env)), "", 1e9)
+            ProgramResult(tuple(argv), int(before + n in self.dead), printed(argv, self.own(env)), "", 1e9)
             for n, (argv, env) in enumerate(zip(argvs, envs, strict=True))
         )
 
@@ -105,7 +105,7 @@ def test_formats_that_a_gpu_has_itself(seen: Inventory) -> None:
 @pytest.mark.parametrize("traits", [None, replace(TRAITS, compute_capability=None)])
 def test_a_gpu_that_does_not_tell_what_it_can_is_an_error(traits: Any) -> None:
     silent = machine(device(0), device(1, traits=traits))
-    with pytest.raises(ToolTrouble, match="does not tell the compute capability of gpu1: update it"):
+    with pytest.raises(ToolError, match="does not tell the compute capability of gpu1: update it"):
         asked("formats", silent, gpus(silent))
 
 

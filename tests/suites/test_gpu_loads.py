@@ -8,11 +8,11 @@ from acceptance.expect import gpu_limits
 from acceptance.expect.sheet import find
 from acceptance.loads.protocol import LoadOutput, LoadReading
 from acceptance.machine.gpu import Gpu
-from acceptance.process.command import Completed
+from acceptance.process.command import ProgramResult
 from acceptance.suites.fixtures import gpu_loads
-from acceptance.suites.fixtures.gpu_loads import GpuLoads, collected
+from acceptance.suites.fixtures.gpu_loads import GpuLoads, collect_loads
 from acceptance.tools.load_output import LoadFailed
-from acceptance.tools.proof import ToolTrouble
+from acceptance.tools.proof import ToolError
 
 
 def gpu(number: int) -> Gpu:
@@ -44,18 +44,18 @@ def test_a_load_counts_its_own_gpu_first() -> None:
 
 def test_a_load_that_tells_of_a_gpu_it_was_not_given() -> None:
     loads = GpuLoads(DUE, {"gpu0": output(LoadReading("copy", "GB/s", "gpu2", 1.0))})
-    with pytest.raises(ToolTrouble, match="gpu2, and was given 2 GPUs"):
+    with pytest.raises(ToolError, match="gpu2, and was given 2 GPUs"):
         loads.values("copy")
 
 
 def test_wrong_results_of_a_load_that_died_stay_evidence() -> None:
-    def read(name: str, done: Completed) -> LoadOutput:
+    def read(name: str, done: ProgramResult) -> LoadOutput:
         if name == "gpu2":
             raise LoadFailed("the load died", ({"product": 7}, {"product": 8}))
         return output(LoadReading("wrong", "count", "gpu0", 0.0))
 
-    done = Completed(("x",), 0, "", "", 1.0)
-    loads = collected(DUE, {"gpu0": done, "gpu2": done}, read)
+    done = ProgramResult(("x",), 0, "", "", 1.0)
+    loads = collect_loads(DUE, {"gpu0": done, "gpu2": done}, read)
     assert loads.miscompares("wrong") == ({"gpu0": 0.0, "gpu2": 2.0}, {"gpu0": None, "gpu2": "{'product': 7}"})
     with pytest.raises(LoadFailed, match="gpu2: the load died"):
         loads.raise_failed()
@@ -154,7 +154,7 @@ def test_a_load_that_saw_some_of_the_gpus_counts_those() -> None:
     assert loads.values("p2p") == {"gpu0->gpu2": 2.0}
     assert set(loads.wrong("burn_peer_miscompares")) == {"gpu0->gpu2"}
     stray = GpuLoads(three, {"gpu0": output(LoadReading("p2p", "GiB", "gpu0->gpu2", 2.0))}, shown=loads.shown)
-    with pytest.raises(ToolTrouble, match="gpu0->gpu2, and was given 2 GPUs"):
+    with pytest.raises(ToolError, match="gpu0->gpu2, and was given 2 GPUs"):
         stray.values("p2p")
 
 

@@ -257,7 +257,10 @@ def test_nvlinks_after_the_load(
             "gpu1: NVML says: GPU is lost: look for NVRM lines in `dmesg`, and run again",
         ),
         (answer([bridged(0)]), "gpu1: NVML does not list it any more: look for NVRM"),
-        (nvml.failed("NVML ran past its time: the driver hangs"), "NVML ran past its time: the driver hangs: look for"),
+        (
+            nvml.failed_answer("NVML ran past its time: the driver hangs"),
+            "NVML ran past its time: the driver hangs: look for",
+        ),
     ],
 )
 def test_a_gpu_that_nvml_lost_under_load_has_no_figure(

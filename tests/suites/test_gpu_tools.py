@@ -17,12 +17,12 @@ from acceptance.expect.sheet import find
 from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import Inventory
 from acceptance.process import command
-from acceptance.process.command import Completed
+from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
 from acceptance.suites.fixtures import gpu_tools
 from acceptance.tools import gpu_burn
 from acceptance.tools.gpu_burn import Mode
-from acceptance.tools.proof import ToolTrouble
+from acceptance.tools.proof import ToolError
 from acceptance.tools.reading import Reading, ToolOutput
 
 DUE = tuple(
@@ -52,13 +52,13 @@ class Tools:
     def find(self, program: str, _package: str | None = None) -> str:
         return program
 
-    def run(self, argv: Sequence[str], *, env: dict[str, str] | None = None) -> Completed:
+    def run(self, argv: Sequence[str], *, env: dict[str, str] | None = None) -> ProgramResult:
         self.ran.append(tuple(argv))
         self.environments.append(env or {})
         given = {"returncode": 0, "stderr": "", **self._more}
         text = self._texts.pop(0)
         stdout = text if isinstance(text, str) else text(argv)
-        return Completed(tuple(argv), stdout=stdout, seconds=self._seconds, **given)
+        return ProgramResult(tuple(argv), stdout=stdout, seconds=self._seconds, **given)
 
 
 # --- names ---
@@ -86,7 +86,7 @@ def test_the_tools_own_count_becomes_the_names_of_the_gpus_that_are_due() -> Non
 @pytest.mark.parametrize("component", ["gpu4", "gpu0->gpu4", "gpu4->gpu0", "cpu"])
 def test_a_device_that_is_not_due_is_trouble(component: str) -> None:
     output = ToolOutput("tool", "pass", "", (Reading("rate", "W", {"gpu0": 1.0, component: 2.0}),))
-    with pytest.raises(ToolTrouble, match=f"^tool tells of {component}, and was given 4 GPUs$"):
+    with pytest.raises(ToolError, match=f"^tool tells of {component}, and was given 4 GPUs$"):
         gpu_tools.renamed(output, DUE)
 
 
@@ -112,7 +112,7 @@ def test_bandwidth_test_runs_once_for_each_gpu_and_sees_no_other() -> None:
     assert "--device=0" in tools.ran[0]
     rates = {name: output.reading("bandwidth_test_h2d") for name, output in found.items()}
     assert rates == {"gpu1": {"gpu1": 26.2}, "gpu2": {"gpu2": 12.5}}
-    with pytest.raises(ToolTrouble, match="tells of gpu1, and was given 1 GPUs"):
+    with pytest.raises(ToolError, match="tells of gpu1, and was given 1 GPUs"):
         asked("bandwidth_test", Tools(gpu_texts.bandwidth_test(1)), due)
 
 
@@ -129,14 +129,14 @@ def test_device_query_goes_by_the_slot_and_not_by_the_tools_count() -> None:
 ONE_DUE = machine(device(0), device(1))
 
 
-def query(change: Callable[[str], str]) -> gpu_tools.Shown:
+def query(change: Callable[[str], str]) -> gpu_tools.CudaDevices:
     tools = Tools(change(gpu_texts.device_query([1, 2])))
-    shown: gpu_tools.Shown = asked("device_query", tools, tools.run, gpus(ONE_DUE), ONE_DUE)
+    shown: gpu_tools.CudaDevices = asked("device_query", tools, tools.run, gpus(ONE_DUE), ONE_DUE)
     return shown
 
 
 def test_a_device_that_is_not_due_is_no_matter_of_the_card() -> None:
-    with pytest.raises(ToolTrouble, match=r"shows NVIDIA GeForce RTX 4090 at 0000:09:00\.0, which is not due"):
+    with pytest.raises(ToolError, match=r"shows NVIDIA GeForce RTX 4090 at 0000:09:00\.0, which is not due"):
         query(lambda text: text.replace("0 / 2 / 0", "0 / 9 / 0"))
 
 
@@ -162,7 +162,7 @@ def test_device_query_that_gainsays_nvml(old: str, new: str, why: str) -> None:
     shown = query(lambda text: text.replace(old, new))
     assert shown.mismatch is not None
     assert why in shown.mismatch
-    with pytest.raises(ToolTrouble, match=r"^deviceQuery .*: the text is of other GPUs or of another run"):
+    with pytest.raises(ToolError, match=r"^deviceQuery .*: the text is of other GPUs or of another run"):
         shown.require_match()
 
 
@@ -177,9 +177,9 @@ def test_versions_of_cuda() -> None:
         lambda text: text.replace("/ 12.8", "/ 12.9").replace("Runtime Version = 12.8", "Runtime Version = 12.9")
     )
     assert newer.mismatch is None, "a runtime works on every driver of its own major version"
-    with pytest.raises(ToolTrouble, match=r"a program of CUDA 13.0 does not start on a driver for CUDA 12.8"):
+    with pytest.raises(ToolError, match=r"a program of CUDA 13.0 does not start on a driver for CUDA 12.8"):
         query(lambda text: text.replace("12.8 / 12.8", "12.8 / 13.0"))
-    with pytest.raises(ToolTrouble, match=r"says runtime 12.9 of device 0 and 12.8 in its last line"):
+    with pytest.raises(ToolError, match=r"says runtime 12.9 of device 0 and 12.8 in its last line"):
         query(lambda text: text.replace("12.8 / 12.8", "12.8 / 12.9"))
 
 
@@ -205,7 +205,7 @@ def test_nvbandwidth_of_other_gpus(old: str, new: str, why: str) -> None:
         if reason is None:
             assert run("host_to_device_memcpy_ce").outcome == "pass"
         else:
-            with pytest.raises(ToolTrouble, match=reason):
+            with pytest.raises(ToolError, match=reason):
                 run("host_to_device_memcpy_ce")
 
 
@@ -221,14 +221,14 @@ def test_nvbandwidth_of_other_gpus(old: str, new: str, why: str) -> None:
 def test_p2p_of_other_gpus(old: str, new: str, why: str) -> None:
     tools = Tools(gpu_texts.p2p(2), gpu_texts.p2p(2).replace(old, new))
     assert asked("p2p_run", tools, tools.run, gpus(ONE_DUE)).outcome == "pass"
-    with pytest.raises(ToolTrouble, match=why):
+    with pytest.raises(ToolError, match=why):
         asked("p2p_run", tools, tools.run, gpus(ONE_DUE))
 
 
 def test_bandwidth_test_of_another_card() -> None:
     tools = Tools(gpu_texts.bandwidth_test(0).replace("RTX 4090", "RTX 3090"))
     with pytest.raises(
-        ToolTrouble, match="lists GPU 0 named NVIDIA GeForce RTX 3090, and gpu0 is NVIDIA GeForce RTX 4090"
+        ToolError, match="lists GPU 0 named NVIDIA GeForce RTX 3090, and gpu0 is NVIDIA GeForce RTX 4090"
     ):
         asked("bandwidth_test", tools, gpus(ONE_DUE))
 
@@ -276,9 +276,7 @@ def test_sheets_without_some_figures() -> None:
 
 @pytest.mark.parametrize("untold", ["cuda_cores", "max_sm_clock_mhz"])
 def test_a_gpu_of_which_nothing_is_known_gives_no_rate(untold: str) -> None:
-    with pytest.raises(
-        ToolTrouble, match="the driver tells neither cores nor clock of a GPU without a sheet: update it"
-    ):
+    with pytest.raises(ToolError, match="the driver tells neither cores nor clock of a GPU without a sheet: update it"):
         gpu_tools.expected_rate("float", None, replace(TRAITS, **{untold: None}))
 
 
@@ -301,7 +299,7 @@ def test_a_burn_without_nvidia_smi_is_not_begun(two: Inventory, monkeypatch: pyt
 
     monkeypatch.setattr(command, "find", missing)
     tools = Tools()
-    with pytest.raises(ToolTrouble, match="crashes where there is none: install the driver's nvidia-smi"):
+    with pytest.raises(ToolError, match="crashes where there is none: install the driver's nvidia-smi"):
         burn(two, tools)
 
 
@@ -397,12 +395,12 @@ def test_a_burn_of_other_gpus_or_of_another_run(two: Inventory, old: str, new: s
         assert old in fine(argv)
         return fine(argv).replace(old, new)
 
-    with pytest.raises(ToolTrouble, match=why):
+    with pytest.raises(ToolError, match=why):
         burn(two, Tools(changed))
 
 
 def test_a_burn_with_other_memory_than_was_asked_for(two: Inventory) -> None:
-    with pytest.raises(ToolTrouble, match="gpu-burn says that device 0 uses 2816 MB, and was to use 22107 MB"):
+    with pytest.raises(ToolError, match="gpu-burn says that device 0 uses 2816 MB, and was to use 22107 MB"):
         burn(two, Tools(gpu_texts.gpu_burn([52.0, 51.0], seconds=15, compares=80)))
 
 
@@ -424,7 +422,7 @@ def test_nvidia_smi_lists_gpus_that_are_not_tested() -> None:
 
 def test_without_time_left_it_is_not_tried_again(two: Inventory) -> None:
     tools = Tools(FEW, left_s=100.0)
-    with pytest.raises(ToolTrouble, match="too few compares"):
+    with pytest.raises(ToolError, match="too few compares"):
         burn(two, tools)
     assert len(tools.ran) == 1
 
@@ -444,7 +442,7 @@ def test_without_time_left_it_is_not_tried_again(two: Inventory) -> None:
 )
 def test_what_is_no_matter_of_time_is_not_tried_again(two: Inventory, text: str, more: dict[str, Any]) -> None:
     tools = Tools(text, **more)
-    with pytest.raises(ToolTrouble):
+    with pytest.raises(ToolError):
         burn(two, tools)
     assert len(tools.ran) == 1
 
@@ -471,7 +469,7 @@ DIED = (
 def test_a_burn_that_died_and_says_nothing_of_hardware_is_trouble(two: Inventory, text: str, reason: str) -> None:
     assert gpu_burn.parse(text).outcome == "fail", "a text alone cannot tell"
     said = "sh: 1: timeout: killed\nfork: Cannot allocate memory\n"
-    with pytest.raises(ToolTrouble, match=f"(?s)^{reason}.*; it last said: .*fork: Cannot allocate memory$"):
+    with pytest.raises(ToolError, match=f"(?s)^{reason}.*; it last said: .*fork: Cannot allocate memory$"):
         burn(two, Tools(text, returncode=123, stderr=said))
 
 
@@ -490,9 +488,7 @@ def test_a_burn_that_died_beside_a_fault_is_a_fault(two: Inventory, text: str) -
 
 def test_a_library_that_is_missing_is_a_matter_of_setting_up(two: Inventory) -> None:
     said = "terminate called: libcublas.so.13: cannot open shared object file: No such file or directory\n"
-    with pytest.raises(
-        ToolTrouble, match="a library is missing: install the CUDA version that gpu-burn was built with"
-    ):
+    with pytest.raises(ToolError, match="a library is missing: install the CUDA version that gpu-burn was built with"):
         burn(two, Tools(DIED, returncode=123, stderr=said))
 
 
@@ -514,5 +510,5 @@ def test_a_gpu_that_showed_no_compare_at_all_is_tried_again(two: Inventory) -> N
 )
 def test_a_gpu_that_the_driver_does_not_tell_of(tmp_path: Path, second: Any, told: str) -> None:
     seen = look(tree_of(tmp_path, 2), [device(0), *([second] if second else [])])
-    with pytest.raises(ToolTrouble, match=told):
+    with pytest.raises(ToolError, match=told):
         burn(seen, Tools())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from acceptance.process.command import Completed
+from acceptance.process.command import ProgramResult
 from acceptance.suites.fixtures import host_tools
-from acceptance.tools.proof import ToolTrouble
+from acceptance.tools.proof import ToolError
 
 STRESS_NG = """\
 stress-ng: info:  [1] setting to a 10 second run per stressor
@@ -27,8 +27,8 @@ Status: PASS - please verify no corrected errors
 """
 
 
-def done(text: str, seconds: float) -> Completed:
-    return Completed(("tool",), 0, text, "", seconds)
+def done(text: str, seconds: float) -> ProgramResult:
+    return ProgramResult(("tool",), 0, text, "", seconds)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_the_time_of_another_run(asked: float, lived: float, why: str | None) ->
         if why is None:
             assert run() == "pass"
         else:
-            with pytest.raises(ToolTrouble, match=why):
+            with pytest.raises(ToolError, match=why):
                 run()
 
 
@@ -60,5 +60,5 @@ def test_another_stressor_beside_cpu() -> None:
         "stress-ng: metrc: [1] vm                 5      10.00      1.98      0.00      3535.83        1773.96\n"
         "stress-ng: info:  [1] successful",
     )
-    with pytest.raises(ToolTrouble, match="tells of the stressors cpu, vm, and cpu alone was started"):
+    with pytest.raises(ToolError, match="tells of the stressors cpu, vm, and cpu alone was started"):
         host_tools.of_stress_ng(done(two, 10.1), seconds=10.0, threads=2)

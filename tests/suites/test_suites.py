@@ -26,7 +26,7 @@ from acceptance.process.deadline import Deadline
 from acceptance.suites import conftest, cpu, gpu, inventory, kernel_log, memory, storage
 from acceptance.tools import stress_ng
 from acceptance.tools.load_output import LoadFailed
-from acceptance.tools.proof import ToolTrouble, proven
+from acceptance.tools.proof import ToolError, prove
 from acceptance.tools.reading import Reading, ToolOutput
 
 HEALTHY = """\
@@ -92,16 +92,16 @@ def tree(tmp_path: Path) -> Tree:
 # --- what a tool's run proves ---
 
 
-def ran(stdout: str = HEALTHY, returncode: int = 0, seconds: float = 10.0, **more: Any) -> command.Completed:
-    return command.Completed(("stress-ng",), returncode, stdout, "", seconds, **more)
+def ran(stdout: str = HEALTHY, returncode: int = 0, seconds: float = 10.0, **more: Any) -> command.ProgramResult:
+    return command.ProgramResult(("stress-ng",), returncode, stdout, "", seconds, **more)
 
 
 @pytest.mark.parametrize(
     ("done", "outcome"),
     [(ran(), "pass"), (ran(FAULTY), "fail"), (ran(FAULTY, 7, 0.1), "fail"), (ran(FAULTY, truncated=True), "fail")],
 )
-def test_proven(done: command.Completed, outcome: str) -> None:
-    assert proven("stress-ng", done, stress_ng.parse, 10).outcome == outcome
+def test_proven(done: command.ProgramResult, outcome: str) -> None:
+    assert prove("stress-ng", done, stress_ng.parse, 10).outcome == outcome
 
 
 @pytest.mark.parametrize(
@@ -116,9 +116,9 @@ def test_proven(done: command.Completed, outcome: str) -> None:
         (ran(HEALTHY.replace("10611", "    0")), "did no work"),
     ],
 )
-def test_not_proven(done: command.Completed, said: str) -> None:
-    with pytest.raises(ToolTrouble, match=said):
-        proven("stress-ng", done, stress_ng.parse, 10)
+def test_not_proven(done: command.ProgramResult, said: str) -> None:
+    with pytest.raises(ToolError, match=said):
+        prove("stress-ng", done, stress_ng.parse, 10)
 
 
 # --- inventory ---
@@ -433,10 +433,10 @@ class Disks:
 
     deadline = Deadline.after(60.0)
 
-    def __init__(self, answer: command.Completed) -> None:
+    def __init__(self, answer: command.ProgramResult) -> None:
         self._answer = answer
 
-    def run(self, _argv: Any, **_options: Any) -> command.Completed:
+    def run(self, _argv: Any, **_options: Any) -> command.ProgramResult:
         return self._answer
 
 
@@ -510,7 +510,7 @@ def test_wear_is_read_of_nvme_disks_only(
     ],
 )
 def test_a_report_that_cannot_be_read_is_no_missing_report(
-    tree: Tree, check: Any, monkeypatch: pytest.MonkeyPatch, answer: command.Completed, told: str
+    tree: Tree, check: Any, monkeypatch: pytest.MonkeyPatch, answer: command.ProgramResult, told: str
 ) -> None:
     monkeypatch.setattr(command, "find", lambda program, _package=None: program)
     tree.disk("sda", "pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0")

@@ -15,7 +15,7 @@ from test_watch_suite import write
 
 from acceptance.core.plan import Plan
 from acceptance.core.record import Body, CheckEnded, CheckStarted, Measured, Outcome, Sample, Table
-from acceptance.diagnosis.gpu_history import GpuHistory, Point
+from acceptance.diagnosis.gpu_history import GpuHistory, HistoryPoint
 from acceptance.journal.reader import GPU_TELEMETRY
 from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import Inventory
@@ -59,7 +59,7 @@ def history(name: str, change: Change) -> GpuHistory:
     for step in range(int((SECONDS + 120.0) * RATE)):
         after = round(step / RATE - 60.0, 3)
         values = {name: value for name, value in {**healthy(after), **change(after)}.items() if value is not None}
-        points.append(Point(BEGIN + after, values))
+        points.append(HistoryPoint(BEGIN + after, values))
     return GpuHistory(name, tuple(points))
 
 

@@ -17,12 +17,12 @@ from acceptance.core.judgement import judge_due
 from acceptance.core.plan import Plan
 from acceptance.core.record import Measured, Skipped
 from acceptance.core.waiver import Waiver
-from acceptance.diagnosis.signature import Heat
+from acceptance.diagnosis.signature import GpuHeat
 from acceptance.loads.protocol import LoadOutput, LoadReading, LoadTable
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
 from acceptance.suites import together, vram
-from acceptance.suites.fixtures.burn import HostRun, Together
+from acceptance.suites.fixtures.burn import BurnResults, HostRun
 from acceptance.suites.fixtures.gpu_loads import GpuLoads
 from acceptance.tools.load_output import LAPS, LoadFailed
 from acceptance.tools.reading import Reading, ToolOutput
@@ -102,7 +102,7 @@ class Machine:
     died: dict[str, LoadFailed] = field(default_factory=dict)
     processors: HostRun = field(default_factory=lambda: HostRun(STRESS_NG))
     memory: HostRun = field(default_factory=lambda: HostRun(STRESSAPPTEST))
-    heats: dict[str, Heat] = field(default_factory=dict)
+    heats: dict[str, GpuHeat] = field(default_factory=dict)
     written: list[tuple[str, str, Sequence[str], Sequence[Sequence[float | str]]]] = field(default_factory=list)
 
     def change(self, gpu: str, reading: str, value: float, where: str = "gpu0") -> None:
@@ -129,7 +129,7 @@ class Machine:
         }
         return GpuLoads(gpus(seen()), outputs, self.died)
 
-    def heat(self, gpu: str, boot_s: float) -> Heat | None:
+    def heat(self, gpu: str, boot_s: float) -> GpuHeat | None:
         return self.heats.get(gpu)
 
     def table(self, *words: object) -> None:
@@ -141,7 +141,7 @@ class Machine:
             made(),
             "together.burn",
             together.test_burn,
-            together=lambda: Together(self.loads(), self.processors, self.memory, 51.2),
+            together=lambda: BurnResults(self.loads(), self.processors, self.memory, 51.2),
             due_gpus=gpus(seen()),
             siblings=SIBLINGS,
             gpu_heat=self.heat,
@@ -303,7 +303,7 @@ def test_one_wrong_product_fails_with_what_it_looks_like_and_no_waiver_excuses_i
 def test_wrong_products_are_in_a_table_with_the_heat_of_their_moment(box: Machine) -> None:
     box.change("gpu1", "burn_bf16_miscompares", 1.0)
     box.wrong["gpu1"] = [RING]
-    box.heats["gpu1"] = Heat(71.0, 1755.0)
+    box.heats["gpu1"] = GpuHeat(71.0, 1755.0)
     said = box.said()
     assert said.outcome == "fail", said.message
     (row,) = box.rows("gpu1")

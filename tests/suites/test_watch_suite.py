@@ -19,7 +19,7 @@ from acceptance.core.plan import Plan
 from acceptance.core.record import Body, CheckEnded, CheckStarted, Entry, Measured, Sample, Skipped
 from acceptance.diagnosis.gpu_history import GpuHistory, histories
 from acceptance.journal.reader import GPU_TELEMETRY
-from acceptance.journal.segment import VERSION, Head, Line, read_segment
+from acceptance.journal.segment import VERSION, SegmentHead, SegmentLine, read_segment
 from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import Inventory
 from acceptance.observe.gpu_sample import REASONS, TIMES
@@ -75,9 +75,9 @@ def unchanged(_moment: float) -> Mapping[str, float | None]:
 
 def write(folder: Path, name: str, records: list[tuple[float, Body]]) -> Path:
     """A segment whose records have these times."""
-    lines = [msgspec.json.encode(Head(VERSION, name, BOOT, 1))]
+    lines = [msgspec.json.encode(SegmentHead(VERSION, name, BOOT, 1))]
     for number, (moment, body) in enumerate(records):
-        lines.append(msgspec.json.encode(Line(number, moment, "2026-01-01T00:00:00.000Z", body)))
+        lines.append(msgspec.json.encode(SegmentLine(number, moment, "2026-01-01T00:00:00.000Z", body)))
     path = folder / name
     path.write_bytes(b"\n".join(lines) + b"\n")
     return path

@@ -15,7 +15,7 @@ from typing import Any
 from acceptance.core.plain_text import UnreadableOutput
 from acceptance.loads.protocol import LoadOutput, Output
 from acceptance.observe import dmi, smart
-from acceptance.process.command import Completed
+from acceptance.process.command import ProgramResult
 from acceptance.tools import (
     bandwidth_test,
     device_query,
@@ -51,7 +51,7 @@ INDEX: list[dict[str, Any]] = tomllib.loads((RECORDINGS / "INDEX.toml").read_tex
 # How many times as many attacks as in CI.
 TIMES = max(1, int(os.environ.get("RIGPROOF_ATTACKS", "1")))
 # Only these say that a text proves nothing; any other exception is a crash.
-DECLARED = (UnreadableOutput, LoadFailed, dmi.NotReadable, smart.NotReadable)
+DECLARED = (UnreadableOutput, LoadFailed, dmi.DmiUnreadable, smart.SmartUnreadable)
 NOT_A_PASS = "no pass"
 
 # What a text is worth: NOT_A_PASS, or all that a judge is given of a pass, to be compared.
@@ -72,10 +72,10 @@ def _tool(parse: Callable[[str], ToolOutput], more: Callable[[str], object] = la
     return worth
 
 
-def _load(parse: Callable[[Completed], LoadOutput]) -> Read:
+def _load(parse: Callable[[ProgramResult], LoadOutput]) -> Read:
     def worth(text: str) -> object:
         try:
-            output = parse(Completed(("load",), 0, text, "", 1000.0))
+            output = parse(ProgramResult(("load",), 0, text, "", 1000.0))
         except DECLARED:
             return NOT_A_PASS
         # The order of these lines means nothing; that of the wrong results does.

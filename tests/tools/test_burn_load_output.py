@@ -17,7 +17,7 @@ from acceptance.loads.protocol import Output
 from acceptance.loads.vram import load as vram_load
 from acceptance.loads.vram import patterns
 from acceptance.loads.vram import worker as vram_worker
-from acceptance.process.command import Completed
+from acceptance.process.command import ProgramResult
 from acceptance.tools import load_output
 from acceptance.tools.load_output import (
     BURN_OF_GPU,
@@ -56,7 +56,7 @@ class Said:
     seconds: float = 9.0
     returncode: int = 0
 
-    def done(self) -> Completed:
+    def done(self) -> ProgramResult:
         stream = io.StringIO()
         output = Output(stream)
         output.hello(self.load, self.parameters)
@@ -69,7 +69,7 @@ class Said:
         for table, (columns, rows) in self.tables.items():
             output.table(table, columns, rows)
         output.end()
-        return Completed(("load",), self.returncode, stream.getvalue(), "", self.seconds)
+        return ProgramResult(("load",), self.returncode, stream.getvalue(), "", self.seconds)
 
     def lack(self, dtype: str) -> None:
         """This GPU does not have the format."""
@@ -314,7 +314,7 @@ def test_a_burn_that_died_keeps_what_it_had_found() -> None:
     said = burned()
     with_wrong(said)
     whole = said.done()
-    cut = Completed(whole.argv, -9, whole.stdout[:-60], "", 3.0)
+    cut = ProgramResult(whole.argv, -9, whole.stdout[:-60], "", 3.0)
     with pytest.raises(LoadFailed, match="was ended by signal 9") as caught:
         read_burn(cut, **ASKED, also=OWN)
     assert caught.value.miscompares == ({"component": "gpu0", "dtype": "f64"},)

@@ -9,7 +9,7 @@ from cases import each
 from acceptance.loads.gemm.load import arguments
 from acceptance.loads.gemm.worker import GEMM_NAMES
 from acceptance.loads.protocol import Output
-from acceptance.process.command import Completed
+from acceptance.process.command import ProgramResult
 from acceptance.tools.load_output import GEMM_READINGS, LoadFailed, gpu_gemm_argv, read_gpu_gemm
 
 ASKED: dict[str, Any] = {"dtypes": ["f64", "f8"], "seconds": 2.0}
@@ -44,8 +44,8 @@ def printed(measured: tuple[str, ...] = ("f64", "f8"), absent: tuple[str, ...] =
     return stream.getvalue()
 
 
-def completed(stdout: str, seconds: float = 10.0, returncode: int = 0) -> Completed:
-    return Completed(("load",), returncode, stdout, "", seconds, timed_out=False, truncated=False)
+def completed(stdout: str, seconds: float = 10.0, returncode: int = 0) -> ProgramResult:
+    return ProgramResult(("load",), returncode, stdout, "", seconds, timed_out=False, truncated=False)
 
 
 def test_a_whole_run_is_read() -> None:
@@ -90,7 +90,7 @@ def test_a_format_may_be_absent_and_then_takes_no_time() -> None:
         (completed(printed()[:-30]), "ended, but"),
     ],
 )
-def test_anything_less_is_a_failed_load_that_keeps_its_miscompares(what: Completed, said: str) -> None:
+def test_anything_less_is_a_failed_load_that_keeps_its_miscompares(what: ProgramResult, said: str) -> None:
     with pytest.raises(LoadFailed, match=f"(?s)^the load gpu_gemm .*{said}") as caught:
         read_gpu_gemm(what, **ASKED, also={"uuid": "GPU-1"})
     assert caught.value.miscompares == ({"component": "gpu0"},)

@@ -12,7 +12,7 @@ from acceptance.loads.cpu.cores import by_group, parse_cores
 from acceptance.loads.cpu.gemm import arguments as gemm_arguments
 from acceptance.loads.cpu.memory_bandwidth import arguments as memory_arguments
 from acceptance.process import command
-from acceptance.process.command import Completed
+from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
 from acceptance.tools.load_output import (
     LoadFailed,
@@ -31,8 +31,8 @@ END = '{"end": true, "readings": 0}\n'
 
 def completed(
     stdout: str, returncode: int = 0, stderr: str = "", *, timed_out: bool = False, truncated: bool = False
-) -> Completed:
-    return Completed(("load",), returncode, stdout, stderr, 1.0, timed_out=timed_out, truncated=truncated)
+) -> ProgramResult:
+    return ProgramResult(("load",), returncode, stdout, stderr, 1.0, timed_out=timed_out, truncated=truncated)
 
 
 def test_a_whole_run_is_read() -> None:
@@ -73,7 +73,7 @@ def test_the_model_of_the_gpu_is_compared_where_the_load_says_it() -> None:
         (dataclasses.replace(completed(HELLO + END), seconds=0.4), "ended after 0.4 s and was to work for 1 s"),
     ],
 )
-def test_anything_less_is_a_failed_load(what: Completed, said: str) -> None:
+def test_anything_less_is_a_failed_load(what: ProgramResult, said: str) -> None:
     with pytest.raises(LoadFailed, match=f"(?s)^the load cpu_gemm .*{said}") as caught:
         read(what, "cpu_gemm", ASKED)
     assert caught.value.miscompares == ()

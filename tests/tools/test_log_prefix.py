@@ -73,7 +73,7 @@ def test_systemd_speaks_of_a_unit_around_it() -> None:
 
 def test_three_prefixes_at_most() -> None:
     """More would be the text's own."""
-    assert log_prefix.taken_off(["3: 3: 3: 3: a", "3: 3: 3: 3: b"]) == ["3: a", "3: b"]
+    assert log_prefix.strip_prefixes(["3: 3: 3: 3: a", "3: 3: 3: 3: b"]) == ["3: a", "3: b"]
 
 
 def test_a_line_that_the_runtime_cut_is_joined() -> None:
@@ -109,7 +109,7 @@ def test_a_command_before_the_lines_of_a_host() -> None:
 )
 def test_other_lines_stay(text: str) -> None:
     lines = text.split("\n")
-    assert log_prefix.taken_off(lines) == lines
+    assert log_prefix.strip_prefixes(lines) == lines
 
 
 def test_a_fault_on_another_host_is_not_passed_over() -> None:
@@ -122,6 +122,6 @@ def test_a_fault_on_another_host_is_not_passed_over() -> None:
 
 @given(st.lists(st.text(alphabet="ab|:#>[]0 \t\r", max_size=12), max_size=6))
 def test_nothing_is_added(lines: list[str]) -> None:
-    freed = log_prefix.taken_off(lines)
+    freed = log_prefix.strip_prefixes(lines)
     assert len(freed) == len(lines)
     assert all(line.endswith(rest) for line, rest in zip(lines, freed, strict=True))

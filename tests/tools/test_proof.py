@@ -6,15 +6,17 @@ import pytest
 from cases import each
 
 from acceptance.core.plain_text import UnreadableOutput
-from acceptance.process.command import Completed
-from acceptance.tools.proof import ToolTrouble, proven
+from acceptance.process.command import ProgramResult
+from acceptance.tools.proof import ToolError, prove
 from acceptance.tools.reading import ToolOutput
 
 PASS = ToolOutput("tool", "pass", "all is well")
 
 
-def ran(stdout: str = "pass", stderr: str = "", returncode: int = 0, seconds: float = 10.0, **more: Any) -> Completed:
-    return Completed(("tool",), returncode, stdout, stderr, seconds, **more)
+def ran(
+    stdout: str = "pass", stderr: str = "", returncode: int = 0, seconds: float = 10.0, **more: Any
+) -> ProgramResult:
+    return ProgramResult(("tool",), returncode, stdout, stderr, seconds, **more)
 
 
 def parse(text: str) -> ToolOutput:
@@ -27,11 +29,11 @@ def parse(text: str) -> ToolOutput:
 
 @each("seconds", [0.0, 9.5, 10.0, 10.5])
 def test_a_whole_run_proves_what_its_text_says(seconds: float) -> None:
-    assert proven("tool", ran(), parse, seconds) == ToolOutput("tool", "pass", "the text says pass")
+    assert prove("tool", ran(), parse, seconds) == ToolOutput("tool", "pass", "the text says pass")
 
 
 def test_a_program_that_ends_a_twentieth_early_proves_what_its_text_says() -> None:
-    assert proven("tool", ran(seconds=9.5), parse, 10.0).outcome == "pass"
+    assert prove("tool", ran(seconds=9.5), parse, 10.0).outcome == "pass"
 
 
 @each(
@@ -46,8 +48,8 @@ def test_a_program_that_ends_a_twentieth_early_proves_what_its_text_says() -> No
         ran("fail", seconds=0.1),
     ],
 )
-def test_a_fault_stays_a_fault_however_the_run_ended(done: Completed) -> None:
-    assert proven("tool", done, parse, 10.0).outcome == "fail"
+def test_a_fault_stays_a_fault_however_the_run_ended(done: ProgramResult) -> None:
+    assert prove("tool", done, parse, 10.0).outcome == "fail"
 
 
 @each(
@@ -70,17 +72,17 @@ def test_a_fault_stays_a_fault_however_the_run_ended(done: Completed) -> None:
         (ran("", returncode=1), "tool ended with exit code 1 after 10.0 s; tool: the text holds no line of it"),
     ],
 )
-def test_what_proves_nothing_says_all_that_is_wrong(done: Completed, told: str) -> None:
-    with pytest.raises(ToolTrouble) as caught:
-        proven("tool", done, parse, 10.0)
+def test_what_proves_nothing_says_all_that_is_wrong(done: ProgramResult, told: str) -> None:
+    with pytest.raises(ToolError) as caught:
+        prove("tool", done, parse, 10.0)
     assert str(caught.value) == told
 
 
 def test_a_silent_run_that_is_called_a_pass_and_ended_badly() -> None:
-    with pytest.raises(ToolTrouble, match=r"exit code 1 after 10\.0 s; it printed nothing$"):
-        proven("tool", ran("", returncode=1), lambda _: PASS, 10.0)
+    with pytest.raises(ToolError, match=r"exit code 1 after 10\.0 s; it printed nothing$"):
+        prove("tool", ran("", returncode=1), lambda _: PASS, 10.0)
 
 
 def test_a_cuda_error_beside_a_healthy_text_proves_nothing() -> None:
-    with pytest.raises(ToolTrouble, match=r"^tool: CUDA reported an error: 'CUDA error: an illegal memory access'"):
-        proven("tool", ran(stderr="\nCUDA error: an illegal memory access\n"), parse, 10.0)
+    with pytest.raises(ToolError, match=r"^tool: CUDA reported an error: 'CUDA error: an illegal memory access'"):
+        prove("tool", ran(stderr="\nCUDA error: an illegal memory access\n"), parse, 10.0)

@@ -91,7 +91,7 @@ def test_json_object_has_designs_shape() -> None:
 
 
 def test_a_value_is_shown_in_a_line_and_what_is_nested_is_named() -> None:
-    assert [plain_text.shown(value) for value in (None, "a\n", 1.5, [1], {"a": 1})] == [
+    assert [plain_text.quote_value(value) for value in (None, "a\n", 1.5, [1], {"a": 1})] == [
         "None",
         r"'a\n'",
         "1.5",

@@ -17,12 +17,12 @@ from acceptance.journal import clock, reader, segment
 from acceptance.observe import nvml
 from acceptance.watch import gpu_sampler, targets
 from acceptance.watch.event_log import EventLog
-from acceptance.watch.gpu_sampler import Context, Watch
+from acceptance.watch.gpu_sampler import GpuWatch, SamplerContext
 from acceptance.watch.gpu_users import GpuUsers
-from acceptance.watch.targets import Watched, WatchError
+from acceptance.watch.targets import WatchError, WatchTarget
 
 ADDRESSES = ("0000:01:00.0", "0000:02:00.0")
-BOTH = tuple(Watched(f"gpu{index}", f"GPU-{index}", address) for index, address in enumerate(ADDRESSES))
+BOTH = tuple(WatchTarget(f"gpu{index}", f"GPU-{index}", address) for index, address in enumerate(ADDRESSES))
 COOL: dict[Any, Any] = {"nvmlDeviceGetTemperatureV": 40, "nvmlDeviceGetSupportedEventTypes": 8}
 
 
@@ -41,9 +41,9 @@ class Watching:
         self.nvml = FakeNvml(2, {**COOL, **(answers or {})}, fields)
         self.samples = segment.Writer(folder / reader.GPU_TELEMETRY, self.root)
         self.events = EventLog(folder / gpu_sampler.EVENTS, self.root)
-        found = targets.find(self.nvml, BOTH)
+        found = targets.attach(self.nvml, BOTH)
         users = GpuUsers(self.nvml, "run-1", self.root, self.events.put)
-        self.watch = Watch(self.nvml, found, self.samples, self.events, kernel_log=kernel_log, users=users)
+        self.watch = GpuWatch(self.nvml, found, self.samples, self.events, kernel_log=kernel_log, users=users)
 
     def sampled(self) -> list[tuple[str | None, dict[str, float]]]:
         return [
@@ -235,35 +235,35 @@ def test_a_refusal_that_passes_is_none(tmp_path: Path, now: Callable[[float], No
 @pytest.mark.parametrize(
     ("second", "told"),
     [
-        (Watched("gpu0", "GPU-1", ADDRESSES[1]), "the same name gpu0"),
-        (Watched("gpu1", "GPU-0", ADDRESSES[1]), "the same uuid GPU-0"),
-        (Watched("gpu1", "GPU-1", ADDRESSES[0]), f"the same pci_address {ADDRESSES[0]}"),
-        (Watched("gpu1", "GPU-7", ADDRESSES[1]), f"gpu1: at {ADDRESSES[1]} is GPU-1 and not GPU-7"),
+        (WatchTarget("gpu0", "GPU-1", ADDRESSES[1]), "the same name gpu0"),
+        (WatchTarget("gpu1", "GPU-0", ADDRESSES[1]), "the same uuid GPU-0"),
+        (WatchTarget("gpu1", "GPU-1", ADDRESSES[0]), f"the same pci_address {ADDRESSES[0]}"),
+        (WatchTarget("gpu1", "GPU-7", ADDRESSES[1]), f"gpu1: at {ADDRESSES[1]} is GPU-1 and not GPU-7"),
     ],
 )
-def test_gpus_that_cannot_be_told_apart_are_not_watched(second: Watched, told: str) -> None:
+def test_gpus_that_cannot_be_told_apart_are_not_watched(second: WatchTarget, told: str) -> None:
     with pytest.raises(WatchError, match=told):
-        targets.find(FakeNvml(2), (BOTH[0], second))
+        targets.attach(FakeNvml(2), (BOTH[0], second))
 
 
 def test_a_gpu_whose_uuid_nobody_knows() -> None:
     unknown = tuple(msgspec.structs.replace(gpu, uuid=None) for gpu in BOTH)
-    assert len(targets.find(FakeNvml(2), unknown)) == 2
-    assert targets.find(FakeNvml(2, {"nvmlDeviceGetUUID": Refusal(3)}), BOTH)[0].sampler is not None
+    assert len(targets.attach(FakeNvml(2), unknown)) == 2
+    assert targets.attach(FakeNvml(2, {"nvmlDeviceGetUUID": Refusal(3)}), BOTH)[0].sampler is not None
 
 
 def test_a_gpu_that_nvml_refuses() -> None:
     with pytest.raises(WatchError, match=r"gpu1 \(0000:02:00.0\) cannot be watched: NVML says: Unknown Error"):
-        targets.find(FakeNvml(2, {("nvmlDeviceGetUUID", 1): Refusal(UNKNOWN, "Unknown Error")}), BOTH)
+        targets.attach(FakeNvml(2, {("nvmlDeviceGetUUID", 1): Refusal(UNKNOWN, "Unknown Error")}), BOTH)
 
 
 # --- the program ---
 
 
-def context(folder: Path, gpus: tuple[Watched, ...] = BOTH) -> Path:
+def context(folder: Path, gpus: tuple[WatchTarget, ...] = BOTH) -> Path:
     path = folder / "context.json"
     root = machine_root(folder / "root")
-    path.write_bytes(msgspec.json.encode(Context(str(folder), str(root), gpus, kernel_log=True, period_s=0.01)))
+    path.write_bytes(msgspec.json.encode(SamplerContext(str(folder), str(root), gpus, kernel_log=True, period_s=0.01)))
     return path
 
 
@@ -297,15 +297,15 @@ def test_the_file_is_touched_only_while_a_gpu_answers(tmp_path: Path, monkeypatc
     looks = iter([True, False, False])
     touched: list[object] = []
 
-    def look(_watch: Watch) -> bool:
+    def look(_watch: GpuWatch) -> bool:
         answered = next(looks, None)
         if answered is None:
             over.set()
         return bool(answered)
 
-    monkeypatch.setattr(Watch, "look", look)
+    monkeypatch.setattr(GpuWatch, "look", look)
     monkeypatch.setattr(os, "utime", touched.append)
-    gpu_sampler.run(FakeNvml(2), msgspec.json.decode(context(tmp_path).read_bytes(), type=Context), over)
+    gpu_sampler.run(FakeNvml(2), msgspec.json.decode(context(tmp_path).read_bytes(), type=SamplerContext), over)
     assert touched == [tmp_path / reader.GPU_TELEMETRY]
 
 

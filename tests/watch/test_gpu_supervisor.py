@@ -15,12 +15,12 @@ from acceptance.machine.inventory import NvmlAnswer, NvmlDevice
 from acceptance.observe.inventory import observe
 from acceptance.process import command
 from acceptance.watch import gpu_sampler, gpu_supervisor
-from acceptance.watch.gpu_supervisor import GpuChild
-from acceptance.watch.targets import Watched
+from acceptance.watch.gpu_supervisor import SamplerProcess
+from acceptance.watch.targets import WatchTarget
 
-GPU = (Watched("gpu0", "GPU-0", "0000:01:00.0"),)
+GPU = (WatchTarget("gpu0", "GPU-0", "0000:01:00.0"),)
 LOST = Event("gpu-lost", "fatal", "text", "meaning", "action", "nvml", "0000:01:00.0", source="nvml")
-Child = Callable[..., GpuChild]
+Child = Callable[..., SamplerProcess]
 SAMPLES = "open('telemetry-gpu.jsonl', 'w').close()"
 
 
@@ -34,10 +34,10 @@ def run_dir(tmp_path: Path) -> Path:
 def child(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Child:
     """Starts a child that runs this text instead of the watch, in the run's folder."""
 
-    def start(text: str) -> GpuChild:
+    def start(text: str) -> SamplerProcess:
         told = f"import os, sys, time\nos.chdir({str(run_dir)!r})\n{text}"
         monkeypatch.setattr(gpu_supervisor, "argv", lambda _: (sys.executable, "-c", told))
-        return GpuChild(run_dir, machine_root(run_dir / "root"), GPU, kernel_log=False)
+        return SamplerProcess(run_dir, machine_root(run_dir / "root"), GPU, kernel_log=False)
 
     return start
 
@@ -47,7 +47,7 @@ def at(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
 
 
 def test_no_gpu_is_no_child(run_dir: Path) -> None:
-    child = GpuChild(run_dir, Path("/"), (), kernel_log=True)
+    child = SamplerProcess(run_dir, Path("/"), (), kernel_log=True)
     child.look()
     child.stop()
     assert (child.failure, list(run_dir.iterdir())) == (None, [run_dir / "logs"])
@@ -103,13 +103,13 @@ def test_a_child_that_cannot_be_started(run_dir: Path, monkeypatch: pytest.Monke
         raise command.CommandError("no more processes")
 
     monkeypatch.setattr(command, "start", refuse)
-    one = GpuChild(run_dir, Path("/"), GPU, kernel_log=True)
+    one = SamplerProcess(run_dir, Path("/"), GPU, kernel_log=True)
     one.stop()
     assert one.failure == "the watch over the GPUs could not be started: no more processes"
 
 
 def test_a_folder_that_takes_no_context(tmp_path: Path) -> None:
-    one = GpuChild(tmp_path / "missing", Path("/"), GPU, kernel_log=True)
+    one = SamplerProcess(tmp_path / "missing", Path("/"), GPU, kernel_log=True)
     assert one.failure is not None
     assert "could not be started: " in one.failure
 
@@ -159,8 +159,8 @@ def test_a_lost_gpu_explains_silence(
 
 def test_the_watch_itself_on_a_machine_without_a_driver(run_dir: Path) -> None:
     """The real child: it starts from a checkout, and says in one sentence why it cannot watch this GPU."""
-    one = GpuChild(
-        run_dir, machine_root(run_dir / "root"), (Watched("gpu0", "GPU-none", "0fff:ff:1f.0"),), kernel_log=True
+    one = SamplerProcess(
+        run_dir, machine_root(run_dir / "root"), (WatchTarget("gpu0", "GPU-none", "0fff:ff:1f.0"),), kernel_log=True
     )
     assert one._running is not None
     until(one._running.poll, "the child ends")
@@ -185,7 +185,7 @@ def test_due_are_the_named_gpus_that_answer_nvml(tmp_path: Path) -> None:
     inventory = observe(tree.root, run=Programs(nvml=completed(answer), dmidecode=completed(*NO_DMI)))
     every = ("gpu0", "gpu1", "gpu2", "gpu3")
     assert gpu_supervisor.due(inventory, every) == (
-        Watched("gpu0", "GPU-0", "0000:01:00.0"),
-        Watched("gpu3", "GPU-2", "0000:04:00.0"),
+        WatchTarget("gpu0", "GPU-0", "0000:01:00.0"),
+        WatchTarget("gpu3", "GPU-2", "0000:04:00.0"),
     )
     assert gpu_supervisor.due(inventory, ("gpu1", "gpu2")) == ()

@@ -16,8 +16,8 @@ from acceptance.journal import clock, reader, segment
 from acceptance.observe import event, kernel_log, kmsg
 from acceptance.observe.kernel_line import KernelLine
 from acceptance.watch import event_log, gpu_supervisor, host
-from acceptance.watch.host import Watch, to_record
-from acceptance.watch.targets import Watched
+from acceptance.watch.host import HostWatch, to_record
+from acceptance.watch.targets import WatchTarget
 
 GONE = "NVRM: Xid (PCI:0000:01:00): 79, pid=1234, name=x, GPU has fallen off the bus."
 
@@ -56,10 +56,10 @@ def machine(tmp_path: Path) -> Machine:
 
 
 @pytest.fixture
-def watched(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
+def watched(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Iterator[HostWatch]:
     """A watch whose own thread waits for ever: a test looks for it."""
     monkeypatch.setattr(host, "PERIOD_S", 10_000.0)
-    watched = Watch(machine.run_dir, machine.root)
+    watched = HostWatch(machine.run_dir, machine.root)
     yield watched
     if not watched._over.is_set():
         watched.stop()
@@ -68,7 +68,7 @@ def watched(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch
 def test_it_runs_by_itself(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host, "PERIOD_S", 0.02)
     machine.say("something before the run", GONE)
-    watched = Watch(machine.run_dir, machine.root)
+    watched = HostWatch(machine.run_dir, machine.root)
     assert watched.kernel_log_after == 2
     machine.say(GONE)
     until(machine.journalled, "the event is journalled")
@@ -88,7 +88,7 @@ def test_it_runs_by_itself(machine: Machine, monkeypatch: pytest.MonkeyPatch) ->
     )
 
 
-def test_the_last_words_are_not_lost(machine: Machine, watched: Watch) -> None:
+def test_the_last_words_are_not_lost(machine: Machine, watched: HostWatch) -> None:
     machine.say(GONE)
     machine.thermometer.write_text("90000\n")
     watched.stop()
@@ -97,7 +97,7 @@ def test_the_last_words_are_not_lost(machine: Machine, watched: Watch) -> None:
     assert watched.failure is None
 
 
-def test_a_report_of_several_messages_is_held_back_until_it_is_whole(machine: Machine, watched: Watch) -> None:
+def test_a_report_of_several_messages_is_held_back_until_it_is_whole(machine: Machine, watched: HostWatch) -> None:
     aer = "pcieport 0000:00:01.0: "
     machine.say(f"{aer}AER: Uncorrectable (Fatal) error message received from 0000:01:00.0")
     watched._look(last=False)
@@ -115,7 +115,7 @@ def test_a_report_of_several_messages_is_held_back_until_it_is_whole(machine: Ma
 
 
 def test_an_endless_stream_of_messages_does_not_hold_them_back_for_ever(
-    machine: Machine, watched: Watch, monkeypatch: pytest.MonkeyPatch
+    machine: Machine, watched: HostWatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # An error storm before a crash is the evidence of it.
     machine.say(GONE)
@@ -127,7 +127,7 @@ def test_an_endless_stream_of_messages_does_not_hold_them_back_for_ever(
     assert [type(body) for body in machine.journalled()] == [Event]
 
 
-def test_a_storm_is_cut_short(machine: Machine, watched: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_storm_is_cut_short(machine: Machine, watched: HostWatch, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_log, "STORM", 5)
     other = GONE.replace("0000:01", "0000:41")
     machine.say(*[GONE] * 20, other)
@@ -140,7 +140,7 @@ def test_a_storm_is_cut_short(machine: Machine, watched: Watch, monkeypatch: pyt
     assert [body for body in found if isinstance(body, Note)] == [Note(told)]
 
 
-def test_lost_messages_are_trouble(machine: Machine, watched: Watch) -> None:
+def test_lost_messages_are_trouble(machine: Machine, watched: HostWatch) -> None:
     machine.say("one", skip=3)
     watched._look(last=True)
     assert [(body.trouble, "overwrote" in body.text) for body in machine.journalled() if isinstance(body, Note)] == [
@@ -152,14 +152,14 @@ def test_lost_messages_are_trouble(machine: Machine, watched: Watch) -> None:
 
 def test_what_was_lost_before_the_run_is_not(machine: Machine) -> None:
     machine.log.write_text("6,812,1000,-;Linux version 6.8 has long scrolled away\n")
-    watched = Watch(machine.run_dir, machine.root)
+    watched = HostWatch(machine.run_dir, machine.root)
     watched.stop()
     assert (watched.kernel_log_after, machine.journalled()) == (812, [])
 
 
 def test_an_empty_log(machine: Machine) -> None:
     machine.log.write_text("")
-    watched = Watch(machine.run_dir, machine.root)
+    watched = HostWatch(machine.run_dir, machine.root)
     watched.stop()
     assert (watched.kernel_log_after, machine.journalled(), watched.failure) == (-1, [], None)
 
@@ -169,7 +169,7 @@ def test_a_log_that_cannot_be_read_is_said(machine: Machine, content: str | None
     machine.log.unlink()
     if content is not None:
         machine.log.write_text(content)
-    watched = Watch(machine.run_dir, machine.root)
+    watched = HostWatch(machine.run_dir, machine.root)
     machine.thermometer.write_text("55000\n")
     watched.stop()
     assert (watched.kernel_log_after, watched.failure) == (None, None)
@@ -180,7 +180,7 @@ def test_a_log_that_cannot_be_read_is_said(machine: Machine, content: str | None
     assert len(machine.journalled(reader.TELEMETRY)) == 2
 
 
-def test_a_log_that_breaks_later(machine: Machine, watched: Watch) -> None:
+def test_a_log_that_breaks_later(machine: Machine, watched: HostWatch) -> None:
     machine.log.write_text(machine.log.read_text() + "rubbish\n")
     watched.stop()
     assert watched.failure is not None
@@ -188,7 +188,9 @@ def test_a_log_that_breaks_later(machine: Machine, watched: Watch) -> None:
     assert "rubbish" in watched.failure
 
 
-def test_a_journal_that_cannot_be_written(machine: Machine, watched: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_journal_that_cannot_be_written(
+    machine: Machine, watched: HostWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real = os.fsync
 
     def fsync(file: int) -> None:
@@ -205,18 +207,20 @@ def test_a_journal_that_cannot_be_written(machine: Machine, watched: Watch, monk
 def test_a_segment_that_cannot_be_begun(machine: Machine) -> None:
     (machine.run_dir / reader.TELEMETRY).write_text("")
     with pytest.raises(segment.JournalError, match="File exists"):
-        Watch(machine.run_dir, machine.root)
+        HostWatch(machine.run_dir, machine.root)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_an_error_of_its_own_is_no_silence(machine: Machine, watched: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_its_own_is_no_silence(
+    machine: Machine, watched: HostWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
     empty: dict[str, object] = {}
     monkeypatch.setattr(kmsg.Kmsg, "read_new", lambda _: empty["slip"])
     watched.stop()
     assert watched.failure == "the watch over sensors and kernel log died of an error of its own: please report it"
 
 
-def test_a_sensor_that_hangs(machine: Machine, watched: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sensor_that_hangs(machine: Machine, watched: HostWatch, monkeypatch: pytest.MonkeyPatch) -> None:
     real = watched._thread.join
     monkeypatch.setattr(watched._over, "set", lambda: None)
     monkeypatch.setattr(watched._thread, "join", lambda _: real(0.01))
@@ -230,7 +234,7 @@ def test_a_sensor_that_hangs(machine: Machine, watched: Watch, monkeypatch: pyte
 # --- the GPUs ---
 
 
-GPU = (Watched("gpu0", "GPU-0", "0000:01:00.0"),)
+GPU = (WatchTarget("gpu0", "GPU-0", "0000:01:00.0"),)
 
 
 def test_a_child_that_ends_before_the_run_is_the_watch_s_failure(
@@ -238,7 +242,7 @@ def test_a_child_that_ends_before_the_run_is_the_watch_s_failure(
 ) -> None:
     monkeypatch.setattr(host, "PERIOD_S", 0.02)
     monkeypatch.setattr(gpu_supervisor, "argv", lambda _: (sys.executable, "-c", "raise SystemExit('no driver')"))
-    watched = Watch(machine.run_dir, machine.root, GPU)
+    watched = HostWatch(machine.run_dir, machine.root, GPU)
     running = watched._gpus._running
     assert running is not None
     until(running.poll, "the child ends")
@@ -256,14 +260,14 @@ def test_the_child_is_told_whether_the_kernel_log_is_followed(
     monkeypatch.setattr(gpu_supervisor, "argv", lambda _: (sys.executable, "-c", "import time; time.sleep(60)"))
     if not readable:
         machine.log.unlink()
-    Watch(machine.run_dir, machine.root, GPU).stop()
+    HostWatch(machine.run_dir, machine.root, GPU).stop()
     context = msgspec.json.decode((machine.run_dir / gpu_supervisor.CONTEXT).read_bytes())
     assert context["kernel_log"] is readable
 
 
 def test_a_child_that_watches_is_no_failure(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu_supervisor, "argv", lambda _: (sys.executable, "-c", "import time; time.sleep(60)"))
-    watched = Watch(machine.run_dir, machine.root, GPU)
+    watched = HostWatch(machine.run_dir, machine.root, GPU)
     watched.stop()
     assert watched.failure is None
 
@@ -271,8 +275,8 @@ def test_a_child_that_watches_is_no_failure(machine: Machine, monkeypatch: pytes
 # --- when it happened ---
 
 
-def seen(stamp: float | str | None) -> event.Event:
-    return event.Event("xid", 79, "0000:01:00.0", "fatal", stamp, "text", "meaning", "action", hardware=True)
+def seen(stamp: float | str | None) -> event.KernelEvent:
+    return event.KernelEvent("xid", 79, "0000:01:00.0", "fatal", stamp, "text", "meaning", "action", hardware=True)
 
 
 @pytest.mark.parametrize(
@@ -301,7 +305,7 @@ def test_a_machine_that_slept() -> None:
 
 
 def test_an_event_is_dated_by_its_stamp_though_it_was_held_back(
-    machine: Machine, watched: Watch, monkeypatch: pytest.MonkeyPatch
+    machine: Machine, watched: HostWatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(host, "PERIOD_S", 1.0)
     monkeypatch.setattr(clock, "boot_s", lambda: 5000.0)
@@ -315,7 +319,7 @@ def test_an_event_is_dated_by_its_stamp_though_it_was_held_back(
 
 
 def test_an_event_without_a_fitting_stamp_is_dated_by_its_reading(
-    machine: Machine, watched: Watch, monkeypatch: pytest.MonkeyPatch
+    machine: Machine, watched: HostWatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(host, "PERIOD_S", 1.0)
     monkeypatch.setattr(clock, "boot_s", lambda: 5000.0)
@@ -325,12 +329,12 @@ def test_an_event_without_a_fitting_stamp_is_dated_by_its_reading(
 
 
 def test_the_time_that_reading_a_report_takes_moves_no_event(
-    machine: Machine, watched: Watch, monkeypatch: pytest.MonkeyPatch
+    machine: Machine, watched: HostWatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It would put an event of a check's first moments to before the check began."""
     read = kernel_log.events_of
 
-    def slowly(lines: Sequence[KernelLine]) -> tuple[event.Event, ...]:
+    def slowly(lines: Sequence[KernelLine]) -> tuple[event.KernelEvent, ...]:
         time.sleep(0.5)
         return read(lines)
 

@@ -17,7 +17,7 @@ from acceptance.loads.burn.role import Counts
 from acceptance.loads.card import CardError
 from acceptance.loads.cubin import Kernels
 from acceptance.loads.gemm.product import Tensor, words
-from acceptance.loads.mismatch import SEEN, Wrong
+from acceptance.loads.mismatch import SEEN, WrongElement
 
 RESULTS = 8  # compared in one go, as the kernel has it
 _THREADS = 256
@@ -125,11 +125,11 @@ class TorchComparator:
         return found
 
 
-def wrong_elements(expected: Tensor, got: Tensor) -> tuple[list[Wrong], int]:
+def wrong_elements(expected: Tensor, got: Tensor) -> tuple[list[WrongElement], int]:
     """The first 4096 elements that differ, by number, and the number of the last; the result must differ somewhere."""
     want, have = words(expected).view(-1), words(got).view(-1)
     mask = (1 << 8 * expected.element_size()) - 1
-    first: list[Wrong] = []
+    first: list[WrongElement] = []
     last = -1
     for begin in range(0, want.numel(), _PIECE):
         one, other = want[begin : begin + _PIECE], have[begin : begin + _PIECE]
@@ -139,7 +139,7 @@ def wrong_elements(expected: Tensor, got: Tensor) -> tuple[list[Wrong], int]:
             kept = places[: SEEN - len(first)]
             due, found = one[kept].tolist(), other[kept].tolist()
             first += [
-                Wrong(begin + place, old & mask, new & mask)
+                WrongElement(begin + place, old & mask, new & mask)
                 for place, old, new in zip(kept.tolist(), due, found, strict=True)
             ]
     return first, last

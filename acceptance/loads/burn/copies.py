@@ -12,7 +12,7 @@ import numpy as np
 from acceptance.loads import bits
 from acceptance.loads.burn.card import wait
 from acceptance.loads.burn.compare import steps
-from acceptance.loads.burn.role import Beside
+from acceptance.loads.burn.role import BackgroundCopies
 from acceptance.loads.card import CardError, uuid
 from acceptance.loads.copy import pattern as copy_pattern
 from acceptance.loads.copy.pattern import SPOILED, WORD, Words, first_of
@@ -224,7 +224,7 @@ class ToPeer(ToGpu):
         self._stream.wait_event(arrived)
 
 
-class Copies(Beside):
+class Copies(BackgroundCopies):
     """All copies of one GPU, looked after between groups of products.
 
     `pattern` gives the words on a GPU by its index.

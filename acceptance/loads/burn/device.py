@@ -27,7 +27,7 @@ _ALIGNED = 512  # as CUDA's own allocations: the libraries choose their kernels 
 
 
 @dataclass(slots=True)
-class Memory:
+class Arena:
     """A piece of memory that is handed out from its beginning."""
 
     piece: Tensor
@@ -199,7 +199,7 @@ class TorchDevice:
 
     def begin(self, dtype: Dtype, divisor: int, most: int) -> TorchTurn:
         """Operands and expected results of a format into the memory; the ring has the rest. Raises ValueError where that is too little."""
-        memory, found = Memory(self._piece), shapes(dtype, divisor)
+        memory, found = Arena(self._piece), shapes(dtype, divisor)
         own = operands(dtype, found, "normal", memory.take)
         _, given = formats(dtype)
         size = result_bytes(dtype, found)

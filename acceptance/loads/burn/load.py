@@ -39,11 +39,11 @@ from typing import Any
 from acceptance.loads.burn import fault
 from acceptance.loads.burn.card import PatientCard, boot_s
 from acceptance.loads.burn.shape import divisor_for
-from acceptance.loads.burn.worker import NAMES, Order, Worker
-from acceptance.loads.card import CardError, found
+from acceptance.loads.burn.worker import NAMES, BurnOptions, BurnWorker
+from acceptance.loads.card import CardError, gpu_identity
 from acceptance.loads.gemm.load import STRAYS, dtypes
 from acceptance.loads.gemm.worker import absent
-from acceptance.loads.program import guarded, leave, seconds
+from acceptance.loads.program import leave, run_guarded, seconds
 from acceptance.loads.protocol import Output
 
 NAME = "burn"
@@ -80,7 +80,7 @@ def arguments() -> argparse.ArgumentParser:
 
 def run(options: argparse.Namespace, output: Output) -> None:
     """From the GPU's name to the last reading; raises CardError, and RuntimeError for what CUDA and torch say."""
-    card, own = found(), PatientCard()
+    card, own = gpu_identity(), PatientCard()
     import torch
 
     from acceptance.loads.burn.compare import KernelComparator
@@ -95,7 +95,7 @@ def run(options: argparse.Namespace, output: Output) -> None:
     offered = tuple(dtype for dtype in options.dtypes if dtype.missing((major, minor)) is None)
     whole = own.whole_bytes()
     divisors = {dtype.short: divisor_for(dtype, (major, minor), whole) for dtype in offered}
-    order = Order(offered, options.seconds, options.plain, fault.slowness(options.inject), divisors)
+    order = BurnOptions(offered, options.seconds, options.plain, fault.slowness(options.inject), divisors)
     parameters: dict[str, Any] = {
         "dtypes": [dtype.short for dtype in options.dtypes],
         "seconds": options.seconds,
@@ -114,14 +114,14 @@ def run(options: argparse.Namespace, output: Output) -> None:
     stoppage = fault.Stoppage() if options.inject is not None else None
     device = TorchDevice("cuda", own, comparator, options.inject, stoppage)
     copies = Copies(output, KernelPattern, range(1, options.peers + 1), boot_s)
-    Worker(order, device, own, output, copies, boot_s).run(RESERVE + options.peers * RESERVE_A_PEER)
+    BurnWorker(order, device, own, output, copies, boot_s).run(RESERVE + options.peers * RESERVE_A_PEER)
     output.end()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; see the module for its exit status."""
     options = arguments().parse_args(argv)
-    return guarded(NAME, lambda: run(options, Output(sys.stdout)), strays=STRAYS)
+    return run_guarded(NAME, lambda: run(options, Output(sys.stdout)), strays=STRAYS)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ def division(slots: int, most: int, shapes: int) -> tuple[int, int]:
 
 
 @dataclass(slots=True)
-class Made:
+class ResultGroup:
     """A group of results: the number of its first product, its shape, when it was given to the GPU, and its comparison once begun."""
 
     group: int
@@ -44,13 +44,13 @@ class Made:
     ticket: Any = None
 
 
-class Ring:
+class ResultRing:
     """Which group is next, and what lies in each."""
 
     def __init__(self, groups: int) -> None:
         if groups < LEAST:
             raise ValueError(f"a ring needs {LEAST} groups of results, and there is memory for {groups}")
-        self._held: list[Made | None] = [None] * groups
+        self._held: list[ResultGroup | None] = [None] * groups
         self._next = 0
 
     @property
@@ -58,22 +58,22 @@ class Ring:
         """The group to be overwritten next."""
         return self._next
 
-    def ahead(self) -> Made | None:
+    def ahead(self) -> ResultGroup | None:
         """What is to be compared now: the group that comes AHEAD of the next, unless it is empty or begun already."""
         made = self._held[(self._next + AHEAD) % len(self._held)]
         return made if made is not None and made.ticket is None else None
 
-    def leave(self) -> Made | None:
+    def leave(self) -> ResultGroup | None:
         """What lies in the next group, which is empty after this."""
         made, self._held[self._next] = self._held[self._next], None
         return made
 
-    def put(self, made: Made) -> None:
+    def put(self, made: ResultGroup) -> None:
         """The next group has been filled; the one after it is next."""
         self._held[self._next] = made
         self._next = (self._next + 1) % len(self._held)
 
-    def rest(self) -> list[Made]:
+    def rest(self) -> list[ResultGroup]:
         """All that lies in the ring, oldest first."""
         order = self._held[self._next :] + self._held[: self._next]
         return [made for made in order if made is not None]

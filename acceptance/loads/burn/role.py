@@ -21,7 +21,7 @@ class Proof:
     one_s: float
 
 
-class Turn(Protocol):
+class FormatTurn(Protocol):
     """One format with the memory to itself; `burn_device.TorchTurn` is one on a GPU."""
 
     digests: list[str]
@@ -54,7 +54,7 @@ class Turn(Protocol):
         """Which operands are not what they were."""
 
 
-class Device(Protocol):
+class BurnDevice(Protocol):
     """Where the products are made."""
 
     def prove(self, dtype: Dtype, divisor: int) -> Proof:
@@ -63,11 +63,11 @@ class Device(Protocol):
     def fill(self, size: int) -> None:
         """Take so many bytes for operands and results."""
 
-    def begin(self, dtype: Dtype, divisor: int, most: int) -> Turn:
+    def begin(self, dtype: Dtype, divisor: int, most: int) -> FormatTurn:
         """Give the memory to one format; so many results at most are compared at once. Raises ValueError where it holds too few."""
 
 
-class Beside(Protocol):
+class BackgroundCopies(Protocol):
     """What goes on beside the products: copies over the links."""
 
     def step(self) -> None:

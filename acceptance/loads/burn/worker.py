@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from acceptance.loads.burn.ring import AHEAD, LEAST, Made, Ring
-from acceptance.loads.burn.role import Beside, Device, Proof, Turn
+from acceptance.loads.burn.ring import AHEAD, LEAST, ResultGroup, ResultRing
+from acceptance.loads.burn.role import BackgroundCopies, BurnDevice, FormatTurn, Proof
 from acceptance.loads.burn.shape import Shape, shapes
 from acceptance.loads.card import Card, CardError
 from acceptance.loads.gemm.dtypes import Dtype
@@ -18,7 +18,7 @@ TURN_S = 30.0  # of one format, about, before the next has its turn
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class BurnOptions:
     """What is asked: formats that the GPU has, seconds of all of them together, and whether plain products are timed beside them.
 
     `slow` is the share of its rate that the GPU is to lose from the second lap on, where that is injected; `divisors` say by format
@@ -96,11 +96,17 @@ class _Course:
         return self.operations / self.spent_s / 1e12
 
 
-class Worker:
+class BurnWorker:
     """Runs an order on a device and says what it finds as soon as it is found."""
 
     def __init__(
-        self, order: Order, device: Device, card: Card, output: Output, beside: Beside, boot_s: Callable[[], float]
+        self,
+        order: BurnOptions,
+        device: BurnDevice,
+        card: Card,
+        output: Output,
+        beside: BackgroundCopies,
+        boot_s: Callable[[], float],
     ) -> None:
         self._order, self._device, self._card, self._output = order, device, card, output
         self._beside, self._boot_s = beside, boot_s
@@ -176,9 +182,9 @@ class Worker:
             one.plain = (one.plain[0] + plain.operations, one.plain[1] + plain.spent_s)
         self._inputs(one, turn, lap)
 
-    def _course(self, one: Format, turn: Turn, lap: int, seconds: float, *, verify: bool) -> _Course:
+    def _course(self, one: Format, turn: FormatTurn, lap: int, seconds: float, *, verify: bool) -> _Course:
         """Products for so many seconds, until the last of them was compared."""
-        ring, given, began_s = Ring(turn.groups), deque[Any](), self._boot_s()
+        ring, given, began_s = ResultRing(turn.groups), deque[Any](), self._boot_s()
         operations = done_s = owed = 0.0
         count = 0
         begin = self._card.mark()
@@ -187,7 +193,7 @@ class Worker:
             if verify:
                 self._compare(ring.ahead(), turn)
                 self._settle(ring.leave(), one, turn, lap)
-            made = Made(ring.next, one.products, shape, self._boot_s())
+            made = ResultGroup(ring.next, one.products, shape, self._boot_s())
             turn.make(made.group, shape, made.number if verify else -GROUP)
             if self._order.slow and lap and verify:
                 owed += turn.group * self._order.slow / (1 - self._order.slow)
@@ -222,11 +228,11 @@ class Worker:
             self._output.progress(round(now_s, 1), whole_s)
 
     @staticmethod
-    def _compare(made: Made | None, turn: Turn) -> None:
+    def _compare(made: ResultGroup | None, turn: FormatTurn) -> None:
         if made is not None:
             made.ticket = turn.compare(made.group, made.shape)
 
-    def _settle(self, made: Made | None, one: Format, turn: Turn, lap: int) -> None:
+    def _settle(self, made: ResultGroup | None, one: Format, turn: FormatTurn, lap: int) -> None:
         """What the comparison of a group found, before it is overwritten."""
         if made is None:
             return
@@ -243,7 +249,7 @@ class Worker:
                 **(turn.describe(made.group, place, made.shape) if told else {}),
             })  # fmt: skip
 
-    def _inputs(self, one: Format, turn: Turn, lap: int) -> None:
+    def _inputs(self, one: Format, turn: FormatTurn, lap: int) -> None:
         for changed in turn.changed_inputs():
             if (known := (changed["operand"], changed["got"])) not in one.changed:
                 one.changed.add(known)

@@ -43,13 +43,20 @@ from typing import Any
 
 import numpy as np
 
-from acceptance.loads.card import found, uuid
+from acceptance.loads.card import gpu_identity, uuid
 from acceptance.loads.copy import elementwise, numa, pattern
 from acceptance.loads.copy.pattern import WORD, first_number
-from acceptance.loads.copy.tally import Tally, Transfer, repeat
-from acceptance.loads.copy.transfers import Alone, Beside, Paged, ToDevice, ToGpu, ToHost
+from acceptance.loads.copy.tally import Tally, Transfer, measure_copies
+from acceptance.loads.copy.transfers import (
+    BidirectionalTransfer,
+    DeviceToDevice,
+    DeviceToHost,
+    HostToDevice,
+    PageableTransfer,
+    UnidirectionalTransfer,
+)
 from acceptance.loads.cpu.memory_bandwidth import ArraysError, available_bytes
-from acceptance.loads.program import guarded, leave, seconds
+from acceptance.loads.program import leave, run_guarded, seconds
 from acceptance.loads.protocol import Output
 
 NAME = "gpu_copy"
@@ -121,7 +128,7 @@ class Course:
 
     def measure(self, transfer: Transfer) -> Tally:
         """Take one path, and say at once what it gave."""
-        tally = repeat(transfer, self.options.seconds, self.output.miscompare, self.options.inject)
+        tally = measure_copies(transfer, self.options.seconds, self.output.miscompare, self.options.inject)
         self.output.note(tally.told(f"{transfer.name} of {transfer.component}"))
         self.output.reading(transfer.name, "GB/s", transfer.component, tally.median)
         self.done += 1
@@ -144,20 +151,20 @@ class Course:
         source, destination = (torch.empty(count, dtype=torch.int64, pin_memory=True) for _ in range(2))
         pattern.write(source.numpy().view(np.uint64), first_number(_TO_DEVICE))
         there, here = (torch.empty(count, dtype=torch.int64, device="cuda") for _ in range(2))
-        up, down = ToDevice(source, there, _TO_DEVICE), ToHost(here, destination, _TO_HOST, reference)
-        h2d = self.own(Alone("copy_own_h2d", OWN, size, up))
-        d2h = self.own(Alone("copy_own_d2h", OWN, size, down))
+        up, down = HostToDevice(source, there, _TO_DEVICE), DeviceToHost(here, destination, _TO_HOST, reference)
+        h2d = self.own(UnidirectionalTransfer("copy_own_h2d", OWN, size, up))
+        d2h = self.own(UnidirectionalTransfer("copy_own_d2h", OWN, size, down))
         for both in (
-            Beside("copy_own_h2d_bidirectional", OWN, size, up, down, beside(h2d, d2h)),
-            Beside("copy_own_d2h_bidirectional", OWN, size, down, up, beside(d2h, h2d)),
+            BidirectionalTransfer("copy_own_h2d_bidirectional", OWN, size, up, down, beside(h2d, d2h)),
+            BidirectionalTransfer("copy_own_d2h_bidirectional", OWN, size, down, up, beside(d2h, h2d)),
         ):
             self.own(both)
             if both.apart:
                 self.output.note(f"{both.name}: the other way was not busy to the end of {both.apart} copies")
         ordinary = torch.from_numpy(reference.view(np.int64))
-        self.own(Paged("copy_own_h2d_pageable", OWN, size, ToDevice(ordinary, there, _TO_HOST)))
+        self.own(PageableTransfer("copy_own_h2d_pageable", OWN, size, HostToDevice(ordinary, there, _TO_HOST)))
         pages = torch.zeros(count, dtype=torch.int64)
-        self.own(Paged("copy_own_d2h_pageable", OWN, size, ToHost(here, pages, _TO_HOST, reference)))
+        self.own(PageableTransfer("copy_own_d2h_pageable", OWN, size, DeviceToHost(here, pages, _TO_HOST, reference)))
 
     def within(self, l2_bytes: int) -> None:
         """Within the GPU's memory."""
@@ -169,7 +176,11 @@ class Course:
             f"copy_own_d2d: buffers of {count * WORD // _MIB} MiB, the L2 cache has {l2_bytes / _MIB:.1f} MiB"
         )
         source, destination = (torch.empty(count, dtype=torch.int64, device="cuda") for _ in range(2))
-        self.own(Alone("copy_own_d2d", OWN, 2 * count * WORD, ToGpu(source, destination, (uuid(0), uuid(0)))))
+        self.own(
+            UnidirectionalTransfer(
+                "copy_own_d2d", OWN, 2 * count * WORD, DeviceToDevice(source, destination, (uuid(0), uuid(0)))
+            )
+        )
 
     def peer(self, index: int) -> None:
         """Into the memory of another GPU."""
@@ -178,9 +189,9 @@ class Course:
         count = self.options.mib * _MIB // WORD
         source = torch.empty(count, dtype=torch.int64, device="cuda")
         destination = torch.empty(count, dtype=torch.int64, device=f"cuda:{index}")
-        way = ToGpu(source, destination, (uuid(0), uuid(index)))
+        way = DeviceToDevice(source, destination, (uuid(0), uuid(index)))
         pair = f"{OWN}->gpu{index}"
-        tally = self.measure(Alone("copy_own_p2p", pair, count * WORD, way))
+        tally = self.measure(UnidirectionalTransfer("copy_own_p2p", pair, count * WORD, way))
         self.output.reading("copy_own_p2p_miscompares", "count", pair, tally.wrong)
 
     def products(self, l2_bytes: int) -> None:
@@ -200,7 +211,7 @@ class Course:
 
 def run(options: argparse.Namespace, output: Output) -> None:
     """All paths from first to last reading; raises CardError, CopyError, NumaError, and RuntimeError for what CUDA and torch say."""
-    card = found()
+    card = gpu_identity()
     parameters: dict[str, Any] = {"seconds": options.seconds, "mib": options.mib, **card}
     if options.inject is not None:
         parameters["inject"] = options.inject
@@ -235,7 +246,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         require_host_memory(options.mib, available_bytes())
     except ArraysError as error:
         parser.error(str(error))
-    return guarded(NAME, lambda: run(options, Output(sys.stdout)), errors=(CopyError, numa.NumaError))
+    return run_guarded(NAME, lambda: run(options, Output(sys.stdout)), errors=(CopyError, numa.NumaError))
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ class Tally:
         return f"{name}: {rates} of {len(self.rates)} copies; {self.compared} compared whole, {self.wrong} wrong"
 
 
-def repeat(
+def measure_copies(
     transfer: Transfer,
     seconds: float,
     report: Report,

@@ -31,7 +31,7 @@ class Way(Protocol):
         """Change a byte of the destination."""
 
 
-class ToDevice:
+class HostToDevice:
     """From a host buffer, which holds the words of `seed`, to a GPU buffer. The GPU compares with words that it makes itself."""
 
     def __init__(self, host: Tensor, device: Tensor, seed: int) -> None:
@@ -54,7 +54,7 @@ class ToDevice:
         device_pattern.flip(self.device)
 
 
-class ToHost:
+class DeviceToHost:
     """From a GPU buffer, where the GPU writes the words of `seed` anew each time, to a host buffer, compared with `reference` there."""
 
     def __init__(self, device: Tensor, host: Tensor, seed: int, reference: Words) -> None:
@@ -79,7 +79,7 @@ class ToHost:
         self._words[self._words.size // 2] ^= self._words.dtype.type(1 << FLIPPED)
 
 
-class ToGpu:
+class DeviceToDevice:
     """From a buffer of GPU 0, one way, to another of the same GPU or of a peer, compared where it lies.
 
     Each turn has words of its own, which begin at `first_of` the GPUs' UUIDs and the turn: what
@@ -115,7 +115,7 @@ class ToGpu:
         device_pattern.flip(self.destination)
 
 
-class Alone:
+class UnidirectionalTransfer:
     """One way by itself, timed by CUDA events."""
 
     def __init__(self, name: str, component: str, counted: int, way: Way) -> None:
@@ -146,7 +146,7 @@ class Alone:
         self.way.corrupt()
 
 
-class Paged(Alone):
+class PageableTransfer(UnidirectionalTransfer):
     """One way from or to pageable memory: the driver copies through buffers of its own, so the host's clock times it."""
 
     def timed(self, times: int) -> float:
@@ -161,7 +161,7 @@ class Paged(Alone):
         return time.perf_counter() - began
 
 
-class Beside(Alone):
+class BidirectionalTransfer(UnidirectionalTransfer):
     """One way while the other is busy for the whole time: the other's copies are queued first, `beside` of them, and end later.
 
     `apart` counts the copies for which they did not, however many there were: where a GPU cannot copy both ways at once. The time is

@@ -30,7 +30,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from acceptance.loads.cpu.cores import Core, CoresError, by_group, parse_cores, require_allowed
-from acceptance.loads.cpu.lap import Lap, Ready
+from acceptance.loads.cpu.timed_loop import LoopResult, WorkerReady
 from acceptance.loads.cpu.workers import Team, WorkerLost
 from acceptance.loads.program import seconds
 from acceptance.loads.protocol import Output
@@ -87,7 +87,7 @@ def ratios(rates: dict[Core, float]) -> dict[Core, float]:
     return found
 
 
-def dissent(ready: dict[Core, Ready]) -> dict[str, list[str]]:
+def dissent(ready: dict[Core, WorkerReady]) -> dict[str, list[str]]:
     """Digest to components, when cores whose first product passed the integer check do not all have the same; else empty.
 
     The integer check compares values, and this compares bits: two right products have both in common.
@@ -99,7 +99,9 @@ def dissent(ready: dict[Core, Ready]) -> dict[str, list[str]]:
     return groups if len(groups) > 1 else {}
 
 
-def conclude(output: Output, dtype: str, size: int, ready: dict[Core, Ready], laps: dict[Core, Lap]) -> None:
+def conclude(
+    output: Output, dtype: str, size: int, ready: dict[Core, WorkerReady], laps: dict[Core, LoopResult]
+) -> None:
     """Turn what the workers said into the readings, and end the output."""
     short = SHORT[dtype]
     groups = dissent(ready)

@@ -19,7 +19,7 @@ import numpy as np
 from acceptance.loads import bits
 from acceptance.loads.bits import Buffer, flip
 from acceptance.loads.cpu.cores import Core
-from acceptance.loads.cpu.lap import Lap, Ready, repeat
+from acceptance.loads.cpu.timed_loop import LoopResult, WorkerReady, run_loop
 from acceptance.loads.cpu.workers import sleep_until
 from acceptance.loads.exact_product import Matrix, faults, operand
 
@@ -117,10 +117,10 @@ def work(core: Core, connection: Connection, size: int, dtype: str, inject: str 
     if found is not None:
         report({"check": "exact", **found})
     result = spoiled(size, dtype)
-    connection.send(("ready", Ready(hashlib.sha256(first.data).hexdigest(), found is None, library())))
+    connection.send(("ready", WorkerReady(hashlib.sha256(first.data).hexdigest(), found is None, library())))
     _, (start, until) = connection.recv()
     sleep_until(start)
     comparison = Comparison(first, result, report, start)
-    products, seconds = repeat(until, lambda turn: multiply(turn, result), comparison)
+    products, seconds = run_loop(until, lambda turn: multiply(turn, result), comparison)
     # A first product that was wrong makes nothing after it right: its equals are wrong too, and its unequals are not known to be right.
-    connection.send(("lap", Lap(products, comparison.wrong if found is None else products, seconds)))
+    connection.send(("lap", LoopResult(products, comparison.wrong if found is None else products, seconds)))

@@ -34,11 +34,11 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from acceptance.loads.card import CudaCard, found
+from acceptance.loads.card import CudaCard, gpu_identity
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
 from acceptance.loads.gemm.table import LARGEST, sizes
-from acceptance.loads.gemm.worker import Order, Worker, absent, fitting
-from acceptance.loads.program import guarded, leave, seconds
+from acceptance.loads.gemm.worker import GemmOptions, GemmWorker, absent, fitting
+from acceptance.loads.program import leave, run_guarded, seconds
 from acceptance.loads.protocol import Output
 
 NAME = "gpu_gemm"
@@ -85,7 +85,7 @@ def arguments() -> argparse.ArgumentParser:
 
 def run(options: argparse.Namespace, output: Output) -> None:
     """From the GPU's name to the last reading; raises CardError, and RuntimeError for what CUDA and torch say."""
-    card, own = found(), CudaCard()
+    card, own = gpu_identity(), CudaCard()
     major, minor = map(int, card["capability"].split("."))
     offered = [dtype for dtype in options.dtypes if dtype.missing((major, minor)) is None]
     size = fitting(offered, options.size, own.whole_bytes())
@@ -106,8 +106,10 @@ def run(options: argparse.Namespace, output: Output) -> None:
     from acceptance.loads.gemm.verification import Trial
 
     settings()
-    order = Order(absent(output, options.dtypes, (major, minor)), options.seconds, size, options.table, options.inject)
-    Worker(
+    order = GemmOptions(
+        absent(output, options.dtypes, (major, minor)), options.seconds, size, options.table, options.inject
+    )
+    GemmWorker(
         order,
         own,
         output,
@@ -120,7 +122,7 @@ def run(options: argparse.Namespace, output: Output) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; see the module for its exit status."""
     options = arguments().parse_args(argv)
-    return guarded(NAME, lambda: run(options, Output(sys.stdout)), strays=STRAYS)
+    return run_guarded(NAME, lambda: run(options, Output(sys.stdout)), strays=STRAYS)
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ class Trial(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class GemmOptions:
     """What is asked of the load: formats in turn, seconds of each, size of the judged product, sizes of the table, and the fault."""
 
     dtypes: tuple[Dtype, ...]
@@ -92,12 +92,12 @@ def fitting(dtypes: Sequence[Dtype], size: int, whole_bytes: int) -> int:
     return size if needs(dtypes, size) <= ROOM * whole_bytes else min(size, SMALLER)
 
 
-class Worker:
+class GemmWorker:
     """Runs an order on a card and says what it finds as soon as it is found."""
 
     def __init__(
         self,
-        order: Order,
+        order: GemmOptions,
         card: Card,
         output: Output,
         trial_of: Callable[[Dtype, int], Trial],

@@ -14,7 +14,7 @@ from acceptance.loads.card import CardError
 from acceptance.loads.cubin import Kernels
 from acceptance.loads.vram.kernels import BLOCKS, FILE, RECORD, THREADS, arguments, blank, record
 from acceptance.loads.vram.passes import TILE, WORD, Copy, Pass, Spin, Sweep
-from acceptance.loads.vram.worker import Done
+from acceptance.loads.vram.worker import PassResult
 
 # What is left free: the driver may need some for itself while kernels run (a display's, other contexts' pages), and it gives memory out in
 # pieces of 2 MiB. Twice as much is left where the driver does not give that much in one piece, and once more twice.
@@ -75,7 +75,7 @@ class CudaMemory:
             f"{self.free_bytes / 2**30:.2f} GiB of the GPU's memory are free and cannot be had in one piece: end what uses the GPU"
         )
 
-    def work(self, one: Pass, late_s: float = 0.0) -> Done:
+    def work(self, one: Pass, late_s: float = 0.0) -> PassResult:
         """Do a pass and wait for it; raises Hung, CardError, and RuntimeError for what CUDA says."""
         import torch
 
@@ -96,7 +96,7 @@ class CudaMemory:
         ended.record()
         wait(ended.query, self._clock, self._sleep)
         found = self._record.tolist()
-        return Done(float(began.elapsed_time(ended)) / 1e3, record([word % _WRAP for word in found]))
+        return PassResult(float(began.elapsed_time(ended)) / 1e3, record([word % _WRAP for word in found]))
 
     def _give(self, work: Sweep | Copy | Spin) -> None:
         memory, log = ctypes.c_void_p(self._memory.data_ptr()), ctypes.c_void_p(self._record.data_ptr())

@@ -12,14 +12,14 @@ from __future__ import annotations
 from typing import Protocol
 
 from acceptance.loads.vram.passes import Pass, Spin, Sweep
-from acceptance.loads.vram.worker import Done, Memory
+from acceptance.loads.vram.worker import PassResult, TestedMemory
 
 KINDS = ("bit", "stuck", "address", "slow", "hang")
 FLIPPED, STUCK = 21, 5
 _AT_FILL = 2  # the fill after which `bit` flips, and in whose place `hang` spins: that of the second pattern
 
 
-class OpenMemory(Memory, Protocol):
+class OpenMemory(TestedMemory, Protocol):
     """A memory whose words can be read and written one by one."""
 
     def get(self, place: int) -> int:
@@ -54,7 +54,7 @@ class Faulty:
         """All the memory that the GPU has."""
         return self._memory.whole_bytes
 
-    def work(self, one: Pass, late_s: float = 0.0) -> Done:
+    def work(self, one: Pass, late_s: float = 0.0) -> PassResult:
         """A pass, with what the fault does to it."""
         filling = any(isinstance(work, Sweep) and work.reads is None for work in one.works)
         self._fills += filling
@@ -74,7 +74,7 @@ class Faulty:
             self._memory.put(self._place, before)
         return done
 
-    def _slowly(self, one: Pass, late_s: float) -> Done:
+    def _slowly(self, one: Pass, late_s: float) -> PassResult:
         """Copies alone measure; what our kernels do comes late."""
         if any(isinstance(work, Sweep) for work in one.works):
             return self._memory.work(one, late_s + one.moved * self._copy_s)

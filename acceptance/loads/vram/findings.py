@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from acceptance.loads.vram.kernels import Record, Wrong, region_tiles
+from acceptance.loads.vram.kernels import SweepRecord, WrongWord, region_tiles
 from acceptance.loads.vram.passes import TILE, WORD
 from acceptance.loads.vram.words import ALL, Words
 
@@ -16,7 +16,7 @@ _LOWEST = 3  # the address bit that tells two words from each other
 _MIB = 1 << 20
 
 
-def miscompare(found: Record, expected: Words | None, words: int) -> dict[str, Any]:
+def miscompare(found: SweepRecord, expected: Words | None, words: int) -> dict[str, Any]:
     """What a pass found, apart from which pass it was; `expected` is what it should have found in a memory of `words` words.
 
     `bits` counts how often each bit differs, among the first `bits_of` words where those are fewer than all. `address_bits` is there where
@@ -45,7 +45,7 @@ def miscompare(found: Record, expected: Words | None, words: int) -> dict[str, A
     return told
 
 
-def address_bits(found: Record, expected: Words, words: int) -> list[int]:
+def address_bits(found: SweepRecord, expected: Words, words: int) -> list[int]:
     """The address bits in which the places of wrong words differ from those that their words belong to; none where they belong nowhere.
 
     Among random words no flipped bit can look like this. Among words that are their own number, one flipped bit does; so there a single
@@ -65,7 +65,7 @@ def address_bits(found: Record, expected: Words, words: int) -> list[int]:
     return [bit + _LOWEST for bit in bits]
 
 
-def _numbered(one: Wrong, words: int) -> int:
+def _numbered(one: WrongWord, words: int) -> int:
     """The bits between a place and the one whose number was found there; 0 where there is no such place.
 
     Number 0 does not count: memory that was never written is full of it.
@@ -74,7 +74,7 @@ def _numbered(one: Wrong, words: int) -> int:
     return one.xor if 0 < other < words else 0
 
 
-def _random(one: Wrong, expected: Words, words: int) -> int:
+def _random(one: WrongWord, expected: Words, words: int) -> int:
     """The bit between a place and the one whose random word was found there; 0 where no place one bit away has it."""
     for mask in (0, ALL):
         here = Words("random", expected.seed, mask)
@@ -109,7 +109,7 @@ class Map:
         self._words = words
         self._regions: dict[int, tuple[int, int]] = {}
 
-    def add(self, found: Record) -> None:
+    def add(self, found: SweepRecord) -> None:
         """What one pass found."""
         for region, (wrong, bits) in found.regions.items():
             before, known = self._regions.get(region, (0, 0))

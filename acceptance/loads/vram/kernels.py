@@ -54,7 +54,7 @@ def arguments(sweep: Sweep, words: int) -> SweepArguments:
 
 
 @dataclass(frozen=True, slots=True)
-class Wrong:
+class WrongWord:
     """One wrong word: its place in the tested memory, what it should be, and what it is."""
 
     place: int
@@ -68,7 +68,7 @@ class Wrong:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class SweepRecord:
     """What the kernels found in one pass."""
 
     seen: int  # words that were written or compared
@@ -77,7 +77,7 @@ class Record:
     every: int  # bits that are wrong in all of them
     bits: dict[int, int]  # how often each bit was wrong among those told
     regions: dict[int, tuple[int, int]]  # region -> wrong words, and the bits that were wrong there
-    first: tuple[Wrong, ...]  # some of those found first, by their place
+    first: tuple[WrongWord, ...]  # some of those found first, by their place
 
     @property
     def any(self) -> int:
@@ -93,13 +93,13 @@ def blank() -> list[int]:
     return [ALL if place == 2 else 0 for place in range(RECORD)]
 
 
-def record(words: Sequence[int]) -> Record:
+def record(words: Sequence[int]) -> SweepRecord:
     """Read a record. ValueError where it has not its length."""
     if len(words) != RECORD:
         raise ValueError(f"a record has {RECORD} words, not {len(words)}")
     counts, bits = words[_REGIONS:_ANY], words[_ANY:_LIST]
-    listed = [Wrong(*words[place : place + 3]) for place in range(_LIST, _LIST + 3 * min(words[1], LISTED), 3)]
-    return Record(
+    listed = [WrongWord(*words[place : place + 3]) for place in range(_LIST, _LIST + 3 * min(words[1], LISTED), 3)]
+    return SweepRecord(
         seen=words[0],
         wrong=sum(counts),
         told=words[1],

@@ -39,11 +39,11 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from acceptance.loads.card import found
-from acceptance.loads.program import guarded, leave, seconds
+from acceptance.loads.card import gpu_identity
+from acceptance.loads.program import leave, run_guarded, seconds
 from acceptance.loads.protocol import Output
 from acceptance.loads.vram.fault import KINDS, Faulty
-from acceptance.loads.vram.worker import Memory, Worker
+from acceptance.loads.vram.worker import TestedMemory, VramWorker
 
 NAME = "vram"
 # Environment variables that change how torch takes memory: the tested piece must be one plain allocation.
@@ -64,7 +64,7 @@ def arguments() -> argparse.ArgumentParser:
 
 def run(options: argparse.Namespace, output: Output) -> None:
     """From the GPU's name to the last reading; raises CardError, and RuntimeError for what CUDA and torch say."""
-    parameters: dict[str, Any] = {"seconds": options.seconds, **found()}
+    parameters: dict[str, Any] = {"seconds": options.seconds, **gpu_identity()}
     if options.inject is not None:
         parameters["inject"] = options.inject
     output.hello(NAME, parameters)
@@ -73,15 +73,15 @@ def run(options: argparse.Namespace, output: Output) -> None:
     own = CudaMemory()
     gib = [size / 2**30 for size in (own.words * 8, own.free_bytes, own.whole_bytes)]
     output.note(f"{gib[0]:.2f} GiB are tested, of {gib[1]:.2f} GiB that were free and {gib[2]:.2f} GiB in all")
-    memory: Memory = own if options.inject is None else Faulty(own, options.inject)
-    Worker(options.seconds, memory, output).run()
+    memory: TestedMemory = own if options.inject is None else Faulty(own, options.inject)
+    VramWorker(options.seconds, memory, output).run()
     output.end()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; see the module for its exit status."""
     options = arguments().parse_args(argv)
-    return guarded(NAME, lambda: run(options, Output(sys.stdout)), strays=_STRAYS)
+    return run_guarded(NAME, lambda: run(options, Output(sys.stdout)), strays=_STRAYS)
 
 
 if __name__ == "__main__":

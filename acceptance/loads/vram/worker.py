@@ -1,4 +1,4 @@
-"""What the memory load does in which order, and how it divides its time, apart from torch: a `Memory` does the passes.
+"""What the memory load does in which order, and how it divides its time, apart from torch: a `TestedMemory` does the passes.
 
 First the rate of a copy inside the memory; then the first round: every pattern once, whatever the time, `retention` last; then round
 after round with new seeds while the next pattern still fits into the time; then the copy once more.
@@ -15,7 +15,7 @@ from typing import Protocol
 from acceptance.loads.card import CardError
 from acceptance.loads.protocol import Output
 from acceptance.loads.vram.findings import COLUMNS, MAP, Map, miscompare
-from acceptance.loads.vram.kernels import Record
+from acceptance.loads.vram.kernels import SweepRecord
 from acceptance.loads.vram.passes import TILE, Copy, Pass
 from acceptance.loads.vram.patterns import PATTERNS, RETENTION, rest_s, retention
 
@@ -29,14 +29,14 @@ _PROGRESS_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class PassResult:
     """A pass that has ended: its seconds by the GPU's clock, and what its kernels found."""
 
     seconds: float
-    record: Record
+    record: SweepRecord
 
 
-class Memory(Protocol):
+class TestedMemory(Protocol):
     """The tested memory, and the GPU that works on it."""
 
     @property
@@ -47,7 +47,7 @@ class Memory(Protocol):
     def whole_bytes(self) -> int:
         """All the memory that the GPU has."""
 
-    def work(self, one: Pass, late_s: float = 0.0) -> Done:
+    def work(self, one: Pass, late_s: float = 0.0) -> PassResult:
         """Do a pass and wait for it; CardError where the GPU does not come back. Its time begins `late_s` before its work is given."""
 
 
@@ -67,13 +67,13 @@ def copy_of(words: int) -> Pass:
     return Pass((Copy(0, words - words // 2, words // 2),))
 
 
-class Worker:
+class VramWorker:
     """Tests a memory for some seconds and says what it finds as soon as it is found."""
 
     def __init__(
         self,
         seconds: float,
-        memory: Memory,
+        memory: TestedMemory,
         output: Output,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
@@ -134,7 +134,7 @@ class Worker:
             self._tick()
         tally.lasted_s = self._clock() - began
 
-    def _wrong(self, name: str, tally: _Tally, one: Pass, found: Record) -> None:
+    def _wrong(self, name: str, tally: _Tally, one: Pass, found: SweepRecord) -> None:
         tally.wrong += found.wrong
         self._map.add(found)
         if self._told == LINES:

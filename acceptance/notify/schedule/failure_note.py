@@ -58,13 +58,13 @@ class Note(msgspec.Struct, frozen=True):
     told: bool
 
 
-def leave(out: Path, environment: Mapping[str, str], run_dir: Path | None, *, told: bool) -> None:
+def write_note(out: Path, environment: Mapping[str, str], run_dir: Path | None, *, told: bool) -> None:
     """Leave it where systemd started the night. Where that does not work the failure unit finds none, and tells everybody again."""
     invocation = environment.get(OWN)
     if invocation:
         with contextlib.suppress(JournalError, OSError, UnicodeError):  # a folder's name may be no UTF-8
             content = msgspec.json.encode(Note(invocation, str(run_dir) if run_dir is not None else None, told))
-            run_folder.put(out / NAME, content, then="start again")
+            run_folder.write_whole(out / NAME, content, then="start again")
 
 
 def find(out: Path, environment: Mapping[str, str]) -> Note | None:

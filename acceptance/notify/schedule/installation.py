@@ -26,7 +26,7 @@ class ScheduleError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class UnitLocation:
     """Where units lie: the system's or one user's. `stamp` is where systemd remembers when the timer was last due."""
 
     folder: Path
@@ -35,13 +35,13 @@ class Place:
     running: bool  # whether systemd runs here; else units are only written
 
     @classmethod
-    def system(cls, root: Path = Path("/")) -> Place:
+    def system(cls, root: Path = Path("/")) -> UnitLocation:
         """The place for the whole machine."""
         stamp = root / "var/lib/systemd/timers" / f"stamp-{TIMER}"
         return cls(root / "etc/systemd/system", stamp, user=False, running=_runs(root))
 
     @classmethod
-    def of_user(cls, environment: Mapping[str, str], root: Path = Path("/")) -> Place:
+    def of_user(cls, environment: Mapping[str, str], root: Path = Path("/")) -> UnitLocation:
         """The place of the user who asks, by the XDG base directories."""
         home = Path(environment.get("HOME") or Path.home())
         config = Path(environment.get("XDG_CONFIG_HOME") or home / ".config")
@@ -51,7 +51,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class InstallResult:
     """What was written or removed, in this order, and whether systemd knows of it already."""
 
     files: tuple[Path, ...]
@@ -72,7 +72,7 @@ def known_user(name: str) -> str:
         ) from None
 
 
-def made(schedule: Schedule) -> dict[str, str]:
+def unit_texts(schedule: Schedule) -> dict[str, str]:
     """The units' texts by their names. Raises ScheduleError where a name in them is one that no unit can hold."""
     try:
         return units.texts(schedule)
@@ -80,12 +80,12 @@ def made(schedule: Schedule) -> dict[str, str]:
         raise ScheduleError(f"{error}: give it another name") from error
 
 
-def install(schedule: Schedule, place: Place) -> Done:
+def install(schedule: Schedule, place: UnitLocation) -> InstallResult:
     """Write the units, and start the timer where systemd runs. What is there already, and the same, is left as it is.
 
     Raises ScheduleError, without having written anything where a unit of that name is somebody else's.
     """
-    texts = made(schedule)
+    texts = unit_texts(schedule)
     for name in texts:
         _ours(place.folder / name)
     written = []
@@ -95,7 +95,7 @@ def install(schedule: Schedule, place: Place) -> Done:
             path = place.folder / name
             content = text.encode("utf-8")
             if not path.is_file() or regular_file.read(path, regular_file.SMALL_RECORD) != content:
-                run_folder.put(path, content, then="install it again", mode=0o644)
+                run_folder.write_whole(path, content, then="install it again", mode=0o644)
                 written.append(path)
     except (OSError, JournalError) as error:
         raise _refused(place, error) from error
@@ -103,10 +103,10 @@ def install(schedule: Schedule, place: Place) -> Done:
         _systemctl(place, "daemon-reload")
         _systemctl(place, "enable", TIMER)
         _systemctl(place, "restart", TIMER)  # a timer that ran already goes by its old time until then
-    return Done(tuple(written), place.running)
+    return InstallResult(tuple(written), place.running)
 
 
-def uninstall(place: Place) -> Done:
+def uninstall(place: UnitLocation) -> InstallResult:
     """Stop the timer and remove all that `install` and systemd made for it. A run that goes on comes to its end.
 
     Raises ScheduleError, without having removed anything where a unit of that name is somebody else's.
@@ -129,7 +129,7 @@ def uninstall(place: Place) -> Done:
         _systemctl(place, "daemon-reload")
         with contextlib.suppress(ScheduleError):  # none of them has failed
             _systemctl(place, "reset-failed", SERVICE, FAILED)
-    return Done(tuple(removed), place.running)
+    return InstallResult(tuple(removed), place.running)
 
 
 def _ours(path: Path) -> bool:
@@ -146,7 +146,7 @@ def _ours(path: Path) -> bool:
     return True
 
 
-def _refused(place: Place, error: OSError | JournalError) -> ScheduleError:
+def _refused(place: UnitLocation, error: OSError | JournalError) -> ScheduleError:
     if isinstance(error, PermissionError) or isinstance(error.__cause__, PermissionError):
         cure = "make it writable" if place.user else "run it with sudo, or with --user for a schedule of your own"
         return ScheduleError(f"{place.folder}: you may not write there: {cure}")
@@ -155,7 +155,7 @@ def _refused(place: Place, error: OSError | JournalError) -> ScheduleError:
     return ScheduleError(str(error))
 
 
-def _systemctl(place: Place, *arguments: str) -> None:
+def _systemctl(place: UnitLocation, *arguments: str) -> None:
     told = " ".join(("systemctl", *(["--user"] if place.user else []), *arguments))
     try:
         argv = [command.find("systemctl"), *(["--user"] if place.user else []), *arguments]

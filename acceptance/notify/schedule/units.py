@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import time
 from pathlib import Path
 
-from acceptance.notify.schedule.hour import AT
+from acceptance.notify.schedule.default_time import AT
 
 _PLAIN = re.compile(r"[A-Za-z0-9_+=:,./@-]+")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 @contextlib.contextmanager
-def of(name: str) -> Iterator[bool]:
+def acting_as(name: str) -> Iterator[bool]:
     """Ask the system with this user's rights meanwhile; gives whether that is so, which is for root alone to bring about.
 
     The saved ids stay root's, by which the way back is open. Nothing may be imported within: the user may be unable to read it.

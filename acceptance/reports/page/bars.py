@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from acceptance.core.judgement import Judged
+from acceptance.core.judgement import Judgement
 from acceptance.core.language import Language
 from acceptance.core.verdict import CheckResult
 from acceptance.reports import summary
@@ -27,7 +27,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class BarRow:
     """One component, or several alike: `mark` is the worst that is to be said of the value, "" where nothing is."""
 
     names: tuple[str, ...]
@@ -52,7 +52,7 @@ class Group:
     limit: str | None
     peak: Peak | None
     bases: tuple[tuple[str, str], ...]
-    rows: tuple[Row, ...]
+    rows: tuple[BarRow, ...]
     matrix: Heat | None
 
     @property
@@ -63,21 +63,21 @@ class Group:
 
 def groups(check: CheckResult, peaks: Peaks, told: frozenset[str], language: Language) -> Iterator[Group]:
     """The measurements of a check in the order of its plan. `told` are identities that stand elsewhere and are not repeated."""
-    found: dict[str, list[Judged]] = {}
+    found: dict[str, list[Judgement]] = {}
     for one in check.judged:
         found.setdefault(one.due.measurement, []).append(one)
     for measurement, siblings in found.items():
         yield _group(measurement, siblings, peaks, told, language)
 
 
-def mark(judged: Judged) -> str:
+def mark(judged: Judgement) -> str:
     """The worst that is to be said of a value."""
     kinds = {finding.kind for finding in judged.findings}
     return next((kind for kind in _ORDER if kind in kinds), "")
 
 
 def _group(
-    measurement: str, siblings: Sequence[Judged], peaks: Peaks, told: frozenset[str], language: Language
+    measurement: str, siblings: Sequence[Judgement], peaks: Peaks, told: frozenset[str], language: Language
 ) -> Group:
     known = [peaks.get((measurement, one.due.component)) for one in siblings]
     scale = 0.0 if all(map(_met, siblings)) else _scale(siblings, known)
@@ -97,13 +97,13 @@ def _group(
     )
 
 
-def _limit(one: Judged, language: Language) -> str:
+def _limit(one: Judgement, language: Language) -> str:
     return summary.limit_text(one) if one.due.limit else language("not judged")
 
 
-def _bases(siblings: Sequence[Judged], language: Language) -> Iterator[tuple[str, str]]:
+def _bases(siblings: Sequence[Judgement], language: Language) -> Iterator[tuple[str, str]]:
     """Each basis once, with the components that have it; "" where all have the same. One that differs by the name alone is the same."""
-    found: dict[str, list[Judged]] = {}
+    found: dict[str, list[Judgement]] = {}
     for one in siblings:
         found.setdefault(summary.basis_text(one).replace(one.due.component, "\0"), []).append(one)
     for group in found.values():
@@ -117,7 +117,7 @@ def _names(names: Sequence[str]) -> str:
     return ", ".join(names) if len(names) <= 9 else f"{names[0]} … {names[-1]} ({len(names)})"
 
 
-def _scale(siblings: Sequence[Judged], known: Sequence[Peak | None]) -> float:
+def _scale(siblings: Sequence[Judgement], known: Sequence[Peak | None]) -> float:
     """What a whole bar stands for; 0 where no bar can be drawn."""
     values = [one.value for one in siblings if one.value is not None]
     bounds = [bound for one in siblings if one.due.limit for bound in (one.due.limit.low, one.due.limit.high)]
@@ -126,15 +126,15 @@ def _scale(siblings: Sequence[Judged], known: Sequence[Peak | None]) -> float:
 
 
 def _row(
-    one: Judged, peak: Peak | None, scale: float, told: frozenset[str], language: Language, *, own_limit: bool
-) -> Row:
+    one: Judgement, peak: Peak | None, scale: float, told: frozenset[str], language: Language, *, own_limit: bool
+) -> BarRow:
     limit = one.due.limit
     bar = None
     if scale > 0 and one.value is not None:
         places = (limit.low if limit else None, limit.high if limit else None, peak.value if peak else None)
         low, high, top = (None if place is None else round(100 * place / scale, 1) for place in places)
         bar = Bar(round(100 * one.value / scale, 1), low, high, top)
-    return Row(
+    return BarRow(
         (one.due.component,),
         one.serial if one.serial not in told else None,
         summary.value_text(one) if one.value is not None else language("not measured"),
@@ -145,18 +145,18 @@ def _row(
     )
 
 
-def _met(one: Judged) -> bool:
+def _met(one: Judgement) -> bool:
     """Whether a count is just what it should be, of which a picture would tell nothing."""
     limit = one.due.limit
     return limit is not None and one.due.unit == "count" and one.value in (limit.low, limit.high) and not mark(one)
 
 
-def _alike(rows: Sequence[Row]) -> Iterator[Row]:
+def _alike(rows: Sequence[BarRow]) -> Iterator[BarRow]:
     """Rows that say the same of several components as one; what is outside its limit stays by itself.
 
     Where there are bars, it is all of them or none: siblings stand beside each other in their order.
     """
-    found: dict[object, list[Row]] = {}
+    found: dict[object, list[BarRow]] = {}
     for row in rows:
         key = (row.value, row.limit, row.bar, row.waived, row.serial) if not row.mark else row.names
         found.setdefault(key, []).append(row)

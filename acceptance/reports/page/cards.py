@@ -6,17 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from acceptance.core.finding import Finding
-from acceptance.core.judgement import Judged
+from acceptance.core.judgement import Judgement
 from acceptance.core.language import Language
 from acceptance.core.limit import Limit, number, quantity
 from acceptance.core.verdict import Verdict
 from acceptance.reports import summary
+from acceptance.reports.explanation import Explanation, explain, notes
 from acceptance.reports.headline import headline
-from acceptance.reports.locations import Place, Places
-from acceptance.reports.teaching import Teaching, notes, teaching
+from acceptance.reports.locations import Location, Locations
 from acceptance.reports.text import one_line
 
-Key = tuple[str, str, str]  # check, measurement, component
+MeasurementKey = tuple[str, str, str]  # check, measurement, component
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class FindingCard:
     """Findings about one component that have one teaching, or are of one check: `faults` where a limit was not met, `texts` for all else.
 
     `where` says where the component is, in pairs of label and value; `bases` what each limit rests on, in pairs of measurements and basis.
@@ -47,7 +47,7 @@ class Card:
     texts: tuple[str, ...]
     notes: tuple[str, ...]
     quotes: tuple[str, ...]
-    teaching: Teaching | None
+    teaching: Explanation | None
 
 
 def margin(limit: Limit, value: float, language: Language) -> str | None:
@@ -63,19 +63,19 @@ def margin(limit: Limit, value: float, language: Language) -> str | None:
     return None
 
 
-def by_key(verdict: Verdict) -> dict[Key, Judged]:
+def by_key(verdict: Verdict) -> dict[MeasurementKey, Judgement]:
     """Everything judged, by check, measurement and component."""
     return {(check.id, one.due.measurement, one.due.component): one for check in verdict.checks for one in check.judged}
 
 
 def cards(
-    findings: Iterable[Finding], judged: Mapping[Key, Judged], places: Places, language: Language
-) -> Iterator[Card]:
+    findings: Iterable[Finding], judged: Mapping[MeasurementKey, Judgement], places: Locations, language: Language
+) -> Iterator[FindingCard]:
     """Findings in their order, those that belong together on one card, at the place of the first: about one component with one teaching,
     or without a teaching of one check, or of several that say the same."""
-    alike: dict[tuple[str, str, str | None, Teaching | None], list[Finding]] = {}
+    alike: dict[tuple[str, str, str | None, Explanation | None], list[Finding]] = {}
     for finding in findings:
-        lesson = teaching(finding, places, language)
+        lesson = explain(finding, places, language)
         check = finding.check if lesson is None else ""
         alike.setdefault((finding.kind, check, finding.component, lesson), []).append(finding)
     same: dict[object, list[Finding]] = {}
@@ -83,10 +83,10 @@ def cards(
         said = (key[0], key[2], tuple((one.text, one.note, one.quote) for one in found))
         same.setdefault(key if key[3] else said, []).extend(found)
     for found in same.values():
-        lesson = teaching(found[0], places, language)
+        lesson = explain(found[0], places, language)
         faults = [_fault(finding, judged, language) for finding in found]
         texts = {one.text: headline(one, language) for one, fault in zip(found, faults, strict=True) if fault is None}
-        yield Card(
+        yield FindingCard(
             found[0].kind,
             tuple(dict.fromkeys(finding.check for finding in found)),
             found[0].component,
@@ -100,18 +100,18 @@ def cards(
         )
 
 
-def _judged(finding: Finding, judged: Mapping[Key, Judged]) -> Judged | None:
+def _judged(finding: Finding, judged: Mapping[MeasurementKey, Judgement]) -> Judgement | None:
     if finding.measurement is None or finding.component is None:
         return None
     return judged.get((finding.check, finding.measurement, finding.component))
 
 
-def _serial(finding: Finding, judged: Mapping[Key, Judged]) -> str | None:
+def _serial(finding: Finding, judged: Mapping[MeasurementKey, Judgement]) -> str | None:
     found = _judged(finding, judged)
     return found.serial if found else None
 
 
-def _fault(finding: Finding, judged: Mapping[Key, Judged], language: Language) -> Fault | None:
+def _fault(finding: Finding, judged: Mapping[MeasurementKey, Judgement], language: Language) -> Fault | None:
     """The finding in its parts; None where it is not about a value and its limit."""
     found = _judged(finding, judged)
     if found is None or found.value is None or found.due.limit is None or finding.kind not in ("fail", "warn"):
@@ -138,7 +138,7 @@ def _fault(finding: Finding, judged: Mapping[Key, Judged], language: Language) -
     )
 
 
-def _bases(findings: Iterable[Finding], judged: Mapping[Key, Judged]) -> Iterator[tuple[str, str]]:
+def _bases(findings: Iterable[Finding], judged: Mapping[MeasurementKey, Judgement]) -> Iterator[tuple[str, str]]:
     """Each basis once, with the measurements whose limits rest on it; "" where all do."""
     named: dict[str, list[str]] = {}
     for finding in findings:
@@ -148,7 +148,7 @@ def _bases(findings: Iterable[Finding], judged: Mapping[Key, Judged]) -> Iterato
         yield "" if len(named) == 1 else ", ".join(dict.fromkeys(names)), basis
 
 
-def _where(place: Place, serial: str | None, language: Language) -> Iterator[tuple[str, str]]:
+def _where(place: Location, serial: str | None, language: Language) -> Iterator[tuple[str, str]]:
     known = (
         (language("slot"), place.slot),
         (language("PCI address"), place.address),

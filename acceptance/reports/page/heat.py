@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from acceptance.core.judgement import Judged
+from acceptance.core.judgement import Judgement
 from acceptance.core.limit import number
 from acceptance.reports.page.names import nvlinks, pair
 
@@ -31,12 +31,12 @@ class Heat:
     rows: tuple[tuple[str, tuple[HeatCell, ...]], ...]
 
 
-def pairs(judged: Iterable[Judged]) -> Heat | None:
+def pairs(judged: Iterable[Judgement]) -> Heat | None:
     """What was measured of ordered pairs of GPUs, those that copy in rows; None where one component is no such pair.
 
     The colour is the value's share of the largest.
     """
-    found: dict[tuple[str, str], Judged] = {}
+    found: dict[tuple[str, str], Judgement] = {}
     for one in judged:
         ends = pair(one.due.component)
         if ends is None:
@@ -50,7 +50,7 @@ def pairs(judged: Iterable[Judged]) -> Heat | None:
     return Heat(tuple(names), rows)
 
 
-def _value(a: str, b: str, one: Judged | None, most: float) -> HeatCell:
+def _value(a: str, b: str, one: Judgement | None, most: float) -> HeatCell:
     if a == b:
         return HeatCell("")
     if one is None or one.value is None:

@@ -9,7 +9,7 @@ from typing import Any
 from acceptance.core.language import Language
 from acceptance.core.limit import GIB, number
 from acceptance.machine import recorded_inventory
-from acceptance.machine.recorded_inventory import ShownGpu
+from acceptance.machine.recorded_inventory import RecordedGpu
 
 Inventory = Mapping[str, Any]
 
@@ -88,7 +88,7 @@ def _modules(memory: Mapping[str, Any], _: Language) -> Iterator[tuple[str, str]
 
 def gpus(inventory: Inventory, language: Language) -> Iterator[GpuCard]:
     """The GPUs on the PCI bus in order, as components name them, then those that the driver alone knows."""
-    due = recorded_inventory.gpus(inventory)
+    due = recorded_inventory.recorded_gpus(inventory)
     for gpu in due:
         facts = (*_link(gpu, language), *_facts(gpu.device, language))
         yield GpuCard(gpu.name, gpu.device.get("name"), facts, gpu.device.get("error"))
@@ -99,7 +99,7 @@ def gpus(inventory: Inventory, language: Language) -> Iterator[GpuCard]:
         yield GpuCard(name, device.get("name"), tuple(_facts(device, language)), device.get("error"))
 
 
-def _link(gpu: ShownGpu, language: Language) -> Iterator[tuple[str, str]]:
+def _link(gpu: RecordedGpu, language: Language) -> Iterator[tuple[str, str]]:
     yield language("PCI address"), gpu.address
     if gpu.function.get("slot"):
         yield language("slot"), gpu.function["slot"]

@@ -8,7 +8,7 @@ from itertools import groupby
 import jinja2
 
 from acceptance.core.language import ENGLISH, Language
-from acceptance.history.trend import Chronicle, Row
+from acceptance.history.trend import TrendReport, TrendRow
 from acceptance.reports import templating
 from acceptance.reports import trend_words as words
 from acceptance.reports.page import trends
@@ -19,21 +19,21 @@ def _template() -> jinja2.Template:
     return templating.environment("acceptance.reports.page").get_template("nights.html.j2")
 
 
-def _still(row: Row) -> bool:
+def _still(row: TrendRow) -> bool:
     """Whether it is a count that was the same on every night, which needs no plot; what lay outside, or broke a limit, is drawn."""
     points = row.course.points
     same = len({value for point in points for value in (point.value, point.again) if value is not None}) == 1
     return row.course.unit == "count" and same and all(point.held and not point.outside for point in points)
 
 
-def render(found: Chronicle, language: Language = ENGLISH) -> str:
+def render(found: TrendReport, language: Language = ENGLISH) -> str:
     """The page's text."""
     places = {night.run_id: place for place, night in enumerate(found.shown)}
     drawn = [(row, trends.draw(row, places)) for row in found.rows if not _still(row)]
     return _template().render(
         _=language,
         language=language,
-        told=words,
+        words=words,
         opening=words.opening(found, language),
         found=found,
         changed=found.changed(),

@@ -33,7 +33,7 @@ def peaks(inventory: Mapping[str, Any], sheets: Sequence[Sheet], language: Langu
 def _all(
     inventory: Mapping[str, Any], sheets: Sequence[Sheet], language: Language
 ) -> Iterator[tuple[tuple[str, str], Peak]]:
-    for gpu in recorded_inventory.gpus(inventory):
+    for gpu in recorded_inventory.recorded_gpus(inventory):
         own = sheet.find(sheets, pci_id=gpu.function["device_id"], nvml_name=gpu.device.get("name"))
         if own is not None:
             for measurement, value in _of_sheet(own):
@@ -58,8 +58,8 @@ def _of_sheet(own: Sheet) -> Iterator[tuple[str, float]]:
 def _link(function: Mapping[str, Any], traits: Mapping[str, Any]) -> tuple[float, str] | None:
     """GB/s in one direction of what card and slot can do together."""
     slot = pcie.generation(function.get("slot_max_link_speed_gts"))
-    generation = pcie.lesser("", pcie.generation(function.get("max_link_speed_gts")), slot)
-    width = pcie.lesser("", function.get("max_link_width"), function.get("slot_max_link_width"))
+    generation = pcie.link_maximum("", pcie.generation(function.get("max_link_speed_gts")), slot)
+    width = pcie.link_maximum("", function.get("max_link_width"), function.get("slot_max_link_width"))
     if generation is None or width is None or traits.get("virtualised"):
         return None
     return pcie.data_rate(generation.value, width.value)

@@ -12,17 +12,17 @@ from acceptance.core import duration
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.limit import quantity
 from acceptance.core.record import RunStarted, Table
-from acceptance.core.spans import Spans
+from acceptance.core.spans import CheckSpans
 from acceptance.core.verdict import Verdict
 from acceptance.expect.sheet import Sheet
 from acceptance.journal.reader import Journal
-from acceptance.journal.samples import Look
+from acceptance.journal.samples import TimedSample
 from acceptance.journal.segment import JournalError
 from acceptance.machine import recorded_inventory
 from acceptance.reports import drift_words, summary, templating
 from acceptance.reports import text as reports_text
-from acceptance.reports.locations import places
-from acceptance.reports.page import bars, cards, curves, heat, machine, peaks, story, tables, timeline, topology
+from acceptance.reports.locations import find_locations
+from acceptance.reports.page import bars, cards, curves, heat, machine, peaks, run_log, tables, timeline, topology
 from acceptance.reports.text import one_line
 
 MOST_ROWS = 60  # of one table; all of them are in the journal
@@ -49,7 +49,7 @@ def load() -> None:
         environment.get_template(name)
 
 
-def _readable(looks: Iterable[Look], damage: list[str]) -> Iterator[Look]:
+def _readable(looks: Iterable[TimedSample], damage: list[str]) -> Iterator[TimedSample]:
     """The samples until one that cannot be read: a view of the rest is worth more than none, and what is missing is said."""
     try:
         yield from looks
@@ -75,23 +75,23 @@ def _words(language: Language) -> dict[str, str]:
 def render(
     verdict: Verdict,
     found: Journal,
-    looks: Iterable[Look] = (),
+    looks: Iterable[TimedSample] = (),
     sheets: Sequence[Sheet] = (),
     language: Language = ENGLISH,
 ) -> str:
     """The page's text. `looks` are the samples of the GPUs in order; `sheets` those of the GPU models, for the peaks of bars."""
-    first = duration.began(found.entries)
+    first = duration.first_record(found.entries)
     assert first is not None
     assert isinstance(first.body, RunStarted)  # there is no verdict without one
-    observed = recorded_inventory.observed(found.entries)
+    observed = recorded_inventory.observed_record(found.entries)
     inventory = observed.inventory
     damage: list[str] = []
     seen = timeline.timeline(first.boot_s, _readable(looks, damage), duration.seconds(found.entries) or 0.0)
     known = peaks.peaks(inventory, sheets, language)
-    judged, where = cards.by_key(verdict), places(found)
+    judged, where = cards.by_key(verdict), find_locations(found)
     told = frozenset(name for place in where.found.values() for name in (place.serial, place.uuid) if name)
 
-    def told_of(*kinds: str) -> list[cards.Card]:
+    def told_of(*kinds: str) -> list[cards.FindingCard]:
         return list(cards.cards(verdict.of_kind(*kinds), judged, where, language))
 
     return (
@@ -105,15 +105,15 @@ def render(
             plan=first.body.plan,
             closing=summary.closing_line(verdict, language),
             host=verdict.provenance.get("host", language("this machine")),
-            began=story.moment(first.utc),
+            began=run_log.moment(first.utc),
             seconds=duration.seconds(found.entries, seen.ended_s),
-            broke_off=story.broke_off(found.entries),
+            broke_off=run_log.broke_off(found.entries),
             failed=told_of("fail"),
             unjudged=told_of("error", "skip"),
             warned=told_of("warn"),
             waived=told_of("waived"),
             parts=list(machine.parts(inventory, language)),
-            changed=[drift_words.said(text, language) for text in verdict.changed],
+            changed=[drift_words.translate(text, language) for text in verdict.changed],
             gpus=list(machine.gpus(inventory, language)),
             picture=topology.picture(inventory, observed.matrix, language),
             ways=heat.ways(observed.matrix),
@@ -122,10 +122,10 @@ def render(
             cells=curves.cells(seen),
             sampled_s=curves.cells(seen) * seen.width_s,
             cell_s=seen.width_s,
-            phases=curves.phases(Spans(found.entries).spans, seen, first.boot),
-            tables=tables.shown(entry.body for entry in found.entries if isinstance(entry.body, Table)),
-            events=list(story.events(found.entries)),
+            phases=curves.phases(CheckSpans(found.entries).spans, seen, first.boot),
+            tables=tables.text_tables(entry.body for entry in found.entries if isinstance(entry.body, Table)),
+            events=list(run_log.events(found.entries)),
             notes=[*verdict.notes, *found.torn, *damage],
-            programs=list(story.programs(found)),
+            programs=list(run_log.programs(found)),
         )
     )

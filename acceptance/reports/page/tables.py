@@ -10,7 +10,7 @@ from acceptance.core.record import Table
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class TextTable:
     """One table as text: `title`, the head, and rows of as many cells."""
 
     title: str
@@ -18,7 +18,7 @@ class Shown:
     rows: tuple[tuple[str, ...], ...]
 
 
-def shown(tables: Iterable[Table]) -> tuple[Shown, ...]:
+def text_tables(tables: Iterable[Table]) -> tuple[TextTable, ...]:
     """Tables of one check and component whose first column is the same are set side by side, row by row; a cell that one lacks is empty.
 
     A table in which a first cell comes twice stands by itself, as it is.
@@ -35,12 +35,12 @@ def shown(tables: Iterable[Table]) -> tuple[Shown, ...]:
     )
 
 
-def _by_itself(table: Table) -> Shown:
+def _by_itself(table: Table) -> TextTable:
     rows = tuple(tuple(_cell(cell) for cell in row) for row in table.rows)
-    return Shown(f"{table.check} on {table.component}: {table.name}", table.columns, rows)
+    return TextTable(f"{table.check} on {table.component}: {table.name}", table.columns, rows)
 
 
-def _beside(check: str, component: str, key: str, tables: list[Table]) -> Shown:
+def _beside(check: str, component: str, key: str, tables: list[Table]) -> TextTable:
     first = list(dict.fromkeys(row[0] for table in tables for row in table.rows if row))
     first.sort(key=lambda cell: (isinstance(cell, str), cell))
     head = [key]
@@ -50,7 +50,7 @@ def _beside(check: str, component: str, key: str, tables: list[Table]) -> Shown:
             head.append(f"{table.name.removesuffix('_by_size')} {name}")
             columns.append({row[0]: row[place] for row in table.rows if len(row) > place})
     rows = tuple((_cell(one), *(_cell(column.get(one, "")) for column in columns)) for one in first)
-    return Shown(f"{check} on {component}", tuple(head), rows)
+    return TextTable(f"{check} on {component}", tuple(head), rows)
 
 
 def _cell(value: float | str) -> str:

@@ -8,7 +8,7 @@ from operator import attrgetter
 
 from acceptance.core import clock_reasons
 from acceptance.diagnosis.gpu_history import GAP_S
-from acceptance.journal.samples import Look, Sampled
+from acceptance.journal.samples import GpuSample, TimedSample
 
 MOST = 480  # cells of a picture: a little more than a dot of a phone each
 FIRST_WIDTH_S = 0.25
@@ -83,9 +83,9 @@ class _Gatherer:
         self.tracks: dict[str, Track] = {}
         # The cell that is being filled, from when to when it is, and its samples by GPU: reduced together, which is several times as fast.
         self.number, self.since_s, self.until_s = 0, began_s, began_s
-        self.open: dict[str, list[Sampled]] = {}
+        self.open: dict[str, list[GpuSample]] = {}
 
-    def add(self, gpu: str, look: Look) -> None:
+    def add(self, gpu: str, look: TimedSample) -> None:
         body, moment = look.body, look.boot_s
         if not self.since_s <= moment < self.until_s:
             self._turn_to(moment)
@@ -125,7 +125,7 @@ class _Gatherer:
             for track in self.tracks.values():
                 track.halve()
 
-    def _put(self, gpu: str, number: int, samples: list[Sampled]) -> None:
+    def _put(self, gpu: str, number: int, samples: list[GpuSample]) -> None:
         track = self.tracks.setdefault(gpu, Track())
         spans = [one for one in samples if one.span_s]
         for name, (mean, low, high) in _METRICS.items():
@@ -142,16 +142,16 @@ class _Gatherer:
             track.slowed.add(number)
 
 
-def _known(reading: attrgetter[float | None], samples: Iterable[Sampled]) -> list[float]:
+def _known(reading: attrgetter[float | None], samples: Iterable[GpuSample]) -> list[float]:
     return [value for value in map(reading, samples) if value is not None]
 
 
-def _up(flag: str, samples: list[Sampled], spans: list[Sampled]) -> bool:
+def _up(flag: str, samples: list[GpuSample], spans: list[GpuSample]) -> bool:
     """Whether a flag was seen up."""
     return any(map(_FLAGS[flag], samples)) or any(getattr(one.high, flag, None) for one in spans)
 
 
-def timeline(began_s: float, looks: Iterable[Look], expected_s: float = 0.0) -> Timeline:
+def timeline(began_s: float, looks: Iterable[TimedSample], expected_s: float = 0.0) -> Timeline:
     """Samples in order, reduced; those of no GPU are passed over. `expected_s` is how long they are likely to go on, which saves work."""
     gatherer = _Gatherer(began_s)
     while expected_s >= gatherer.width_s * MOST:

@@ -132,7 +132,7 @@ def _sentence(device: _Device, node: str, language: Language) -> str:
 def _devices(inventory: Mapping[str, Any]) -> Iterator[_Device]:
     places = recorded_inventory.table(inventory, "places")
     shared = _switches(places)
-    for gpu in recorded_inventory.gpus(inventory):
+    for gpu in recorded_inventory.recorded_gpus(inventory):
         node = (places.get(gpu.address) or {}).get("numa_node")
         yield _device(
             gpu.name,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from acceptance.core.limit import number
-from acceptance.history.trend import Point, Row
+from acceptance.history.trend import TrendPoint, TrendRow
 
 CELLS = 240  # places of a plot: more nights than that share one, from the least to the most with their median between
 _ROOM = 0.06  # of the scale, above and below what is drawn
@@ -37,7 +37,7 @@ def width(nights: int) -> int:
     return max(1, min(nights, CELLS))
 
 
-def draw(row: Row, places: Mapping[str, int]) -> Drawn:
+def draw(row: TrendRow, places: Mapping[str, int]) -> Drawn:
     """Draw one course; `places` has the number of each night by its run, from 0."""
     count = len(places)
     points = row.course.points
@@ -49,7 +49,7 @@ def draw(row: Row, places: Mapping[str, int]) -> Drawn:
     def height(value: float) -> str:
         return f"{100 * (high - value) / (high - low):.1f}".removesuffix(".0")
 
-    def at(point: Point) -> float:
+    def at(point: TrendPoint) -> float:
         return float(places[point.run_id] * width(count) // count) + 0.5
 
     lines: list[str] = []

@@ -13,7 +13,7 @@ from pathlib import Path
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
 from acceptance.station.image import progress, recipe
-from acceptance.station.image.engine import Engine, ImageError
+from acceptance.station.image.engine import BuildEngine, ImageError
 
 BOOTSTRAPPED = "rigproof-base:trixie"
 ANSWER_S = 60.0  # a registry that has not said a word by then is taken for unreachable
@@ -33,7 +33,7 @@ class Bases:
 class Bootstrap:
     """Finds or makes base images. `log` is where programs leave what they print; their names are added to it."""
 
-    engine: Engine
+    engine: BuildEngine
     log: Path
     say: Callable[[str], None]
     deadline: Deadline

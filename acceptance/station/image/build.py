@@ -15,7 +15,7 @@ from acceptance.process.deadline import Deadline
 from acceptance.station.image import engine as engines
 from acceptance.station.image import inputs, network, progress, recipe, record
 from acceptance.station.image.base import ANSWER_S, Bases, Bootstrap
-from acceptance.station.image.engine import Engine, ImageError
+from acceptance.station.image.engine import BuildEngine, ImageError
 from acceptance.station.image.record import ImageRef
 
 NAME = "rigproof"
@@ -66,7 +66,7 @@ def build(
 
 
 def _build(
-    engine: Engine,
+    engine: BuildEngine,
     context: dict[str, Path],
     bases: Bases,
     tag: str,

@@ -20,14 +20,14 @@ CURE = "install and start one with `sudo make engine`, or go without a container
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class BuildEngine:
     """An engine that answered. `buildkit`: its client can build with BuildKit."""
 
     docker: str
     buildkit: bool
     local: bool
 
-    def ask(self, *arguments: str, seconds: float = _ASK_S) -> command.Completed:
+    def ask(self, *arguments: str, seconds: float = _ASK_S) -> command.ProgramResult:
         """Run one short command of the client."""
         return command.run([self.docker, *arguments], deadline=Deadline.after(seconds))
 
@@ -52,7 +52,7 @@ class Engine:
         return done.returncode == 0, int(text) if text.isdecimal() else None
 
 
-def find() -> Engine:
+def find() -> BuildEngine:
     """The engine that answers. Raises ImageError, with the cure, where none does."""
     try:
         docker = command.find("docker")
@@ -67,7 +67,7 @@ def find() -> Engine:
             raise ImageError("the container engine refuses this user: add the user to the group docker, or run as root")
         raise ImageError(f"no container engine answers ({said}): {CURE}")
     buildx = command.run([docker, "buildx", "version"], deadline=Deadline.after(_ASK_S))
-    return Engine(docker, buildkit=buildx.returncode == 0, local=_local(docker))
+    return BuildEngine(docker, buildkit=buildx.returncode == 0, local=_local(docker))
 
 
 def _local(docker: str) -> bool:

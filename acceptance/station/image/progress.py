@@ -19,7 +19,7 @@ _NOISE = re.compile(
 )
 _OURS = re.compile(r"(?:#\d+ [\d.]+ )?rigproof: (.*)")
 QUIET_S = 30.0
-LOOK_S = 0.1  # between two looks at a program that is running
+POLL_S = 0.1  # between two looks at a program that is running
 _WIDTH = 100
 
 
@@ -103,8 +103,8 @@ class Progress:
 
 
 def follow(
-    running: command.Running, log: Path, progress: Progress, *, first_sign_s: float | None = None
-) -> command.Completed:
+    running: command.RunningProgram, log: Path, progress: Progress, *, first_sign_s: float | None = None
+) -> command.ProgramResult:
     """Wait for a program whose output goes to `log`, showing its progress.
 
     With `first_sign_s` a program that has printed nothing in that many seconds is ended: what it waits for does not answer.
@@ -116,7 +116,7 @@ def follow(
             progress.tick()
             if first_sign_s is not None and not progress.heard and progress.clock() - progress.began > first_sign_s:
                 running.stop()
-            time.sleep(LOOK_S)
+            time.sleep(POLL_S)
     except BaseException:  # Ctrl-C: leave nothing running
         running.stop()
         raise

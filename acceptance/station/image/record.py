@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import msgspec
 
 from acceptance.station.image import recipe
-from acceptance.station.image.engine import Engine, ImageError
+from acceptance.station.image.engine import BuildEngine, ImageError
 
 RECORD = "/opt/rigproof/image.json"
 
@@ -75,7 +75,7 @@ def _instead(pin: Used) -> str:
     return "" if same else f" (pinned: {pin.pinned})"
 
 
-def inspect(engine: Engine, reference: str) -> ImageRef:
+def inspect(engine: BuildEngine, reference: str) -> ImageRef:
     """What an image that is here says of itself. Raises ImageError for one that is not here or is not ours."""
     labels = engine.labels(reference)
     key = f"{recipe.LABELS}."

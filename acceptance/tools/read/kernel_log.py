@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from acceptance.core.plain_text import UnreadableOutput
-from acceptance.observe.event import RANK, Event
+from acceptance.observe.event import RANK, KernelEvent
 from acceptance.observe.kernel_line import kernel_lines
 from acceptance.observe.kernel_log import CUT, events_of, storms
 from acceptance.tools.reading import Outcome, Reading, ToolOutput
@@ -14,18 +14,18 @@ from acceptance.tools.reading import Outcome, Reading, ToolOutput
 TOOL = "kernel-log"
 
 
-def parse(text: str) -> tuple[Event, ...]:
+def parse(text: str) -> tuple[KernelEvent, ...]:
     """The events of a log's text: dmesg (any time format), raw kmsg, journalctl, syslog, a console capture, a pasted piece."""
     return events_of(kernel_lines(text))
 
 
-def _name(event: Event) -> str:
+def _name(event: KernelEvent) -> str:
     code = f" {event.code}" if event.code is not None else ""
     where = f" on {event.component}" if event.component else ""
     return f"{event.kind}{code}{where}"
 
 
-def conclude(events: Sequence[Event]) -> tuple[Outcome, str]:
+def conclude(events: Sequence[KernelEvent]) -> tuple[Outcome, str]:
     """What a whole log's events say of the machine.
 
     *fail*: a fatal or error event that proves a fault, or a storm of corrected errors. *error*: messages were lost, or the kernel or
@@ -54,7 +54,7 @@ def conclude(events: Sequence[Event]) -> tuple[Outcome, str]:
     return "pass", "no fault"
 
 
-def _readings(events: Sequence[Event]) -> tuple[Reading, ...]:
+def _readings(events: Sequence[KernelEvent]) -> tuple[Reading, ...]:
     """Errors counted by EDAC for each module, and events by severity for the machine. What was not seen is 0: the log was read whole."""
     found = []
     for code, name in (("CE", "edac_corrected"), ("UE", "edac_uncorrected")):

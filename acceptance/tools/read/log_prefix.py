@@ -48,7 +48,7 @@ _KINDS = (
 )
 
 
-def taken_off(lines: Sequence[str]) -> list[str]:
+def strip_prefixes(lines: Sequence[str]) -> list[str]:
     """The lines without their prefixes; unchanged where no kind of prefix stands before all of them from its first to its last.
 
     Lines of another source leave the text as it is, so that none is passed over. A line that the runtime cut (`P`) is joined again.

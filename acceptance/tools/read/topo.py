@@ -42,7 +42,7 @@ def argv(binary: str) -> tuple[str, ...]:
     return (binary, "topo", "-m")
 
 
-def _matrix(table: Table) -> Matrix:
+def _matrix(table: MatrixTable) -> Matrix:
     names = {
         name.lower() if name.startswith(("GPU", "NIC")) else name: name
         for name in table.names
@@ -157,7 +157,7 @@ def p2p_argv(binary: str, *, capability: str = "r") -> tuple[str, ...]:
     return (binary, "topo", "-p2p", capability)
 
 
-def p2p_output(table: Table) -> ToolOutput:
+def p2p_output(table: MatrixTable) -> ToolOutput:
     """What one matrix is worth. *error* where the driver says U: it does not know."""
     gpus = table.gpus()
     pairs = {(a, b): table.cells[gpus[a], gpus[b]] for a in gpus for b in gpus if a != b}
@@ -233,7 +233,7 @@ _TROUBLES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class MatrixTable:
     """One whole, square matrix. `names` are its rows and columns as printed; `cells` are by (row, column).
 
     `affinity` has, for each GPU, what stands under `CPU Affinity`, `NUMA Affinity` and `GPU NUMA ID`, None for `N/A`; a heading that
@@ -273,14 +273,14 @@ class _Open:
             self.cells[name, column] = cell
         self.tails[name] = re.sub(rf"^\s*\S+(?:\s+\S+){{{len(cells)}}}", "", line)
 
-    def table(self) -> Table:
+    def table(self) -> MatrixTable:
         """The matrix, once it has all its rows."""
         answers = {cell for cell in self.cells.values() if cell in ANSWERS}
         paths = {cell for cell in self.cells.values() if _PATH.fullmatch(cell)}
         is_p2p = not paths and not self.headings
         if answers and not is_p2p:
             raise UnreadableOutput(self.tool, self.line, "a matrix mixes paths and answers of topo -p2p")
-        return Table(self.names, self.cells, self._affinity(), is_p2p)
+        return MatrixTable(self.names, self.cells, self._affinity(), is_p2p)
 
     def _affinity(self) -> dict[str, Mapping[str, str | None]]:
         tails = {name: re.sub(r",\s+", ",", tail) for name, tail in self.tails.items()}
@@ -346,9 +346,9 @@ def _plain(text: str) -> list[str]:
     return found
 
 
-def read_tables(tool: str, text: str) -> tuple[Table, ...]:
+def read_tables(tool: str, text: str) -> tuple[MatrixTable, ...]:
     """Every matrix in a text, in its order; none when it holds none. Raises UnreadableOutput for one that is not whole."""
-    found: list[Table] = []
+    found: list[MatrixTable] = []
     current: _Open | None = None
     for line in _plain(text):
         if current is not None:
@@ -365,7 +365,7 @@ def read_tables(tool: str, text: str) -> tuple[Table, ...]:
     return tuple(found)
 
 
-def only_table(found: Sequence[Table]) -> Table | None:
+def only_table(found: Sequence[MatrixTable]) -> MatrixTable | None:
     """The matrix that all of them are; None when they differ."""
     return found[0] if all(table == found[0] for table in found[1:]) else None
 

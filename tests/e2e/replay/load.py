@@ -56,7 +56,7 @@ def burn(words: list[str]) -> None:
     from acceptance.loads.burn.card import boot_s
     from acceptance.loads.burn.compare import TorchComparator
     from acceptance.loads.burn.device import TorchDevice
-    from acceptance.loads.burn.worker import Order, Worker
+    from acceptance.loads.burn.worker import BurnOptions, BurnWorker
     from acceptance.loads.gemm.dtypes import DTYPES
     from acceptance.loads.protocol import Output
 
@@ -106,7 +106,7 @@ def burn(words: list[str]) -> None:
     dtypes = tuple(DTYPES[name] for name in option(words, "--dtypes").split(","))
     seconds, peers = float(option(words, "--seconds")), int(option(words, "--peers", "0"))
     output = Rated(sys.stdout)
-    order = Order(dtypes, seconds, divisors=dict.fromkeys(DTYPES, DIVISOR))
+    order = BurnOptions(dtypes, seconds, divisors=dict.fromkeys(DTYPES, DIVISOR))
     card = Processor()
     asked = {"dtypes": [dtype.short for dtype in dtypes], "seconds": seconds, "peers": peers, "laps": order.laps}
     output.hello("burn", {**asked, **parameters})
@@ -114,7 +114,7 @@ def burn(words: list[str]) -> None:
         time.sleep(900)
     made = None if fault in ("", "lost", "lost-writes") else fault
     device = TorchDevice("cpu", card, TorchComparator(), made)
-    Worker(order, device, card, output, Copies(), boot_s).run(1 << 20)
+    BurnWorker(order, device, card, output, Copies(), boot_s).run(1 << 20)
     if fault == "lost":
         print("burn: CUDA error: an illegal memory access was encountered", file=sys.stderr)
         sys.exit(1)

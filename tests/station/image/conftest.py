@@ -22,7 +22,7 @@ real_files = inputs.files
 @pytest.fixture(autouse=True)
 def short_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scripts end at once, so nothing is gained by a tenth of a second between two looks."""
-    monkeypatch.setattr(progress, "LOOK_S", 0.005)
+    monkeypatch.setattr(progress, "POLL_S", 0.005)
 
 
 @pytest.fixture(autouse=True)

@@ -71,7 +71,7 @@ def test_each_step_is_said_once_with_its_seconds_and_a_quiet_one_gives_a_sign_of
     assert watch.said == ["    2 s  [tools 1/2] RUN x", "   32 s  ... Unpacking something"]
 
 
-def start(script: str, log: Path, seconds: float = 30.0) -> command.Running:
+def start(script: str, log: Path, seconds: float = 30.0) -> command.RunningProgram:
     return command.start([sys.executable, "-c", script], deadline=Deadline.after(seconds), log=log)
 
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from acceptance.core.language import Language
 from acceptance.notify.schedule import installation, units
-from acceptance.notify.schedule.installation import Done, Place
+from acceptance.notify.schedule.installation import InstallResult, UnitLocation
 from acceptance.notify.schedule.units import TIMER, Schedule
 from acceptance.reports.terminal import Terminal
 
 
-def shown(screen: Terminal, language: Language, schedule: Schedule, place: Place) -> None:
+def print_units(screen: Terminal, language: Language, schedule: Schedule, place: UnitLocation) -> None:
     """The units as `install` would write them, and the line for cron; nothing is written. Raises ScheduleError."""
-    for name, text in installation.made(schedule).items():
+    for name, text in installation.unit_texts(schedule).items():
         screen.path(f"### {place.folder / name}")
         screen.table(text)
         screen.path("")
@@ -24,7 +24,9 @@ def shown(screen: Terminal, language: Language, schedule: Schedule, place: Place
         screen.say(str(error))
 
 
-def installed(screen: Terminal, language: Language, done: Done, place: Place, schedule: Schedule) -> None:
+def print_installed(
+    screen: Terminal, language: Language, done: InstallResult, place: UnitLocation, schedule: Schedule
+) -> None:
     """What was written, and what is still to be done by hand."""
     _paths(screen, done.files)
     if not done.files:
@@ -41,7 +43,7 @@ def installed(screen: Terminal, language: Language, done: Done, place: Place, sc
         screen.path("loginctl enable-linger")
 
 
-def uninstalled(screen: Terminal, language: Language, done: Done) -> None:
+def print_removed(screen: Terminal, language: Language, done: InstallResult) -> None:
     """What was removed, and what was not rigproof's to remove."""
     _paths(screen, done.files)
     if done.files:

@@ -9,10 +9,10 @@ import pytest
 from cases import each
 
 from acceptance.core.siblings import spreads
-from acceptance.diagnosis.gpu_history import GpuHistory, Outside, Point
-from acceptance.diagnosis.steady import COLUMNS, Burn, growth_around
+from acceptance.diagnosis.gpu_history import GpuHistory, HistoryPoint, OutOfRange
+from acceptance.diagnosis.steady_state import COLUMNS, BurnTelemetry, growth_around
 from acceptance.observe.gpu_sample import REASONS as SAMPLED
-from acceptance.observe.sensors import Thinning
+from acceptance.observe.sensors import SampleThinner
 
 BEGIN = 1000.0
 Reading = Callable[[float], float | None]
@@ -27,15 +27,15 @@ def sampled(
     **readings: Reading,
 ) -> GpuHistory:
     """A GPU that burns for so long; readings are functions of the seconds since the burn began. As the watch thins it out."""
-    points: list[Point] = []
+    points: list[HistoryPoint] = []
     now = 0.0
 
     def keep(
         values: dict[str, float], span_s: float, low: Mapping[str, float] | None, high: Mapping[str, float] | None
     ) -> None:
-        points.append(Point(now, values, span_s, low, high))
+        points.append(HistoryPoint(now, values, span_s, low, high))
 
-    thinning = Thinning(keep, BEGIN - idle[0], whole_s)
+    thinning = SampleThinner(keep, BEGIN - idle[0], whole_s)
     for number in range(round((idle[0] + seconds + idle[1]) / step) + 1):
         after = round(number * step - idle[0], 3)
         now = BEGIN + after
@@ -49,9 +49,9 @@ def sampled(
     return GpuHistory("gpu0", tuple(points))
 
 
-def burn(seconds: float, *, whole_s: float = 1e9, step: float = 0.2, **readings: Reading) -> Burn:
+def burn(seconds: float, *, whole_s: float = 1e9, step: float = 0.2, **readings: Reading) -> BurnTelemetry:
     history = sampled(seconds, whole_s=whole_s, step=step, **readings)
-    return Burn.within(history, BEGIN - 3.0, BEGIN + seconds + 3.0)
+    return BurnTelemetry.within(history, BEGIN - 3.0, BEGIN + seconds + 3.0)
 
 
 def rising(final: float, tau: float, begin: float = 40.0) -> Reading:
@@ -68,21 +68,21 @@ def constant(value: float) -> Reading:
 
 def test_the_burn_is_the_time_of_full_use() -> None:
     history = sampled(100.0, idle=(30.0, 20.0))
-    found = Burn.within(history, BEGIN - 25.0, BEGIN + 115.0)
+    found = BurnTelemetry.within(history, BEGIN - 25.0, BEGIN + 115.0)
     assert (found.begin_s, found.end_s) == (BEGIN, BEGIN + 100.0)
     assert found.seconds == pytest.approx(100.0)
     assert found.short is None
-    cut = Burn.within(history, BEGIN + 20.0, BEGIN + 50.0)
+    cut = BurnTelemetry.within(history, BEGIN + 20.0, BEGIN + 50.0)
     assert (cut.begin_s, cut.end_s) == (BEGIN + 20.0, BEGIN + 50.0)
 
 
 def test_one_moment_of_full_use_is_a_burn_of_its_own() -> None:
     points = (
-        Point(10.0, {"utilisation": 0.1, "temperature_c": 40.0}),
-        Point(11.0, {"utilisation": 1.0, "temperature_c": 70.25}),
-        Point(12.0, {"utilisation": 0.1, "temperature_c": 40.0}),
+        HistoryPoint(10.0, {"utilisation": 0.1, "temperature_c": 40.0}),
+        HistoryPoint(11.0, {"utilisation": 1.0, "temperature_c": 70.25}),
+        HistoryPoint(12.0, {"utilisation": 0.1, "temperature_c": 40.0}),
     )
-    found = Burn.within(GpuHistory("gpu0", points), 5.0, 15.0)
+    found = BurnTelemetry.within(GpuHistory("gpu0", points), 5.0, 15.0)
     assert (found.begin_s, found.end_s) == (11.0, 11.0)
     assert (found.settled().seconds, found.settled().note) == (0.0, "70 degC at the end")
     assert found.rows() == ((0.0, 70.2, "not told", "not told", "not told"),)
@@ -101,9 +101,9 @@ def test_a_short_burn_says_so() -> None:
 
 def test_a_gpu_that_never_burned() -> None:
     with pytest.raises(ValueError, match="gpu0 was never in full use while it was to burn"):
-        Burn.within(sampled(100.0), BEGIN - 5.0, BEGIN - 1.0)
+        BurnTelemetry.within(sampled(100.0), BEGIN - 5.0, BEGIN - 1.0)
     with pytest.raises(ValueError, match="never in full use"):
-        Burn.within(GpuHistory("gpu0", ()), 0.0, 1e9)
+        BurnTelemetry.within(GpuHistory("gpu0", ()), 0.0, 1e9)
 
 
 # --- rest ---
@@ -137,12 +137,13 @@ def test_one_that_never_rests_takes_the_whole_burn(temperature: Reading, told: s
     assert found.note.startswith(told)
 
 
-def spans(*found: tuple[float, float, float]) -> Burn:
+def spans(*found: tuple[float, float, float]) -> BurnTelemetry:
     """A burn of which each sample stands for a span, from and to in seconds, with its mean: what is between them was not sampled."""
     points = tuple(
-        Point(until, {"utilisation": 1.0, "temperature_c": value}, until - since) for since, until, value in found
+        HistoryPoint(until, {"utilisation": 1.0, "temperature_c": value}, until - since)
+        for since, until, value in found
     )
-    return Burn.within(GpuHistory("gpu0", points), 0.0, found[-1][1])
+    return BurnTelemetry.within(GpuHistory("gpu0", points), 0.0, found[-1][1])
 
 
 @each(
@@ -212,10 +213,10 @@ def test_which_quarters_clocks_are_held_against_each_other() -> None:
 def test_clocks_of_idle_moments_do_not_count() -> None:
     history = sampled(400.0, sm_clock_mhz=lambda after: 1500.0 if 0.0 <= after <= 395.0 else 200.0)
     points = tuple(
-        Point(one.boot_s, {**one.values, "utilisation": 0.3}) if 350.0 <= one.boot_s - BEGIN <= 360.0 else one
+        HistoryPoint(one.boot_s, {**one.values, "utilisation": 0.3}) if 350.0 <= one.boot_s - BEGIN <= 360.0 else one
         for one in history.points
     )
-    kept, _ = Burn.within(GpuHistory("gpu0", points), BEGIN - 3, BEGIN + 403).clock_kept()
+    kept, _ = BurnTelemetry.within(GpuHistory("gpu0", points), BEGIN - 3, BEGIN + 403).clock_kept()
     assert kept == 1.0
 
 
@@ -289,9 +290,9 @@ def test_what_was_up_between_two_stretches_was_in_both(name: str, told: str) -> 
 
 def test_a_duration_that_is_off_in_its_last_bit_has_no_row_of_its_own() -> None:
     points = tuple(
-        Point(at, {"utilisation": 1.0, "temperature_c": 70.0}) for at in (2.2, 7.0, 12.0, 17.0, 22.0, 27.0, 32.2)
+        HistoryPoint(at, {"utilisation": 1.0, "temperature_c": 70.0}) for at in (2.2, 7.0, 12.0, 17.0, 22.0, 27.0, 32.2)
     )
-    found = Burn.within(GpuHistory("gpu0", points), 0.0, 40.0)
+    found = BurnTelemetry.within(GpuHistory("gpu0", points), 0.0, 40.0)
     assert found.seconds / 10 > 3.0
     assert len(found.rows()) == 3
 
@@ -334,7 +335,7 @@ def test_the_temperature_that_is_compared_is_that_of_the_last_quarter() -> None:
 
 def counted(*values: tuple[float, float | None]) -> GpuHistory:
     return GpuHistory(
-        "gpu0", tuple(Point(at, {"x": 1.0} if value is None else {"x": 1.0, "n": value}) for at, value in values)
+        "gpu0", tuple(HistoryPoint(at, {"x": 1.0} if value is None else {"x": 1.0, "n": value}) for at, value in values)
     )
 
 
@@ -360,8 +361,8 @@ def test_growth_that_cannot_be_told() -> None:
 
 
 def test_a_burn_knows_what_no_sensor_could_mean() -> None:
-    told = {"sm_clock_mhz": Outside(50, 0.0, 0.0, 1.0, 2079.0)}
-    points = tuple(Point(5.0 + step / 5, {"utilisation": 1.0, "temperature_c": 60.0}) for step in range(50))
-    burn = Burn.within(GpuHistory("gpu0", points, told), 0.0, 30.0)
+    told = {"sm_clock_mhz": OutOfRange(50, 0.0, 0.0, 1.0, 2079.0)}
+    points = tuple(HistoryPoint(5.0 + step / 5, {"utilisation": 1.0, "temperature_c": 60.0}) for step in range(50))
+    burn = BurnTelemetry.within(GpuHistory("gpu0", points, told), 0.0, 30.0)
     with pytest.raises(ValueError, match=r"sm_clock_mhz of gpu0 was not measured \(50 samples of 0, outside 1 to 2079"):
         burn.clock_kept()

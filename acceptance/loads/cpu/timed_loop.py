@@ -10,7 +10,7 @@ Step = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class WorkerReady:
     """A worker is warm: the digest of its first product, whether the integer check found it right, and what made it."""
 
     digest: str
@@ -19,7 +19,7 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True)
-class Lap:
+class LoopResult:
     """What a worker did between start and deadline: products made, how many were wrong, and the seconds of its own loop."""
 
     products: int
@@ -27,7 +27,7 @@ class Lap:
     seconds: float
 
 
-def repeat(until: float, multiply: Step, check: Step) -> tuple[int, float]:
+def run_loop(until: float, multiply: Step, check: Step) -> tuple[int, float]:
     """multiply(0), check(0), multiply(1), check(1), ... until the monotonic clock passes `until`; once at least.
 
     Returns how many, and the seconds from the first call to the end of the last.

@@ -8,7 +8,7 @@ import os
 from typing import TextIO
 
 
-class Screen(io.TextIOBase):
+class SafeOutput(io.TextIOBase):
     """A stream that never fails its writer. `failure` holds what went wrong first; from then on everything is thrown away.
 
     A `plain` one writes ASCII alone, whatever the stream could carry.

@@ -11,7 +11,7 @@ from acceptance.core.finding import Finding
 from acceptance.core.language import ENGLISH, Language
 from acceptance.reports import languages
 from acceptance.reports.advice import Advice
-from acceptance.reports.locations import NOWHERE, Place, Places
+from acceptance.reports.locations import NOWHERE, Location, Locations
 from acceptance.reports.text import one_line
 
 MOST_NOTES = 50  # lines of a finding's note: more than any machine needs, and no flood
@@ -19,7 +19,7 @@ _CATALOG = " NVIDIA's catalog: "  # what an Xid's action ends with, in NVIDIA's 
 
 
 @dataclass(frozen=True, slots=True)
-class Teaching:
+class Explanation:
     """`causes` are pairs of a cause and how to tell it apart ("" where nothing does), the most likely first.
 
     `next` is the next command to type, or a sentence; `shows` is what to look at in what it prints. `action` is what an event asks for by
@@ -34,15 +34,15 @@ class Teaching:
     action: str | None = None
 
 
-def teaching(finding: Finding, places: Places, language: Language = ENGLISH) -> Teaching | None:
+def explain(finding: Finding, places: Locations, language: Language = ENGLISH) -> Explanation | None:
     """What is known about a failure, a warning or an event; None for what names its cure in its own text, as errors and skips do."""
     if finding.kind not in ("fail", "warn") and finding.event is None:
         return None
     known = _advice(finding, language)
     action = one_line(_action(finding.action, language)) if finding.action else None
     if known is None:
-        return Teaching(None, (), action, None) if action else None
-    return Teaching(
+        return Explanation(None, (), action, None) if action else None
+    return Explanation(
         known.symptom,
         tuple((cause.what, cause.tell) for cause in known.causes),
         known.command(places.of(finding.component).values()),
@@ -77,16 +77,16 @@ def notes(finding: Finding, language: Language = ENGLISH) -> tuple[str, ...]:
     return (*shown, language("... (1 more line)") if rest == 1 else language("... ({number} more lines)", number=rest))
 
 
-def labelled(finding: Finding, places: Places, language: Language = ENGLISH) -> tuple[tuple[str, str], ...]:
+def labelled(finding: Finding, places: Locations, language: Language = ENGLISH) -> tuple[tuple[str, str], ...]:
     """A teaching line by line, each with its label, as people read it; first where the component is, as far as its name does not say."""
-    found = teaching(finding, places, language)
+    found = explain(finding, places, language)
     if found is None:
         return ()
     where = tuple(_where(finding.component or "", places.of(finding.component), language))
     return (*([(language("where"), ", ".join(where))] if where else []), *_lines(found, language))
 
 
-def _where(component: str, place: Place, language: Language) -> Iterator[str]:
+def _where(component: str, place: Location, language: Language) -> Iterator[str]:
     """What helps to find a part in the machine, and what is printed on it."""
     if place.address and place.address != component:
         yield language("PCI address {address}", address=one_line(place.address))
@@ -98,7 +98,7 @@ def _where(component: str, place: Place, language: Language) -> Iterator[str]:
         yield one_line(place.uuid)
 
 
-def _lines(found: Teaching, language: Language) -> Iterator[tuple[str, str]]:
+def _lines(found: Explanation, language: Language) -> Iterator[tuple[str, str]]:
     if found.symptom:
         yield language("what it means"), found.symptom
     if found.action:
@@ -114,14 +114,14 @@ def _lines(found: Teaching, language: Language) -> Iterator[tuple[str, str]]:
         yield language("for the vendor"), found.vendor
 
 
-def details(finding: Finding, places: Places, language: Language = ENGLISH) -> tuple[str, ...]:
+def details(finding: Finding, places: Locations, language: Language = ENGLISH) -> tuple[str, ...]:
     """All that is told below a finding's own line, a line each."""
     told = labelled(finding, places, language)
     return (*notes(finding, language), *(f"{label}: {text}" for label, text in told))
 
 
-def together(
-    findings: Iterable[Finding], places: Places, language: Language = ENGLISH
+def group_findings(
+    findings: Iterable[Finding], places: Locations, language: Language = ENGLISH
 ) -> Iterator[tuple[tuple[Finding, ...], tuple[str, ...]]]:
     """Findings with the same teaching, at the place of the first, and its details once: about the place of a single component, in general
     for several."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from acceptance.core.duration import began
+from acceptance.core.duration import first_record
 from acceptance.core.record import Entry, Event, RunClosed, RunEnded, ToolRan
 from acceptance.journal.reader import Journal
 
@@ -17,7 +17,7 @@ _LOG = re.compile(r"logs/[A-Za-z0-9][A-Za-z0-9._ +,=@\[\]-]{0,199}")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class MachineEvent:
     """An event: `moment` in UTC, and `after_s` seconds after the beginning (None where the machine was restarted in between)."""
 
     moment: str | None
@@ -26,7 +26,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class ProgramRun:
     """A program: its command as one line, and the log's name with the address to find it at, relative to the page."""
 
     check: str
@@ -50,20 +50,20 @@ def broke_off(entries: Sequence[Entry]) -> RunClosed | None:
     return closed[-1] if closed and not ended else None
 
 
-def events(entries: Sequence[Entry]) -> Iterator[Told]:
+def events(entries: Sequence[Entry]) -> Iterator[MachineEvent]:
     """What the machine told by itself, in order."""
-    start = began(entries)
+    start = first_record(entries)
     for entry in entries:
         if isinstance(entry.body, Event):
             at = entry.body.boot_s if entry.body.boot_s is not None else entry.boot_s
             same = start is not None and entry.boot == start.boot
-            yield Told(moment(entry.utc), at - start.boot_s if start and same else None, entry.body)
+            yield MachineEvent(moment(entry.utc), at - start.boot_s if start and same else None, entry.body)
 
 
-def programs(found: Journal) -> Iterator[Ran]:
+def programs(found: Journal) -> Iterator[ProgramRun]:
     """The programs that were run for checks."""
     for entry in found.entries:
         if isinstance(body := entry.body, ToolRan):
             safe = body.log is not None and _LOG.fullmatch(body.log)
             address = quote(body.log) if safe and body.log else None
-            yield Ran(body.check, " ".join(body.argv), body.returncode, body.seconds, body.log, address)
+            yield ProgramRun(body.check, " ".join(body.argv), body.returncode, body.seconds, body.log, address)

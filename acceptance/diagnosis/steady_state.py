@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from acceptance.core import clock_reasons
-from acceptance.diagnosis.gpu_history import LOAD, GpuHistory, Point
-from acceptance.diagnosis.time_weight import mean, median, weighed
+from acceptance.diagnosis.gpu_history import LOAD, GpuHistory, HistoryPoint
+from acceptance.diagnosis.time_weight import mean, median, weighted_values
 
 WITHIN_C = 2.0
 SHORT_S = 30.0
@@ -41,7 +41,7 @@ _NO_REASON = "no reason was sampled: clocks set by hand (`nvidia-smi -q -d CLOCK
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class SettleTime:
     """How long the temperature took to come to rest, in seconds, and what to say of it."""
 
     seconds: float
@@ -49,7 +49,7 @@ class Settled:
 
 
 @dataclass(frozen=True, slots=True)
-class Burn:
+class BurnTelemetry:
     """What was sampled of one GPU from the first to the last moment of full use within a check; times are seconds since boot.
 
     Figures raise ValueError where a reading was never sampled, fell silent, or is no finite number.
@@ -60,7 +60,7 @@ class Burn:
     end_s: float
 
     @classmethod
-    def within(cls, history: GpuHistory, begin_s: float, end_s: float) -> Burn:
+    def within(cls, history: GpuHistory, begin_s: float, end_s: float) -> BurnTelemetry:
         """The burn within a check's time. Raises ValueError where the GPU was never in full use in it."""
         busy = [
             point for point in history.points if point.busy() and begin_s <= point.began_s and point.boot_s <= end_s
@@ -81,7 +81,7 @@ class Burn:
         """That it was too short to tell much, in words; None where it was not."""
         return f"only {self.seconds:.0f} s under load, which tells little of heat" if self.seconds < SHORT_S else None
 
-    def settled(self) -> Settled:
+    def settled(self) -> SettleTime:
         """From the beginning until the temperature stays within 2 degC of its mean over the last tenth (10 s at least).
 
         One that moves out of that within the last tenth itself has not settled: then it is the whole burn, and the note says what it does.
@@ -96,8 +96,8 @@ class Burn:
         ]
         told = f"{final_c:.0f} degC at the end{self._margin(last_s)}"
         if out and out[-1] > self.end_s - last_s:
-            return Settled(self.seconds, f"{self._moving(final_c, last_s)}: {told}")
-        return Settled(out[-1] - self.begin_s if out else 0.0, told)
+            return SettleTime(self.seconds, f"{self._moving(final_c, last_s)}: {told}")
+        return SettleTime(out[-1] - self.begin_s if out else 0.0, told)
 
     def _last_s(self) -> float:
         return min(self.seconds, max(LAST_S, self.seconds / 10))
@@ -161,10 +161,10 @@ class Burn:
         return [name for name in REASONS if any(name in point.values and point.most(name) > 0 for point in points)]
 
     def _mean(self, name: str, since: float, until: float) -> float:
-        return mean(weighed(self.history, name, since, until))
+        return mean(weighted_values(self.history, name, since, until))
 
     def _busy(self, name: str, since: float, until: float) -> float:
-        return median(weighed(self.history, name, since, until, Point.busy))
+        return median(weighted_values(self.history, name, since, until, HistoryPoint.busy))
 
 
 def growth_around(
@@ -180,10 +180,10 @@ def growth_around(
     first = max((place for place in having if history.points[place].boot_s <= begin_s), default=having[0])
     last = min((place for place in having if history.points[place].began_s >= end_s), default=having[-1])
 
-    def grown(points: Sequence[Point]) -> float:
+    def grown(points: Sequence[HistoryPoint]) -> float:
         return GpuHistory(history.gpu, tuple(points)).growth(counter)
 
-    def known(points: Sequence[Point]) -> float | None:
+    def known(points: Sequence[HistoryPoint]) -> float | None:
         return grown(points) if sum(counter in point.values for point in points) > 1 else None
 
     return known(history.points[: first + 1]), grown(history.points[first : last + 1]), known(history.points[last:])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cases import each
 
-from acceptance.core.words import with_article
+from acceptance.core.grammar import with_article
 
 
 @each("told",
