@@ -116,7 +116,11 @@ def test_out_of_memory_in_a_run(
 ) -> None:
     prepared = prepare(Options(rig.machine, "smoke", only=("memory.stressapptest",), burn_s=2.0))
     where = station_docker.DockerStation(
-        client, built.id, box.Grant("none"), ContainerMemory(512 << 20, 64 << 20), box.container_owner.name(clock.boot_id())
+        client,
+        built.id,
+        box.Grant("none"),
+        ContainerMemory(512 << 20, 64 << 20),
+        box.container_owner.name(clock.boot_id()),
     )
     run_dir = supervisor.new_run_dir(tmp_path / "out")
     verdict = supervisor.Supervisor(prepared, where, run_dir, lambda _: None).run()
