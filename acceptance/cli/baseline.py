@@ -1,4 +1,4 @@
-"""`rigproof baseline`: a run made the machine's birth certificate, or the one there is shown."""
+"""`rigproof baseline`: make a run the machine's baseline, or show the current one."""
 
 from __future__ import annotations
 
@@ -16,26 +16,24 @@ from acceptance.journal import clock
 from acceptance.reports import baseline_terminal, plain_json
 from acceptance.reports.terminal import Terminal
 
-EPILOG = (
-    "Exit codes: 0 done, 3 a file cannot be read, believed or written, 2 for a mistake in the call or an unfit run."
-)
+EPILOG = "Exit codes: 0 done, 3 a file cannot be read, believed or written, 2 usage error or an unfit run."
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `rigproof baseline`."""
     parser.epilog = EPILOG
     what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
-    text = "make a run that passed the baseline of this machine; it never makes a run pass, later nights are held to it"
+    text = "make a passed run the baseline of this machine; a baseline can only tighten limits, never loosen them"
     accept = what.add_parser("accept", help=text, description=text, epilog=EPILOG)
     accept.add_argument("run_dir", metavar="RUN", type=options.path, help="folder of the run, such as reports/latest")
     accept.add_argument(
-        "--replace", action="store_true", help="put it in the place of the one that is there, which is kept"
+        "--replace", action="store_true", help="replace the current baseline (the old one is kept in baselines/)"
     )
     accept.add_argument(
         "--out",
         metavar="DIR",
         type=options.path,
-        help="folder of the runs and their history (default: the one that the run lies in)",
+        help="folder of the runs and their history (default: the run's parent folder)",
     )
     options.language(accept)
     text = "show the baseline of this machine"
@@ -47,7 +45,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         default=Path("reports"),
         help="folder of the runs and their history (default: reports)",
     )
-    show.add_argument("--json", action="store_true", help="the whole certificate, as JSON")
+    show.add_argument("--json", action="store_true", help="print the whole baseline as JSON")
     options.language(show)
 
 

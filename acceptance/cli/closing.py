@@ -1,4 +1,4 @@
-"""What verbs say in the same way: in which language, how a run is planned, and how one is closed."""
+"""Output that every verb shares: the language, and a run's closing block."""
 
 from __future__ import annotations
 

@@ -16,15 +16,15 @@ from acceptance.journal import reader, run_folder
 from acceptance.reports import comparison_page, comparison_terminal
 from acceptance.reports.terminal import Terminal
 
-EPILOG = "Exit codes: 0 nothing is worse than in the first run, 1 something is, 3 a run cannot be read, 2 for a mistake in the call."
+EPILOG = "Exit codes: 0 nothing is worse than in the first run, 1 something is, 3 a run cannot be read, 2 usage error."
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `rigproof compare`."""
     parser.epilog = EPILOG
     parser.add_argument("run_dirs", metavar="RUN_DIR", nargs="+", type=options.path, help="folders of two runs or more")
-    parser.add_argument("--page", metavar="FILE", type=options.path, help="write the comparison as a page, too")
-    parser.add_argument("--all", action="store_true", help="show what lies within the noise as well")
+    parser.add_argument("--page", metavar="FILE", type=options.path, help="also write the comparison as a page")
+    parser.add_argument("--all", action="store_true", help="also show differences within the noise")
     options.language(parser)
 
 

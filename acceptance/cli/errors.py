@@ -1,4 +1,5 @@
-"""All errors that end a verb with one sentence. Imported when there is one: a verb that goes well needs few of the modules they are in."""
+"""Exceptions that end a verb with one sentence. Imported only when one was raised, because it
+imports much."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from acceptance.reports import trend_terminal, trend_words
 from acceptance.reports.terminal import Terminal
 from acceptance.run import lock
 
-EPILOG = "Exit codes: 0 done, 3 the history cannot be read or written, 2 for a mistake in the call."
+EPILOG = "Exit codes: 0 done, 3 the history cannot be read or written, 2 usage error."
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,26 +39,28 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--component", metavar="C", help="one component by name or shell pattern: gpu0")
     options.out(parser)
-    parser.add_argument("--machine-id", metavar="ID", help="another machine whose history is there (default: this one)")
     parser.add_argument(
-        "--nights", metavar="N", type=options.count, help="the last so many (default: 120; for --export all of them)"
+        "--machine-id", metavar="ID", help="show another machine of this folder (default: this machine)"
     )
-    parser.add_argument("--page", metavar="FILE", type=options.path, help="write it as a page with plots, too")
+    parser.add_argument(
+        "--nights", metavar="N", type=options.count, help="number of nights to show (default: 120; all with --export)"
+    )
+    parser.add_argument("--page", metavar="FILE", type=options.path, help="also write a page with plots")
     action = parser.add_mutually_exclusive_group()
     action.add_argument("--export", choices=("csv", "jsonl"), help="write every value to standard output, for programs")
     action.add_argument(
-        "--rebuild", action="store_true", help="make the history anew from the runs; the old one is kept"
+        "--rebuild", action="store_true", help="rebuild the history from the runs (the old file is kept)"
     )
     action.add_argument(
         "--prune",
         action="store_true",
-        help="remove old runs with their telemetry; never the baseline, the newest, or what is no run of this machine",
+        help="remove old runs and their telemetry; never the baseline, the newest run, or what is not a run of this machine",
     )
     parser.add_argument(
-        "--keep-days", metavar="N", type=options.amount, help="with --prune: runs and values of so many days stay"
+        "--keep-days", metavar="N", type=options.amount, help="with --prune: keep runs and values of the last N days"
     )
     parser.add_argument(
-        "--keep-gib", metavar="N", type=options.amount, help="with --prune: the newest runs of so many GiB stay"
+        "--keep-gib", metavar="N", type=options.amount, help="with --prune: keep the newest runs up to N GiB"
     )
     options.language(parser)
 

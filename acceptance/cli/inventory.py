@@ -1,4 +1,4 @@
-"""`rigproof inventory`: the machine as it is found, as JSON or as the draft of a machine file."""
+"""`rigproof inventory`: print the observed machine as JSON, or draft a machine file from it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from acceptance.reports.text import one_line
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `rigproof inventory`."""
     parser.add_argument(
-        "--write", metavar="FILE", type=options.path, help="draft a machine file from it, to be corrected by hand"
+        "--write",
+        metavar="FILE",
+        type=options.path,
+        help="draft a machine file from the observed machine; correct it by hand",
     )
 
 

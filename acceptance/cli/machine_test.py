@@ -1,4 +1,4 @@
-"""A test of the machine, from the lock to the verdict: what `accept` and `nightly` do alike."""
+"""One test of the machine, from lock to verdict, for `accept` and `nightly`."""
 
 from __future__ import annotations
 

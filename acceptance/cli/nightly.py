@@ -1,4 +1,5 @@
-"""`rigproof nightly`: the same test every night, held against the nights before, where nobody is using the machine."""
+"""`rigproof nightly`: the same test every night, compared with earlier nights; skipped while
+somebody uses the machine."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from acceptance.reports.terminal import Terminal
 from acceptance.run import idle_gate, lock, profile, signals
 from acceptance.run.profile import IdlePolicy
 
-EPILOG = f"{VERDICTS[:-1]}, 4 skipped: the machine is in use, and nothing was run or the night was given up."
+EPILOG = f"{VERDICTS[:-1]}, 4 skipped: the machine was in use, so the run was not started or was stopped."
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

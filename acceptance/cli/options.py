@@ -11,10 +11,7 @@ from typing import Any, NoReturn
 from acceptance.reports.text import one_line
 
 USAGE = 2  # the exit code of a mistake in the call
-EPILOG = (
-    "Exit codes: 0 PASS, 1 FAIL, 3 UNJUDGED (an error, a skip that nobody waived, or stopped), "
-    "2 for a mistake in the call."
-)
+EPILOG = "Exit codes: 0 PASS, 1 FAIL, 3 UNJUDGED (an error, a skip that nobody waived, or stopped), 2 usage error."
 
 
 class Parser(argparse.ArgumentParser):
@@ -107,7 +104,7 @@ def out(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         type=path,
         default=Path("reports"),
-        help="folder in which each run gets a folder of its own (default: reports)",
+        help="output folder; each run gets a subfolder (default: reports)",
     )
 
 
@@ -117,7 +114,7 @@ def run(parser: argparse.ArgumentParser, profile: str = "accept") -> None:
         "--machine",
         metavar="FILE",
         type=path,
-        help="machine file: what should be in the machine, limits of its own, and what is accepted as it is",
+        help="machine file: expected parts, own limits, and waivers",
     )
     parser.add_argument(
         "--profile",
@@ -134,7 +131,7 @@ def run(parser: argparse.ArgumentParser, profile: str = "accept") -> None:
     parser.add_argument(
         "--image",
         metavar="REF",
-        help="an image that is here, in place of the one of this checkout (such a run is never PASS)",
+        help="use this local image instead of the checkout's own (such a run never passes)",
     )
     out(parser)
     parser.add_argument(
@@ -149,13 +146,13 @@ def run(parser: argparse.ArgumentParser, profile: str = "accept") -> None:
         metavar="LIST",
         type=gpus,
         default=(),
-        help="GPUs to test, by index or UUID, with commas (default: all; a run of some of them is no acceptance)",
+        help="GPUs to test, by index or UUID, with commas (default: all; a run of some GPUs is not an acceptance)",
     )
     parser.add_argument(
         "--burn",
         metavar="SECONDS",
         type=seconds,
-        help="how long the whole machine burns, in place of the profile's time; burns of single parts last no longer",
+        help="seconds of the whole-machine burn instead of the profile's; also caps the burns of single parts",
     )
     language(parser)
 
@@ -166,7 +163,7 @@ def run_dir_file(parser: argparse.ArgumentParser) -> None:
         "--run-dir-file",
         metavar="FILE",
         type=path,
-        help="write this run's folder into FILE; where no run comes about there is no such file afterwards",
+        help="write the path of the run folder to FILE; FILE is removed if no run starts",
     )
 
 
@@ -181,16 +178,16 @@ def telling(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--on-fail",
         metavar="COMMAND",
-        help="command for a verdict that is not PASS; it reads verdict.json from its standard input, and no shell starts it",
+        help="command to run on FAIL or UNJUDGED, without a shell; it gets verdict.json on standard input",
     )
     parser.add_argument(
-        "--webhook", metavar="URL", help="address to which every verdict.json is posted; @FILE for a file that holds it"
+        "--webhook", metavar="URL", help="URL to post every verdict.json to; @FILE reads the URL from a file"
     )
     parser.add_argument(
         "--webhook-secret-file",
         metavar="FILE",
         type=path,
-        help="file with the secret by which the receiver can tell who posted (HMAC-SHA256)",
+        help="file with the secret that signs the webhook (HMAC-SHA256)",
     )
 
 
@@ -202,7 +199,7 @@ def nightly(parser: argparse.ArgumentParser) -> None:
         "--most-skipped",
         metavar="N",
         type=number,
-        help="how many nights in a row on which the machine is in use are a failure (default: the profile's, 7)",
+        help="fail after this many nights in a row skipped because the machine was in use (default: the profile's, 7)",
     )
     telling(parser)
 

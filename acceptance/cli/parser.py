@@ -16,16 +16,16 @@ from acceptance.cli.options import EPILOG, Parser
 # What each verb does, in the order of `--help`.
 VERBS = {
     "accept": "test the machine and say whether it is fit",
-    "nightly": "the same every night, held against the nights before, if nobody uses the machine",
+    "nightly": "the same test every night, compared with earlier nights; skipped while somebody uses the machine",
     "plan": "show what accept would do: checks, limits, time, and what it cannot detect; runs nothing",
-    "inventory": "show the machine as it is found, as JSON",
-    "judge": "judge a recorded run again, from its journal",
-    "report": "write junit.xml, report.html and verdict.json of a recorded run again",
-    "compare": "show recorded runs side by side, and which differences lie outside the noise",
-    "baseline": "the machine's birth certificate: a whole run that passed, which later nights are held against",
+    "inventory": "print the observed machine as JSON",
+    "judge": "fold a recorded run's journal again and print the verdict",
+    "report": "rebuild junit.xml, report.html and verdict.json of a recorded run",
+    "compare": "compare recorded runs, and mark differences beyond the noise",
+    "baseline": "record or show the machine's baseline: a full passed run that later nights are compared with",
     "history": "show what the runs of this machine measured from night to night",
-    "schedule": "run nightly by systemd, every night: install, uninstall or show the units",
-    "read": "read one recorded output of a tool and say as JSON what it is worth",
+    "schedule": "install, show or remove the systemd units that run nightly",
+    "read": "read one recorded output of a tool; print outcome and readings as JSON",
 }
 
 

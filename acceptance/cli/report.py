@@ -16,7 +16,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `rigproof report`."""
     options.recorded(parser)
     parser.add_argument(
-        "--textfile", metavar="FILE", type=options.path, help="write its metrics for node-exporter, too (*.prom)"
+        "--textfile", metavar="FILE", type=options.path, help="also write metrics for node-exporter (*.prom)"
     )
 
 

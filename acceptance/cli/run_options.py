@@ -1,4 +1,4 @@
-"""What is asked of a run, by `accept`, `nightly` and `plan` alike, and how its plan is shown."""
+"""Options of a run (`accept`, `nightly`, `plan`), and how its plan is printed."""
 
 from __future__ import annotations
 

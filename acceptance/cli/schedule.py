@@ -1,4 +1,5 @@
-"""`rigproof schedule`: nightly runs by systemd; units installed, shown or removed, and what is told of a night that failed."""
+"""`rigproof schedule`: install, show or remove systemd units for nightly runs, and report failed
+nights."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from acceptance.notify.schedule.installation import ScheduleError, UnitLocation
 from acceptance.notify.schedule.units import Schedule
 from acceptance.reports.terminal import Terminal
 
-EPILOG = "Exit codes: 0 done, 3 systemd or the disk got in the way, 2 for a mistake in the call."
+EPILOG = "Exit codes: 0 done, 3 systemd or the disk failed, 2 usage error."
 
 
 class _Nightly(argparse.Action):
@@ -34,7 +35,7 @@ class _Nightly(argparse.Action):
 
 
 def _user_argument(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--user", action="store_true", help="the units of your own user, in place of the machine's")
+    parser.add_argument("--user", action="store_true", help="use your own user's units instead of the system's")
     options.language(parser)
 
 
@@ -60,12 +61,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
             metavar="ARGUMENT",
             nargs="*",
             action=_Nightly,
-            help="after two dashes (--): what nightly is given",
+            help="after --: arguments for nightly",
         )
         _user_argument(asked)
     text = "stop the timer and remove the units"
     _user_argument(kinds.add_parser("uninstall", help=text, description=text, epilog=EPILOG))
-    text = "what the failure unit starts: say how the night ended, and tell who was not told"
+    text = "started by the failure unit: report how the night ended, and notify targets not yet notified"
     failed = kinds.add_parser("failed", help=text, description=text, epilog=EPILOG)
     _user_argument(failed)
     options.out(failed)

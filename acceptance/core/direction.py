@@ -1,4 +1,4 @@
-"""Which of two values of a measurement is the worse one: its limit tells, or where there is none its unit."""
+"""Which of two values is worse: decided by the limit, or by the unit where there is no limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""English that depends on the word that follows."""
+"""English grammar helpers: the indefinite article."""
 
 from __future__ import annotations
 

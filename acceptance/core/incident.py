@@ -1,4 +1,4 @@
-"""Incidents: what the machine told of by itself; what two told of, the kernel log and NVML or a load and its check, told once."""
+"""Events that the machine reported, each counted once even when two sources report it."""
 
 from __future__ import annotations
 

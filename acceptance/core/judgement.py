@@ -1,4 +1,4 @@
-"""One due measurement held against what the journal says of it, the limit, and the waivers."""
+"""Judge one due measurement against its limit, its waivers and its past."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The language in which reports speak: sentences are written in English where they are said, and looked up here."""
+"""Translation of report sentences; the key is the English sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lines of a text from outside, freed of what terminals, mails and forums do to it; quoting one in a message."""
+"""Clean foreign text (ANSI escapes, line ends, indentation) and quote it in messages."""
 
 from __future__ import annotations
 

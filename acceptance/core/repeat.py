@@ -1,4 +1,5 @@
-"""The second look within a run: which checks are taken once more, which entries are of that, and what went wrong with it."""
+"""Repeats: which checks are measured a second time, which entries belong to the repeat, and its
+errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GPUs of one model held against each other."""
+"""Compare equal GPUs with each other."""
 
 from __future__ import annotations
 

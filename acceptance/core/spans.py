@@ -1,4 +1,4 @@
-"""When the checks of a run ran, and what was noted meanwhile."""
+"""When each check ran, and which notes fall into it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What keeps a whole run from passing, whatever its checks say: gaps of the plan, sessions, strays, an end that is missing."""
+"""Findings about a run as a whole: missing sessions, stray checks, a missing end."""
 
 from __future__ import annotations
 

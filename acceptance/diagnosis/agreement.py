@@ -1,4 +1,4 @@
-"""Equal GPUs that did the same work must have come to the same results: whose rows differ from those of its siblings."""
+"""Compare the result digests of equal GPUs that did the same work, and name the outliers."""
 
 from __future__ import annotations
 

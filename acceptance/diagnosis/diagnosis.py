@@ -1,4 +1,4 @@
-"""What wrong results look like: a kind, and a sentence with the evidence in numbers and what it usually means. Pure.
+"""Diagnose wrong results: their kind, the evidence in numbers, and the usual cause. Pure.
 
 Every kind is told from the others by places, bits, repetition and heat; what fits none is "many", and what was told by halves "unknown".
 """

@@ -1,4 +1,4 @@
-"""What was set at a GPU during a run: power limit, clocks, ECC, MIG. Pure.
+"""Changes of a GPU's settings during a run: power limit, clocks, ECC, MIG. Pure.
 
 Figures of a GPU whose settings changed in the middle belong to two machines. What was so from the start is only worth a note.
 """

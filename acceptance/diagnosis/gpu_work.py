@@ -1,4 +1,4 @@
-"""Whether a GPU worked while a check was to keep it at work, and whether its power was measured meanwhile. Pure.
+"""Proof that a GPU was busy and its power was measured while a check loaded it. Pure.
 
 A tool's text proves nothing of a GPU that did nothing: what NVML samples beside it must show the load, by use, power or energy.
 """

@@ -1,4 +1,4 @@
-"""The laps of a burn: in each of them every format has its turn, and a turn is held against that of the same format in the last lap. Pure.
+"""The laps of a burn: each format's turn is compared with its turn in the last lap. Pure.
 
 Formats differ in power, so each has a clock and a heat of its own: a change from one turn to the next says nothing of the GPU.
 """

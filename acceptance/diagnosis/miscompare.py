@@ -1,4 +1,5 @@
-"""A wrong result as a load told of it, read strictly: what it must have and has not is named, nothing stands in for it. Pure."""
+"""Strict reader of a wrong result as a load reported it; a missing key is named, never defaulted.
+Pure."""
 
 from __future__ import annotations
 

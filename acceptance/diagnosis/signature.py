@@ -1,4 +1,5 @@
-"""The looks of wrong results, before they are told in a sentence; and the words for bits and places. Standard library only."""
+"""Signatures of wrong results (which bits, where, when), before they are worded. Standard library
+only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The burn of one GPU as its telemetry tells of it: when heat and clocks came to rest, and what was left of the clock. Pure.
+"""Thermal steady state of a burning GPU: when temperature and clocks settled, and how much clock
+was left. Pure.
 
 A burn is the time within a check from the first moment in which the GPU was in full use to the last: what a load does before (making
 its operands, say) heats nothing. Heat and clocks are judged by it alone only where no laps are known (see `laps`): the load died.

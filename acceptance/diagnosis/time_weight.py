@@ -1,4 +1,5 @@
-"""A reading of one GPU between two moments, its values weighed by the time that each stands for: samples thin out after an hour. Pure."""
+"""Time-weighted mean and median of a GPU's reading; each sample counts for the time until the next.
+Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What wrong words of memory look like together: one cell, an address line, a data line, or many. Pure."""
+"""Signatures of wrong words of memory: one cell, an address line, a data line, or many. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What cards without a model sheet are held to: operations per clock of their architecture, and the least share of it that is sound."""
+"""Limits for GPUs without a model sheet: operations per clock of the architecture, and the least
+sound share."""
 
 from __future__ import annotations
 

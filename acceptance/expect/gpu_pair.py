@@ -1,4 +1,4 @@
-"""What two GPUs should be to each other, as limits: peer-to-peer access, what it gains, and how fast it writes."""
+"""Limits for pairs of GPUs: peer-to-peer access, its gain, and its write bandwidth."""
 
 from __future__ import annotations
 

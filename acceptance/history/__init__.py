@@ -1,1 +1,1 @@
-"""What is remembered of a machine from night to night: its runs as rows of a database, and what it was when it was accepted."""
+"""A machine over time: its runs in a database, its baseline, and drift from both."""

@@ -1,4 +1,4 @@
-"""A machine's birth certificate: what the run that accepted it found and measured, under a seal.
+"""A machine's baseline: facts and measurements of the accepted run, under a seal.
 
 It never makes a run pass. A certificate that was changed by anybody is no certificate.
 """

@@ -1,4 +1,4 @@
-"""What a machine was in one run; of the run that accepted it, that is its birth, and goes into the plan of every later run."""
+"""Facts of a machine in one run. The accepted run's facts are the baseline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file of a machine's birth certificate: reading it, and making a run the baseline.
+"""The baseline's file: reading it, and making a run the baseline.
 
 It lies beside the history as `baseline.json`; those that it took the place of are kept in `baselines/`. At no moment is there half a one,
 or none where there was one: a new one is written beside it, reaches the disk, and then takes its name.

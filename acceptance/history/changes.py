@@ -1,4 +1,4 @@
-"""What of a machine is not as it was when its baseline was recorded: parts missing, replaced, moved, added; facts about them that changed.
+"""What changed since the baseline: parts missing, replaced, moved or added, and facts that differ.
 
 A pure function of both runs and of the rules in the plan. What one of the two did not tell is no change; what tonight's did not is said.
 What somebody has done to the machine is a warning on the first night, and a note once a night has told of it.

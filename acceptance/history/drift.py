@@ -1,4 +1,4 @@
-"""Tonight's value of one measurement held against its past: steps, slow slopes, growing noise, and the rate of what only grows. Pure.
+"""Compare tonight's value with the reference: steps, slopes, grown noise, counters. Pure.
 
 Outside on one night is a warning, on two nights running a failure; so are several nights of the last ones that strayed. Where nothing
 tells which side is the worse one, a change is remarked and never fails: it may be for the better.

@@ -1,4 +1,5 @@
-"""The era of a night: what it was measured with. Values of two eras are not held against each other. Pure.
+"""An era: nights measured with the same versions and settings. Only nights of one era are compared.
+Pure.
 
 Another image, driver, profile or time of load may give another value on a sound machine; what the machine itself is does not belong here:
 a replaced part, another VBIOS or BIOS is a change of the machine, and must be seen.

@@ -1,4 +1,4 @@
-"""What can be wrong with a history or a baseline, each as one sentence with its cure. None of it costs a run its verdict."""
+"""Errors of a history or baseline, each a sentence with its cure. None changes a run's verdict."""
 
 from __future__ import annotations
 

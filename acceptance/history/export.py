@@ -1,4 +1,4 @@
-"""A machine's history as a chronicle to look at, or row by row for other programs."""
+"""Export a machine's history: as a trend report, or row by row as CSV or JSON lines."""
 
 from __future__ import annotations
 

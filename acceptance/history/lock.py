@@ -1,4 +1,4 @@
-"""Being the only process that makes, migrates, sets aside or prunes a history."""
+"""The history's file lock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of a machine's nights: the looks that tonight is held against, the courses that a person looks at, nights skipped."""
+"""Queries of the history: nights for the reference, series for the trend, skipped nights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Bringing a history up to what the run folders tell: after a kill, or from nothing. The journals are the record; the store is a view."""
+"""Bring a history up to date from its run folders, or rebuild it. The journals are the record, the
+store a view."""
 
 from __future__ import annotations
 

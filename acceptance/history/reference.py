@@ -1,4 +1,5 @@
-"""What tonight's value of one measurement is held against: its nights before, reckoned before the run and kept in the plan. Pure.
+"""The reference of one measurement: what earlier nights say its value should be. Kept in the plan.
+Pure.
 
 Values, levels, bounds and deviations are in the measurement's unit. Bounds are allowed values; only those on the worse side are there,
 both where nothing tells which side that is.

@@ -1,4 +1,5 @@
-"""A history that was set aside, as far as it can still be read: the order of its nights, and those whose run folder is gone."""
+"""Read what can still be read of a damaged history: night order, and nights whose run folder is
+gone."""
 
 from __future__ import annotations
 

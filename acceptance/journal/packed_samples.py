@@ -1,4 +1,4 @@
-"""The readings of a sample, packed: a run of days holds hundreds of thousands of samples, and a dict of each would fill the memory."""
+"""Samples in compact form: a run of days holds hundreds of thousands, too many for a dict each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What there is to say of the wrong elements of one result: where they are, how far apart, and in which bits they differ. Pure.
+"""Describe the wrong elements of one result: positions, stride, and differing bits. Pure.
 
 A result may be wrong in millions of places; the first 4096 by address are looked at, and all are counted.
 """

@@ -1,4 +1,5 @@
-"""The machine as a run's journal shows it: its GPUs under the names of components, and what identifies its parts. Pure.
+"""The inventory as a journal recorded it: GPUs by component name, and serial numbers of parts.
+Pure.
 
 An inventory is plain data here, of whatever version wrote it: what it does not hold, or holds in another shape, is absent. The machine
 as this version observes it has its GPUs named by `acceptance.machine.gpu`; a test holds that both name the same.

@@ -1,4 +1,4 @@
-"""Everybody told, one after the other; nothing that goes wrong with one keeps the others from being told."""
+"""Send a run's verdict to every notification target; one failing target does not stop the others."""
 
 from __future__ import annotations
 

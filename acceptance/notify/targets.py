@@ -1,4 +1,4 @@
-"""Whom a nightly run tells, as the command line says it: read before anything heats, so that a mistake is found by day."""
+"""Notification targets from the command line, checked before anything is heated."""
 
 from __future__ import annotations
 

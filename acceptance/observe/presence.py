@@ -1,4 +1,5 @@
-"""Where the GPUs are: what was looked at, in order, what it showed, what to do; and why a GPU that is due cannot be tested."""
+"""Where each GPU is lost: PCI bus, driver, device nodes or NVML; what each layer showed, and the
+cure."""
 
 from __future__ import annotations
 

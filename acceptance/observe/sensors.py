@@ -1,4 +1,4 @@
-"""The watch over the machine's sensors: what it offers is found once, then read again and again.
+"""The host's sensors: found once, then sampled.
 
 A sensor that the machine does not offer is absent from every sample; nothing stands in for it.
 """

@@ -1,4 +1,4 @@
-"""A birth certificate on the terminal: whose it is, what the machine is made of, and what was measured."""
+"""The baseline on the terminal: machine, parts and measurements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a finding teaches: what it means, its likely causes and how to tell them apart, the next command, what the vendor wants."""
+"""Explain a finding: what it means, its likely causes, how to tell them apart, and the next
+command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A night on which somebody uses the machine: it is left alone, and the night is a run of its own that says so."""
+"""Leave a machine in use alone, and record the skipped night as a run."""
 
 from __future__ import annotations
 

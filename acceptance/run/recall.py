@@ -1,4 +1,5 @@
-"""What is remembered of this machine: brought into a plan before a run, and the run brought into it afterwards.
+"""Connect a run with the machine's history: add the reference to its plan, and add the run
+afterwards.
 
 The plan carries all of it, so that a run can be judged again from its journal alone. A history or a baseline that cannot be read does not
 end a run: where the machine has a baseline it keeps the run from passing, because nobody could say what has changed since.

@@ -1,4 +1,5 @@
-"""The GPU's clock as the burn uses it: a GPU that does not come back is told, not waited for without end. Needs torch."""
+"""The GPU's clock for the burn. A GPU that does not answer is reported, never waited for without
+end. Needs torch."""
 
 from __future__ import annotations
 

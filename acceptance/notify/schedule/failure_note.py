@@ -1,4 +1,5 @@
-"""What a night that systemd started leaves for its failure unit, and how that unit words its end."""
+"""The note that a nightly run leaves for systemd's failure unit, and how that unit reports the
+night."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether another user may do what a night of his needs, asked with his rights: root may do all, and finds nothing wrong."""
+"""Check with another user's rights whether that user can run a night: root could do anything."""
 
 from __future__ import annotations
 

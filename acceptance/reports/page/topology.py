@@ -1,4 +1,4 @@
-"""The topology picture: processors, what hangs on them over PCI Express, and NVLinks, as places on a canvas. Pure."""
+"""The topology picture: processors, PCI Express devices and NVLinks as boxes and wires. Pure."""
 
 from __future__ import annotations
 
