@@ -114,7 +114,7 @@ def accept(environment: Mapping[str, str], profile: str, out: Path) -> tuple[flo
             supervisor.look(process.pid)
             for pid in sessions(process.pid):
                 others[pid].look(pid)
-            time.sleep(0.05)
+            time.sleep(0.1)
         wall_s = time.monotonic() - began
     return wall_s, process.returncode, supervisor, list(others.values())
 
