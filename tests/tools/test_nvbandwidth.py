@@ -301,6 +301,8 @@ def test_a_fault_is_a_fail_wherever_it_stands(line: str) -> None:
         GOOD.replace(H2D, LATENCY),
         GOOD.replace("host_to_device_memcpy_ce", "host_device_latency_sm"),
         JSON + JSON,
+        JSON.replace('"2: NVIDIA H200', '"3: NVIDIA H200'),
+        JSON.replace('"2: NVIDIA H200', '"H200'),
         document(name=None),
         document(name=3),
         document(status=None),
