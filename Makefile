@@ -110,7 +110,7 @@ selftest-long: .venv/.test ## the same with 200 kills, 50 full disks, 10,000 cle
 mutants: .venv/.test ## rigproof's own judgement mutated, a sample: the tests must notice each
 	@RIGPROOF_TESTS=all .venv/bin/python -m selftest.mutation --held --sample 300 --out "$(OUT)/selftest"
 
-test: .venv/.test ## the harness's own tests: no GPU, no engine, a minute
+test: .venv/.test ## the harness's own tests: no GPU, no engine, minutes
 	@$(BYTECODE) .venv/bin/python -m pytest -q -n auto --dist loadfile
 
 test-all: .venv/.test ## the same with every sweep and hypothesis's own number of examples; minutes

@@ -72,7 +72,7 @@ def merged(recordings: Sequence[statement.Statement]) -> statement.Statement:
 
 @cache
 def _frozen() -> dict[str, statement.Statement]:
-    found: dict[str, statement.Statement] = json.loads(FROZEN.read_bytes()) if FROZEN.is_file() else {}
+    found: dict[str, statement.Statement] = json.loads(FROZEN.read_bytes())
     return found
 
 

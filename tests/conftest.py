@@ -1,4 +1,4 @@
-"""How thorough the tests are: `make test` takes a minute, `make test-all` (RIGPROOF_TESTS=all) tries everything.
+"""How thorough the tests are: `make test` is the quick part, `make test-all` (RIGPROOF_TESTS=all) all.
 
 `make test` draws ten fixed examples of each property and leaves out what is marked `sweep`; `make test-all` draws hypothesis's own
 number, or as many as the test names, and sweeps.

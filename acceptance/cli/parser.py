@@ -84,10 +84,12 @@ def verb(name: str) -> Verb:
             from acceptance.cli import schedule
 
             return schedule
-        case _:
+        case "read":
             from acceptance.cli import read
 
             return read
+        case _:
+            raise ValueError(f"{name} is no verb")
 
 
 def parser(given: Sequence[str]) -> argparse.ArgumentParser:

@@ -53,18 +53,14 @@ def read_gpu_gemm(
         if names <= measured:
             offered += 1
         elif not names <= absent:
-            raise _gemm_failed(f"neither measured {dtype} whole nor said that the GPU does not have it", output)
+            raise _failed(f"neither measured {dtype} whole nor said that the GPU does not have it", output)
     strangers = (measured | absent) - {name.format(dtype) for dtype in dtypes for name in GEMM_READINGS}
     if strangers:
-        raise _gemm_failed(f"measured what it was not asked for: {', '.join(sorted(strangers))}", output)
+        raise _failed(f"measured what it was not asked for: {', '.join(sorted(strangers))}", output)
     if completed.seconds < offered * seconds:
         due_s = offered * seconds
-        raise _gemm_failed(f"ended after {completed.seconds:.1f} s and was to work for {due_s:g} s", output)
+        raise _failed(f"ended after {completed.seconds:.1f} s and was to work for {due_s:g} s", output)
     return output
-
-
-def _gemm_failed(trouble: str, output: LoadOutput) -> LoadFailed:
-    return LoadFailed(f"the load {output.load} {trouble}", output.miscompares)
 
 
 # The readings, each with its unit; `{}` is a format.
