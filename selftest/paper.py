@@ -109,6 +109,10 @@ def show(outcome: Outcome, console: Console) -> None:
         console.print(Text(f"{family}: {caught} of {faults}, the slowest after {slowest:.0f} s"))
     for trouble in outcome.troubles:
         console.print(Text(trouble, style="red"))
+    # Once more at the end, where a log that was cut still has it.
+    for row in outcome.rows:
+        if not row.caught:
+            console.print(Text(one_line(f"missed: {row.family}: {row.fault}: {row.wrong}")[:400], style="red"))
 
 
 def junit(outcome: Outcome) -> bytes:

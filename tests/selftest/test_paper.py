@@ -97,6 +97,7 @@ def test_the_table_in_the_terminal_says_what_was_missed() -> None:
     assert "came to pass, not fail" in told
     assert "links: 1 of 1, the slowest after 10 s" in told
     assert "clean runs, 8xh200: 0 alarms in 100, 3 with a remark" in told
+    assert told.splitlines()[-1].startswith("missed: ")
 
 
 @pytest.mark.parametrize(("rows", "code"), [((CAUGHT,), 0), ((CAUGHT, MISSED), 1)])
