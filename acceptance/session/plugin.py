@@ -69,7 +69,8 @@ def describe(item: pytest.Item) -> CollectedCheck:
     where = item.get_closest_marker("session")
     costs = item.get_closest_marker("costs")
     function = getattr(item, "function", None)
-    title = (function.__doc__ or "").strip().splitlines()
+    # The title is the docstring's first paragraph: a sentence, which may take two lines.
+    title = " ".join((function.__doc__ or "").strip().partition("\n\n")[0].split())
     if where is None or costs is None or not title:
         raise pytest.UsageError(f"{name}: a check needs a docstring and the marks session and costs")
     if where.args[:1] not in [(known,) for known in SESSIONS] or not costs.args:
@@ -90,7 +91,7 @@ def describe(item: pytest.Item) -> CollectedCheck:
         raise pytest.UsageError(f"{name}: a check measures something: add the mark measures")
     return CollectedCheck(
         id=name,
-        title=title[0],
+        title=title,
         session=where.args[0],
         measures=tuple(reversed(measures)),  # marks come innermost first; the file's order is the one people read
         seconds=costs.args[0],
