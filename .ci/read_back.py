@@ -1,4 +1,5 @@
-"""Reads the reports of a run back as others would: exits 0 only when they say PASS, name the station, and agree with each other.
+"""Reads the reports of a run back as others would: exits 0 only when they say PASS, name the
+station, and agree with each other.
 
 python .ci/read_back.py RUN_DIR STATION
 """
@@ -17,7 +18,10 @@ report = JUnitXml.fromfile(str(run / "junit.xml"))
 suites = list(report)
 cases = [case for suite in suites for case in suite]
 properties = {one.name: one.value for suite in suites for one in suite.properties()}
-print(f"{verdict['verdict']}: {len(cases)} testcases, {report.failures} failures, {report.errors} errors")
+print(
+    f"{verdict['verdict']}: {len(cases)} testcases, {report.failures} failures, "
+    f"{report.errors} errors"
+)
 assert verdict["verdict"] == "PASS", verdict["violations"] + verdict["unjudged"]
 assert report.failures == report.errors == 0
 assert [case.name for case in cases] == [check["id"] for check in verdict["checks"]]

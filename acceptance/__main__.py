@@ -19,38 +19,51 @@ UNJUDGED = 3
 
 
 def _import_own() -> None:
-    """Look for modules where rigproof is installed, not where the user happens to stand: no stray pytest.py may run in pytest's place.
+    """Look for modules where rigproof is installed, not where the user happens to stand: no stray
+    pytest.py may run in pytest's place.
 
     Sessions are started so from the beginning (see `acceptance.session.context`).
     """
-    stray = {Path(entry).absolute() for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry}
+    stray = {
+        Path(entry).absolute()
+        for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep)
+        if entry
+    }
     stray |= set() if sys.flags.safe_path else {Path.cwd()}
     sys.path[:] = [entry for entry in sys.path if Path(entry).absolute() not in stray]
 
 
 def _streams() -> None:
-    """Standard streams that the caller has closed lead nowhere from now on: a journal must not be opened in their place."""
+    """Standard streams that the caller has closed lead nowhere from now on: a journal must not
+    be opened in their place.
+    """
     for number in (0, 1, 2):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free, which is this one
+            # takes the lowest number that is free, which is this one
+            os.open(os.devnull, os.O_RDWR)
     sys.stdout = sys.stdout or os.fdopen(1, "w", encoding="utf-8", closefd=False)
     sys.stderr = sys.stderr or os.fdopen(2, "w", encoding="utf-8", closefd=False)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a locale without our letters must not end a run
+            # a locale without our letters must not end a run
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _say(text: str) -> None:
-    # Errors quote what they found: a key of a machine file, the name of a folder, a tool's last words.
+    # Errors quote what they found: a key of a machine file, the name of a folder, a tool's last
+    # words.
     with contextlib.suppress(OSError):  # standard error is gone as well: the exit code still tells
         sys.stderr.write(f"rigproof: {one_line(text, 10_000)}\n")
         sys.stderr.flush()
 
 
 def _flush(code: int) -> int:
-    """Bring out what was printed. The verdict does not depend on it, but what was to be printed must not be lost unsaid."""
+    """Bring out what was printed.
+
+    The verdict does not depend on it, but what was to be printed must not be lost unsaid.
+    """
     try:
         sys.stdout.flush()
     except OSError:
@@ -74,9 +87,12 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code. Whatever happens, the user gets one sentence and not a traceback.
+    """Run the command line; returns the exit code.
 
-    Python's own exit code for an exception is 1, which here means FAIL: no trouble of rigproof's may look like a bad machine.
+    Whatever happens, the user gets one sentence and not a traceback.
+
+    Python's own exit code for an exception is 1, which here means FAIL: no trouble of rigproof's
+    may look like a bad machine.
     """
     _streams()
     _import_own()
@@ -90,12 +106,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         pass
     except OSError as error:
         what = error.filename or "a file"
-        _say(f"{what}: cannot be read or written ({error.strerror or error}): mend that, then start again")
+        _say(
+            f"{what}: cannot be read or written ({error.strerror or error}): mend that, then "
+            "start again"
+        )
     except Exception as error:  # noqa: BLE001 - see above; the sentence says where it was
         where = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{Path(where.filename).name}, line {where.lineno}"
         _say(
-            f"an error of rigproof's own in {place} ({type(error).__name__}: {error}): the machine is unjudged; please report it"
+            f"an error of rigproof's own in {place} ({type(error).__name__}: {error}): the "
+            "machine is unjudged; please report it"
         )
     return _flush(UNJUDGED)
 

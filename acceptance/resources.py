@@ -19,7 +19,8 @@ class FixtureMissing(Exception):
 
 
 def locate(name: str) -> Path:
-    """The path of `name` ("models", "machines", "profiles.toml", ...), in a wheel and in a checkout alike.
+    """The path of `name` ("models", "machines", "profiles.toml", ...), in a wheel and in a checkout
+    alike.
 
     Raises FixtureMissing when it is in neither.
     """
@@ -33,10 +34,18 @@ Shape = TypeVar("Shape")
 
 
 def read(path: Path, shape: type[Shape], error: Callable[[str], Exception]) -> Shape:
-    """What a file holds. Raises `error` of one sentence that names the file, for one that cannot be read or is of another shape."""
+    """What a file holds.
+
+    Raises `error` of one sentence that names the file, for one that cannot be read or is of another
+    shape.
+    """
     try:
-        return msgspec.convert(tomllib.loads(regular_file.read(path, regular_file.SMALL_RECORD).decode("utf-8")), shape)
+        return msgspec.convert(
+            tomllib.loads(regular_file.read(path, regular_file.SMALL_RECORD).decode("utf-8")), shape
+        )
     except OSError as refusal:
-        raise error(f"{path.name}: cannot be read ({refusal.strerror}): install rigproof again") from refusal
+        raise error(
+            f"{path.name}: cannot be read ({refusal.strerror}): install rigproof again"
+        ) from refusal
     except ValueError as refusal:  # what is no UTF-8, no TOML, or of another shape
         raise error(f"{path.name}: {refusal}") from refusal

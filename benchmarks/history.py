@@ -1,8 +1,10 @@
-"""What a history costs: 10,000 nights of 200 measurements (27 years), asked what a nightly run and a person ask.
+"""What a history costs: 10,000 nights of 200 measurements (27 years), asked what a nightly run and
+a person ask.
 
     python benchmarks/history.py [--nights 10000] [--measurements 200]
 
-The nights are made up, and written in bulk. Aims: 100 ms each question, 2 s for all that one night's judgement is held against.
+The nights are made up, and written in bulk. Aims: 100 ms each question, 2 s for all that one
+night's judgement is held against.
 """
 
 from __future__ import annotations
@@ -29,7 +31,16 @@ from acceptance.history.store import Store
 
 QUESTION_S, JUDGEMENT_S = 0.1, 2.0
 FIRST_DAY = 20_000.0
-NAMES = ("gemm_bf16", "gemm_f64", "copy_h2d", "copy_d2h", "p2p_write", "memory_read", "gpu_temperature", "burn_rate")
+NAMES = (
+    "gemm_bf16",
+    "gemm_f64",
+    "copy_h2d",
+    "copy_d2h",
+    "p2p_write",
+    "memory_read",
+    "gpu_temperature",
+    "burn_rate",
+)
 UNITS = ("TFLOP/s", "TFLOP/s", "GB/s", "GB/s", "GB/s", "GB/s", "degC", "TFLOP/s")
 ERA = Era((("driver", "580.159.04"), ("profile", "nightly"), ("station", "docker")))
 
@@ -37,7 +48,13 @@ ERA = Era((("driver", "580.159.04"), ("profile", "nightly"), ("station", "docker
 def lines(count: int) -> list[SeriesKey]:
     """So many measurements, as those of a board of eight cards."""
     return [
-        SeriesKey("gpu.load", f"{NAMES[n % 8]}_{n // 64}", f"gpu{n // 8 % 8}", UNITS[n % 8], f"GPU-{n // 8 % 8:036d}")
+        SeriesKey(
+            "gpu.load",
+            f"{NAMES[n % 8]}_{n // 64}",
+            f"gpu{n // 8 % 8}",
+            UNITS[n % 8],
+            f"GPU-{n // 8 % 8:036d}",
+        )
         for n in range(count)
     ]
 
@@ -45,21 +62,43 @@ def lines(count: int) -> list[SeriesKey]:
 def night(number: int, measured: Sequence[SeriesKey]) -> Night:
     """A night whose every measurement is 100."""
     figures = tuple(NightMeasurement(line, 100.0) for line in measured)
-    told = ("machine-1", "2026-01-01T02:00:00.000Z", FIRST_DAY + number, 500.0, "nightly", "full", "PASS")
-    return Night(f"2026-01-01T02-00-00Z-{number:05}", *told, False, False, None, ERA, {"gpu0": "GPU-0"}, figures)  # type: ignore[arg-type]
+    told = (
+        "machine-1",
+        "2026-01-01T02:00:00.000Z",
+        FIRST_DAY + number,
+        500.0,
+        "nightly",
+        "full",
+        "PASS",
+    )
+    return Night(
+        f"2026-01-01T02-00-00Z-{number:05}",
+        *told,
+        False,
+        False,
+        None,
+        ERA,
+        {"gpu0": "GPU-0"},
+        figures,
+    )  # type: ignore[arg-type]
 
 
 def build(path: Path, nights: int, measured: Sequence[SeriesKey]) -> None:
-    """Write the nights: the first as a run adds it, the rest by measurement, as they lie in the file."""
+    """Write the nights: the first as a run adds it, the rest by measurement, as
+    they lie in the file.
+    """
     drawn = random.Random(9)
     with Store.open(path) as store:
         store.add(night(1, measured))
         with store.transaction() as connection:
             columns = (
-                "run_id, folder, utc, day, seconds, profile, scope, verdict, virtual, postponed, apart, era, parts"
+                "run_id, folder, utc, day, seconds, profile, scope, verdict, virtual, "
+                "postponed, "
+                "apart, era, parts"
             )
             connection.executemany(
-                f"INSERT INTO night ({columns}) SELECT ?, ?, utc, ?, seconds, profile, scope, verdict, 0, 0, NULL, era, parts"
+                f"INSERT INTO night ({columns}) SELECT ?, ?, utc, ?, seconds, profile, scope, "
+                "verdict, 0, 0, NULL, era, parts"
                 " FROM night WHERE seq = 1",
                 [
                     (f"2026-01-01T02-00-00Z-{n:05}", f"2026-01-01T02-00-00Z-{n:05}", FIRST_DAY + n)
@@ -80,13 +119,16 @@ def timed(what: str, aim_s: float, ask: Callable[[], object]) -> None:
         took.append((time.monotonic() - began, time.process_time() - cpu))
     wall_s, cpu_s = min(took)
     print(
-        f"  {what:<58} {1000 * wall_s:7.1f} ms, {wall_s / aim_s:.2f} of {1000 * aim_s:.0f} ms ({1000 * cpu_s:.1f} ms of processor)"
+        f"  {what:<58} {1000 * wall_s:7.1f} ms, {wall_s / aim_s:.2f} of {1000 * aim_s:.0f} "
+        f"ms ({1000 * cpu_s:.1f} ms of processor)"
     )
 
 
 def judgement(store: Store) -> None:
     """Everything that tonight's values are held against, from the store to a `Past` each."""
-    book = drift_rules.read(resources.locate("drift.toml"), noise.read(resources.locate("noise.toml")))
+    book = drift_rules.read(
+        resources.locate("drift.toml"), noise.read(resources.locate("noise.toml"))
+    )
     nights = book.sheet.nights
     found = queries.night_values(store, ERA.key, first=nights.recent, last=nights.known)
     today = FIRST_DAY + 20_000
@@ -110,7 +152,8 @@ def main() -> int:
         held = path.stat().st_size
         rows = options.nights * options.measurements
         print(
-            f"history of {options.nights} nights x {options.measurements} measurements: {held / 1e6:.1f} MB, {held / rows:.1f} B a value"
+            f"history of {options.nights} nights x {options.measurements} measurements: "
+            f"{held / 1e6:.1f} MB, {held / rows:.1f} B a value"
         )
         print(f"  (made in {time.monotonic() - began:.1f} s)")
         one = measured[0]
@@ -135,7 +178,11 @@ def main() -> int:
                 QUESTION_S,
                 lambda: queries.night_values(store, ERA.key, first=0, last=120),
             )
-            timed("all that one night is held against, remembered", JUDGEMENT_S, lambda: judgement(store))
+            timed(
+                "all that one night is held against, remembered",
+                JUDGEMENT_S,
+                lambda: judgement(store),
+            )
             timed("the structure of the whole file checked", 2.0, store.check)
             counter = iter(range(options.nights + 1, options.nights + 9))
             timed("a night added", QUESTION_S, lambda: store.add(night(next(counter), measured)))
@@ -143,7 +190,8 @@ def main() -> int:
             found = retention.prune(store, Path(scratch), "machine-1", today=1e6, keep_days=365.0)
             took = time.monotonic() - began
             print(
-                f"  all but a year pruned: {found.nights} nights in {took:.1f} s, {path.stat().st_size / 1e6:.1f} MB left"
+                f"  all but a year pruned: {found.nights} nights in {took:.1f} s, "
+                f"{path.stat().st_size / 1e6:.1f} MB left"
             )
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         print(f"  peak memory {peak / 1e6:.0f} MB")

@@ -1,9 +1,12 @@
-"""The last step of the image's build: every program in it is proved, and what is in it is written down.
+"""The last step of the image's build: every program in it is proved, and what is in it is written
+down.
 
-A program is proved when nothing but the driver's libraries is missing to it, and when it starts and prints what it should. Where there is
-no driver it is started against stand-ins for those libraries, which are no part of the image.
+A program is proved when nothing but the driver's libraries is missing to it, and when it starts and
+prints what it should. Where there is no driver it is started against stand-ins for those libraries,
+which are no part of the image.
 
-Writes image.json: `{"base", "pins": [{"place", "name", "pinned", "used"}], "python": {NAME: VERSION}, "proofs": {PROGRAM: LINE}}`.
+Writes image.json: `{"base", "pins": [{"place", "name", "pinned", "used"}], "python": {NAME:
+VERSION}, "proofs": {PROGRAM: LINE}}`.
 """
 
 from __future__ import annotations
@@ -30,7 +33,10 @@ class NotProved(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """One program: how it is started, and the line that it must print. `binary` is looked at by ldd; None for what is no ELF file."""
+    """One program: how it is started, and the line that it must print.
+
+    `binary` is looked at by ldd; None for what is no ELF file.
+    """
 
     name: str
     argv: tuple[str, ...]
@@ -49,7 +55,7 @@ for arch in ("sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm
     error, size = nvrtc.nvrtcGetCUBINSize(program)
     assert error == nvrtc.nvrtcResult.NVRTC_SUCCESS and size > 0, (arch, error, size)
 print("cubins from sm_70 to sm_120")
-"""
+"""  # noqa: E501
 _TORCH = """
 import torch
 a = torch.eye(64, dtype=torch.float64)
@@ -59,14 +65,25 @@ print("torch", torch.__version__, "CUDA", torch.version.cuda)
 
 
 def proofs(python: str) -> list[Proof]:
-    """Every program of the image. The samples start without a driver as well, and say that there is none."""
-    no_driver = r"(driver version is insufficient|no CUDA-capable device|cudaGetDeviceCount returned)"
+    """Every program of the image.
+
+    The samples start without a driver as well, and say that there is none.
+    """
+    no_driver = (
+        r"(driver version is insufficient|no CUDA-capable device|cudaGetDeviceCount returned)"
+    )
     return [
         Proof("gpu-burn", ("gpu-burn", "-h"), r"Usage: ", "gpu-burn", (0, 1)),
         Proof("nvbandwidth", ("nvbandwidth", "--help"), r"nvbandwidth", "nvbandwidth"),
         Proof("deviceQuery", ("deviceQuery",), no_driver, "deviceQuery", (0, 1)),
         Proof("bandwidthTest", ("bandwidthTest", "--help"), r"Usage: ", "bandwidthTest"),
-        Proof("p2pBandwidthLatencyTest", ("p2pBandwidthLatencyTest",), no_driver, "p2pBandwidthLatencyTest", (0, 1)),
+        Proof(
+            "p2pBandwidthLatencyTest",
+            ("p2pBandwidthLatencyTest",),
+            no_driver,
+            "p2pBandwidthLatencyTest",
+            (0, 1),
+        ),
         Proof("stress-ng", ("stress-ng", "--version"), r"stress-ng, version [\d.]+", "stress-ng"),
         Proof("stressapptest", ("stressapptest", "--help"), r"Usage: ", "stressapptest", (0, 1)),
         Proof("lscpu", ("lscpu", "--version"), r"util-linux [\d.]+", "lscpu"),
@@ -78,7 +95,9 @@ def proofs(python: str) -> list[Proof]:
 
 
 def missing(ldd: str) -> list[str]:
-    """What a program lacks, from the text of ldd: libraries that are not found, and versions that one has not."""
+    """What a program lacks, from the text of ldd: libraries that are not found, and versions
+    that one has not.
+    """
     lacks = []
     for line in ldd.splitlines():
         if found := re.fullmatch(r"\s*(\S+) => not found", line):
@@ -101,13 +120,17 @@ def prove(proof: Proof, stubs: Path) -> str:
     line = next((line.strip() for line in text.splitlines() if re.search(proof.prints, line)), None)
     if line is None or done.returncode not in proof.codes:
         raise NotProved(
-            f"{proof.name} does not run: it {done.describe()}, and its last lines are:\n{done.last_lines()}"
+            f"{proof.name} does not run: it {done.describe()}, and its last lines "
+            f"are:\n{done.last_lines()}"
         )
     return line
 
 
 def pins(text: str, records: Path, installed: dict[str, str]) -> list[dict[str, str | None]]:
-    """What was pinned and what was used. Raises NotProved for a pin of the tools or of Python that nothing came of."""
+    """What was pinned and what was used.
+
+    Raises NotProved for a pin of the tools or of Python that nothing came of.
+    """
     rows: list[dict[str, str | None]] = []
     for path in sorted(records.iterdir()):
         place, name, pinned, used = path.read_text(encoding="utf-8").rstrip("\n").split("\t")
@@ -116,7 +139,9 @@ def pins(text: str, records: Path, installed: dict[str, str]) -> list[dict[str, 
     for line in text.splitlines():
         match line.partition("#")[0].split():
             case ["pypi", "torch" as name, version]:
-                rows.append({"place": "pypi", "name": name, "pinned": version, "used": installed[name]})
+                rows.append(
+                    {"place": "pypi", "name": name, "pinned": version, "used": installed[name]}
+                )
             case ["trixie" | "sid" as place, name, _] if (place, name) not in known:
                 raise NotProved(f"{name} is pinned for {place} in pins.txt and nothing took it")
     return rows

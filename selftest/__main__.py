@@ -1,7 +1,7 @@
 """`python -m selftest`: shows what rigproof catches on this machine, and how little it takes.
 
-Exit status: 0 when every fault was caught, no clean run raised an alarm and all was tried; 1 when not; 2 for a usage error or a machine
-on which nothing can be proved.
+Exit status: 0 when every fault was caught, no clean run raised an alarm and all was tried; 1 when
+not; 2 for a usage error or a machine on which nothing can be proved.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ WHOLE = (6, 20)
 # Sound years of nights, and machines for each fault that begins on one of them.
 YEARS = ((2, 2), (20, 10))
 POINTS = ((20, 5), (200, 50))
-CHANGED = "rigproof's own files were changed while the self-test ran: what it shows is of no one build; run it again"
+CHANGED = (
+    "rigproof's own files were changed while the self-test ran: what it shows is of no one "
+    "build; run it again"
+)
 RECORDINGS = Path(__file__).resolve().parents[1] / "fixtures/recordings"
 ACCEPTANCE = Path(__file__).resolve().parents[1] / "acceptance"
 
@@ -68,16 +71,29 @@ def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="selftest", description="Show what rigproof catches, and how little it takes."
     )
-    parser.add_argument("--out", type=Path, default=Path("reports"), help="where its folder and its record go")
-    parser.add_argument("--faults", type=Path, default=FAULTS, help="the catalogue (default: fixtures/faults)")
-    parser.add_argument("--only", default="", help="families or faults that hold this word, and nothing else")
     parser.add_argument(
-        "--long", action="store_true", help="everything: every fault, more kills and full disks, more clean runs"
+        "--out", type=Path, default=Path("reports"), help="where its folder and its record go"
     )
     parser.add_argument(
-        "--clean", type=_count, default=0, help="clean journals that are folded (default 1000, long 10,000)"
+        "--faults", type=Path, default=FAULTS, help="the catalogue (default: fixtures/faults)"
     )
-    parser.add_argument("--jobs", type=_count, default=2 * (os.cpu_count() or 1), help="faults played side by side")
+    parser.add_argument(
+        "--only", default="", help="families or faults that hold this word, and nothing else"
+    )
+    parser.add_argument(
+        "--long",
+        action="store_true",
+        help="everything: every fault, more kills and full disks, more clean runs",
+    )
+    parser.add_argument(
+        "--clean",
+        type=_count,
+        default=0,
+        help="clean journals that are folded (default 1000, long 10,000)",
+    )
+    parser.add_argument(
+        "--jobs", type=_count, default=2 * (os.cpu_count() or 1), help="faults played side by side"
+    )
     return parser
 
 
@@ -91,7 +107,8 @@ def ready() -> None:
     """Raises NotHere where the machine lacks what faults are put in with."""
     if os.geteuid() != 0:
         raise NotHere(
-            "the self-test lays faulty files over this machine's in a mount namespace, as root: run `sudo make selftest`"
+            "the self-test lays faulty files over this machine's in a mount namespace, as "
+            "root: run `sudo make selftest`"
         )
     for tool, package in (("unshare", "util-linux"), ("cc", "gcc libc6-dev")):
         if shutil.which(tool) is None:
@@ -108,7 +125,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise NotHere(f"no family and no fault holds {given.only!r}: see fixtures/faults")
         with _alone(given.out):
             return _run(given, faults)
-    except (lock.MachineBusy, lock.LockError, CatalogueError, NotHere, ImageError, ImageTrouble, BesideError) as error:
+    except (
+        lock.MachineBusy,
+        lock.LockError,
+        CatalogueError,
+        NotHere,
+        ImageError,
+        ImageTrouble,
+        BesideError,
+    ) as error:
         sys.stderr.write(f"selftest: {error}\n")
         return 2
     except KeyboardInterrupt:
@@ -118,7 +143,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _alone(out: Path) -> Iterator[None]:
-    """The machine for itself: what is played here has a lock of its own, and would spoil a real run. Raises Busy and LockError."""
+    """The machine for itself: what is played here has a lock of its own, and would spoil a real
+    run.
+
+    Raises Busy and LockError.
+    """
     with lock.MachineLock() as held:
         before = held.last_run()
         held.claim(out.resolve() / "selftest")
@@ -151,7 +180,11 @@ def _run(given: argparse.Namespace, faults: Sequence[Named]) -> int:
         stack.callback(client.close)
         images = stack.enter_context(open_images(client, built.tag, Path(kept), RECORDINGS))
         theatre = Theatre(
-            folder, library, (str(Path(sys.executable).with_name("rigproof")),), images, compared=given.faults == FAULTS
+            folder,
+            library,
+            (str(Path(sys.executable).with_name("rigproof")),),
+            images,
+            compared=given.faults == FAULTS,
         )
         try:
             rows, alarms = _prove(given, theatre, faults)
@@ -163,18 +196,28 @@ def _run(given: argparse.Namespace, faults: Sequence[Named]) -> int:
     folded, told = drawn.result() if drawn is not None else ((), ())
     alarms = (*alarms, *folded)
     part = given.only or (
-        f"of {given.faults}" if given.faults != FAULTS else f"{given.clean} clean" if given.clean else ""
+        f"of {given.faults}"
+        if given.faults != FAULTS
+        else f"{given.clean} clean"
+        if given.clean
+        else ""
     )
     kind = f"only {part}" if part else "long" if given.long else "short"
     place = {one: number for number, one in enumerate(FAMILIES)}
     ordered = tuple(sorted(rows, key=lambda row: (place[row.family], row.fault)))
     troubles = () if provenance.package_digest() == digest else (CHANGED,)
-    outcome = paper.Outcome(utc, digest[:12], kind, time.monotonic() - began, ordered, alarms, told, troubles)
+    outcome = paper.Outcome(
+        utc, digest[:12], kind, time.monotonic() - began, ordered, alarms, told, troubles
+    )
     return close(outcome, folder, given.out, digest)
 
 
-def _drawn(clean_runs: int, years: tuple[int, int]) -> tuple[tuple[FalseAlarms, ...], tuple[Sensitivity, ...]]:
-    """The false alarms in so many clean journals and years, and the smallest faults caught, by one run and by nights."""
+def _drawn(
+    clean_runs: int, years: tuple[int, int]
+) -> tuple[tuple[FalseAlarms, ...], tuple[Sensitivity, ...]]:
+    """The false alarms in so many clean journals and years, and the smallest faults caught, by
+    one run and by nights.
+    """
     alarms, found = year.rows(*years, SEED)
     return (*false_alarms(clean_runs, SEED), *alarms), (*sensitivity.sensitivity(), *found)
 
@@ -182,7 +225,9 @@ def _drawn(clean_runs: int, years: tuple[int, int]) -> tuple[tuple[FalseAlarms, 
 def _prove(
     given: argparse.Namespace, theatre: Theatre, faults: Sequence[Named]
 ) -> tuple[list[Row], tuple[FalseAlarms, ...]]:
-    """The catalogue, and beside it each corner of interruptions; then, unless a part was chosen, the clean runs."""
+    """The catalogue, and beside it each corner of interruptions; then, unless a part was chosen,
+    the clean runs.
+    """
     corners = _interruptions(given.long, theatre) if given.only in ("", "interruption") else []
     with ThreadPoolExecutor(1 + len(corners)) as beside:
         playing = [beside.submit(lambda: list(theatre.play_all(faults, given.jobs, say)))]
@@ -198,13 +243,20 @@ def _prove(
 
 
 def _interruptions(long: bool, theatre: Theatre) -> list[Callable[[], list[Row]]]:
-    """Kills and full disks at random moments: what plays them, each in a corner of its own, so that none waits for another."""
+    """Kills and full disks at random moments: what plays them, each in a corner of its own, so
+    that none waits for another.
+    """
     kills, full = POINTS[long]
-    stations: tuple[tuple[StationName, int], ...] = (("host", kills - kills // 3), ("docker", kills // 3))
+    stations: tuple[tuple[StationName, int], ...] = (
+        ("host", kills - kills // 3),
+        ("docker", kills // 3),
+    )
 
     def killed(station: StationName, points: int) -> list[Row]:
         rig = _rig(theatre.home, f"interruption-{station}")
-        rows = interruption.kills(rig, points, SEED, station=station, say=say, library=theatre.library)
+        rows = interruption.kills(
+            rig, points, SEED, station=station, say=say, library=theatre.library
+        )
         return list(_said(theatre, rig, rows))
 
     def filled() -> list[Row]:
@@ -221,12 +273,17 @@ def _rig(home: Path, name: str) -> Rig:
 
 
 def _said(theatre: Theatre, rig: Rig, rows: Generator[Row, None, None]) -> Iterator[Row]:
-    """The same rows, with their journals as seen from the self-test's folder; none any more once it is over."""
+    """The same rows, with their journals as seen from the self-test's folder;
+    none any more once it is over.
+    """
     try:
         for row in rows:
             if theatre.over:
                 raise Stopped("the self-test was stopped")
-            say(f"{row.family}: {row.fault}: {row.message if row.caught else f'MISSED: {row.wrong}'}")
+            say(
+                f"{row.family}: {row.fault}: "
+                f"{row.message if row.caught else f'MISSED: {row.wrong}'}"
+            )
             yield replace(row, journal=f"{rig.home.name}/{row.journal}") if row.journal else row
     except TROUBLE as error:
         yield Row(
@@ -255,7 +312,9 @@ def close(outcome: paper.Outcome, folder: Path, out: Path, digest: str) -> int:
         record.with_suffix(".part").replace(record)
     console = Console(highlight=False)
     paper.show(outcome, console)
-    console.print(f"\n{outcome.closing_line()}\npage, JUnit and runs: {folder}", markup=False, soft_wrap=True)
+    console.print(
+        f"\n{outcome.closing_line()}\npage, JUnit and runs: {folder}", markup=False, soft_wrap=True
+    )
     return 0 if outcome.good else 1
 
 

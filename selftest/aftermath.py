@@ -1,4 +1,7 @@
-"""What must be true of a run that was cut off, once a later start has met it. Every function gives sentences of what is not."""
+"""What must be true of a run that was cut off, once a later start has met it.
+
+Every function gives sentences of what is not.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +25,19 @@ Bytes = Mapping[str, bytes]
 
 def segments(folder: Path | None) -> dict[str, bytes]:
     """The journal as it is on the disk, by file."""
-    return {} if folder is None else {file.name: file.read_bytes() for file in sorted(folder.glob("*.jsonl"))}
+    return (
+        {}
+        if folder is None
+        else {file.name: file.read_bytes() for file in sorted(folder.glob("*.jsonl"))}
+    )
 
 
 def is_whole(folder: Path) -> bool:
     """Whether everything had been measured, and the run had said so. Raises JournalError."""
-    return any(isinstance(entry.body, RunEnded) and entry.body.complete for entry in reader.read(folder).entries)
+    return any(
+        isinstance(entry.body, RunEnded) and entry.body.complete
+        for entry in reader.read(folder).entries
+    )
 
 
 def trouble_in(text: str) -> Iterator[str]:
@@ -85,10 +95,14 @@ class Cut:
         """Whether there is nothing left for a later start to do."""
         return not self.begun or (self.folder / run_folder.VERDICT).is_file()
 
-    def after_the_next_start(self, told: str, *, ended: bool = False, rebooted: bool | None = None) -> Iterator[str]:
-        """A later start has closed it, and has said in `told` what happened; `ended` says that it had closed itself.
+    def after_the_next_start(
+        self, told: str, *, ended: bool = False, rebooted: bool | None = None
+    ) -> Iterator[str]:
+        """A later start has closed it, and has said in `told` what happened; `ended` says that it
+        had closed itself.
 
-        `rebooted` is what the closing record must say; where it is not given, whether the boot is another one decides.
+        `rebooted` is what the closing record must say; where it is not given, whether the boot is
+        another one decides.
         """
         for name, data in self.kept.items():
             if (self.folder / name).read_bytes() != data:
@@ -104,7 +118,9 @@ class Cut:
         due = outputs.judge(self.folder).verdict if whole else "UNJUDGED"
         if verdict["verdict"] != due:
             yield f"verdict.json says {verdict['verdict']}, and {due} is due"
-        if not unplanned and not all((self.folder / name).is_file() for name in (run_folder.PAGE, run_folder.JUNIT)):
+        if not unplanned and not all(
+            (self.folder / name).is_file() for name in (run_folder.PAGE, run_folder.JUNIT)
+        ):
             yield f"{run_folder.PAGE} or {run_folder.JUNIT} is missing"
         torn = [line for line in found.torn if not line.startswith("telemetry")]
         if not ended and not unplanned and any(line not in verdict["notes"] for line in torn):  # type: ignore[operator]
@@ -122,7 +138,11 @@ class Cut:
 
     def sentence(self, told: str) -> str:
         """The line of a later start that tells of this run."""
-        lines = [line for line in told.splitlines() if self.folder.name in line and "an earlier run" in line]
+        lines = [
+            line
+            for line in told.splitlines()
+            if self.folder.name in line and "an earlier run" in line
+        ]
         return lines[-1].strip() if lines else ""
 
     def _closing(self, found: reader.Journal, line: str, rebooted: bool | None) -> Iterator[str]:
@@ -133,19 +153,29 @@ class Cut:
         (entry,) = entries
         closed = entry.body
         assert isinstance(closed, RunClosed)
-        running = unfinished.running_check(tuple(one for one in found.entries if not isinstance(one.body, RunClosed)))
+        running = unfinished.running_check(
+            tuple(one for one in found.entries if not isinstance(one.body, RunClosed))
+        )
         said = f"{running} was running" if running else "no check was running"
         if closed.running != running or said not in line:
             yield f"{said}, and it is told as {line!r}"
         other = self._boot(entry.segment) != self._boot(reader.SUPERVISOR)
         if closed.rebooted != (other if rebooted is None else rebooted) or other != closed.rebooted:
-            yield f"the record that closes it says rebooted={closed.rebooted}, the boot ids say {other}"
+            yield (
+                f"the record that closes it says rebooted={closed.rebooted}, the boot ids say "
+                f"{other}"
+            )
         if ("the machine was restarted" in line) != closed.rebooted:
-            yield f"whether the machine was restarted ({closed.rebooted}) is not what is told: {line!r}"
+            yield (
+                f"whether the machine was restarted ({closed.rebooted}) is not what is told: "
+                f"{line!r}"
+            )
         yield from self._telemetry(found, closed, line)
 
     def _boot(self, name: str) -> str:
-        return msgspec.json.decode((self.folder / name).read_bytes().splitlines()[0], type=SegmentHead).boot_id
+        return msgspec.json.decode(
+            (self.folder / name).read_bytes().splitlines()[0], type=SegmentHead
+        ).boot_id
 
     @staticmethod
     def _telemetry(found: reader.Journal, closed: RunClosed, line: str) -> Iterator[str]:
@@ -155,9 +185,15 @@ class Cut:
                 last[entry.body.component] = entry.body.values
         for gpu, values in last.items():
             wanted = {(f"{gpu} {name}" if gpu else name): value for name, value in values.items()}
-            kept = {name: closed.last_telemetry[name] for name in wanted if name in closed.last_telemetry}
+            kept = {
+                name: closed.last_telemetry[name]
+                for name in wanted
+                if name in closed.last_telemetry
+            }
             if not kept or any(wanted[name] != value for name, value in kept.items()):
-                yield f"the last sample of {gpu or 'the machine'} is not in the record that closes it"
+                yield (
+                    f"the last sample of {gpu or 'the machine'} is not in the record that closes it"
+                )
             if gpu and f"{gpu} was last seen at" not in line:
                 yield f"how {gpu} was last seen is not told: {line!r}"
 
@@ -165,4 +201,7 @@ class Cut:
         """`rigproof judge` says what verdict.json says."""
         yield from trouble_in(said)
         if self.closed and code != EXIT[str(self._verdict()["verdict"])]:
-            yield f"`rigproof judge` ends with exit code {code}, and verdict.json says {self._verdict()['verdict']}"
+            yield (
+                f"`rigproof judge` ends with exit code {code}, and verdict.json says "
+                f"{self._verdict()['verdict']}"
+            )

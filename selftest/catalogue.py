@@ -31,15 +31,27 @@ class Stopped(Exception):
 
 # What playing a fault may raise: each is a fault that was not caught, and none ends the self-test.
 TROUBLE: tuple[type[Exception], ...] = (
-    Stopped, StageError, ImageTrouble, DockerException, CommandError, AssertionError, SubprocessError, OSError, ValueError, KeyError,
-)  # fmt: skip
+    Stopped,
+    StageError,
+    ImageTrouble,
+    DockerException,
+    CommandError,
+    AssertionError,
+    SubprocessError,
+    OSError,
+    ValueError,
+    KeyError,
+)
 
 
 @dataclass
 class Theatre:
-    """What every fault is played with. `library` is the folder of the fake NVML; `rigproof` how its command line begins.
+    """What every fault is played with.
 
-    Once it is `over` nothing more is begun. What each run `said` is kept, and `compared` with what it said before.
+    `library` is the folder of the fake NVML; `rigproof` how its command line begins.
+
+    Once it is `over` nothing more is begun. What each run `said` is kept, and `compared` with what
+    it said before.
     """
 
     home: Path
@@ -51,7 +63,10 @@ class Theatre:
     said: dict[str, Statement] = field(default_factory=dict)
 
     def play(self, named: Named) -> tuple[Row, ...]:
-        """The rows of one fault. Whatever goes wrong with playing it is a fault that was not caught."""
+        """The rows of one fault.
+
+        Whatever goes wrong with playing it is a fault that was not caught.
+        """
         began = time.monotonic()
         try:
             with corner(self, named) as stage:
@@ -59,15 +74,23 @@ class Theatre:
                 rows = tuple(trial.rows(named, run, boot_s, self.home))
                 changed = self.heard(named, run)
                 return tuple(
-                    replace(row, caught=False, wrong=changed) if row.caught and changed else row for row in rows
+                    replace(row, caught=False, wrong=changed) if row.caught and changed else row
+                    for row in rows
                 )
         except TROUBLE as error:
-            told = f"it could not be played: {type(error).__name__}: {' '.join(str(error).split())[:400]}"
+            told = (
+                f"it could not be played: {type(error).__name__}: "
+                f"{' '.join(str(error).split())[:400]}"
+            )
             seconds = round(time.monotonic() - began, 1)
-            return (Row(named.family, named.name, named.fault.seam, False, seconds=seconds, wrong=told),)
+            return (
+                Row(named.family, named.name, named.fault.seam, False, seconds=seconds, wrong=told),
+            )
 
     def heard(self, named: Named, run: Run) -> str:
-        """Keep what a run said; returns what of it is not as it was, where the shipped catalogue is played."""
+        """Keep what a run said; returns what of it is not as it was, where the
+        shipped catalogue is played.
+        """
         name = f"{named.family}/{named.name}"
         self.said[name] = frozen.said(named.fault, run)
         return frozen.difference(name, named.fault, self.said[name]) if self.compared else ""
@@ -78,7 +101,11 @@ class Theatre:
             waiting = [pool.submit(self.play, one) for one in longest_first(faults)]
             for done in as_completed(waiting):
                 for row in done.result():
-                    word = f"{row.by} after {row.seconds:.1f} s" if row.caught else f"MISSED: {row.wrong}"
+                    word = (
+                        f"{row.by} after {row.seconds:.1f} s"
+                        if row.caught
+                        else f"MISSED: {row.wrong}"
+                    )
                     say(f"{row.family}: {row.fault}: {word}")
                     yield row
 
@@ -101,7 +128,10 @@ def corner(theatre: Theatre, named: Named) -> Iterator[Stage]:
 
 def longest_first(faults: Sequence[Named]) -> list[Named]:
     """In the order in which they are begun, so that none is left alone at the end."""
-    return sorted(faults, key=lambda one: -one.fault.burn - 30 * (one.fault.kill is not None) - one.fault.within_s)
+    return sorted(
+        faults,
+        key=lambda one: -one.fault.burn - 30 * (one.fault.kill is not None) - one.fault.within_s,
+    )
 
 
 def sweep(home: Path) -> None:

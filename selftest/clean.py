@@ -1,4 +1,7 @@
-"""Clean runs: whole machines without a fault, played like those with one. Whatever such a run says against them is a false alarm."""
+"""Clean runs: whole machines without a fault, played like those with one.
+
+Whatever such a run says against them is a false alarm.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +21,18 @@ CHECKS = "gpu,link,burn,watch,kernel_log"
 
 def healthy() -> tuple[str, ...]:
     """The described machines that a right harness finds healthy, by the index of fixtures/nvml."""
-    listed = tomllib.loads((fake_driver.DESCRIPTIONS / "INDEX.toml").read_text(encoding="utf-8"))["machine"]
-    return tuple(one["path"].removesuffix(".json") for one in listed if one["expect"].startswith("healthy"))
+    listed = tomllib.loads((fake_driver.DESCRIPTIONS / "INDEX.toml").read_text(encoding="utf-8"))[
+        "machine"
+    ]
+    return tuple(
+        one["path"].removesuffix(".json") for one in listed if one["expect"].startswith("healthy")
+    )
 
 
 def runs(count: int) -> tuple[Named, ...]:
-    """So many clean runs: each healthy machine in turn, first in a container, where its only stain is the named image, then in place."""
+    """So many clean runs: each healthy machine in turn, first in a container, where its only
+    stain is the named image, then in place.
+    """
     names = healthy()
     found = []
     for number, name in enumerate(itertools.islice(itertools.cycle(names), count)):

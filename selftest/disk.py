@@ -1,4 +1,6 @@
-"""Disks that are full at random points: of what a run writes in all only a part finds room, or its files find no inode."""
+"""Disks that are full at random points: of what a run writes in all only a part finds room, or
+its files find no inode.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ from selftest.points import Point, spread
 from selftest.row import Row
 from selftest.scene import Scene, StationName
 
-# Room for all but the reports is a point of its own: there the run is whole, and only its views are missing.
+# Room for all but the reports is a point of its own: there the run is whole, and only its views are
+# missing.
 KINDS = ("space", "reports", "space", "inodes")
 WHAT = {
     "space": "the disk is full after a part of what a run writes",
@@ -37,7 +40,10 @@ CURES = ("make room", "give another folder with --out")
 
 
 class Disk:
-    """A small file system at a folder, which is as large as it is told. Making one needs root; a container sees it, too."""
+    """A small file system at a folder, which is as large as it is told.
+
+    Making one needs root; a container sees it, too.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -60,10 +66,14 @@ class Disk:
     def used(self) -> tuple[int, int]:
         """Pages and inodes in use."""
         found = os.statvfs(self._folder)
-        return (found.f_blocks - found.f_bfree) * found.f_frsize // PAGE, found.f_files - found.f_ffree
+        return (
+            found.f_blocks - found.f_bfree
+        ) * found.f_frsize // PAGE, found.f_files - found.f_ffree
 
     def leave(self, pages: int | None = None, inodes: int | None = None) -> None:
-        """Make it so full that there is room for so many pages or inodes, and plenty of what is not given."""
+        """Make it so full that there is room for so many pages or inodes, and
+        plenty of what is not given.
+        """
         used = self.used()
         size = ROOMY[0] if pages is None else (used[0] + pages) * PAGE
         files = ROOMY[1] if inodes is None else used[1] + inodes
@@ -113,17 +123,23 @@ class _Disks:
         return f"room for {count * 4} of {self.pages * 4} KiB"
 
     def start(self, point: Point, earlier: _Full | None) -> tuple[_Full, str]:
-        """A start that closes the earlier run, and finds no more room from then on; and what it said."""
+        """A start that closes the earlier run, and finds no more room from then
+        on; and what it said.
+        """
         self.disk.make_room()
         if earlier is None:
             left = self.fill(point)
         started = self.scene.start(self.scene.argv())
         if earlier is not None:
             closed = earlier.cut
-            wait_for(lambda: closed is None or closed.closed or started.process.poll() is not None, 100.0)
+            wait_for(
+                lambda: closed is None or closed.closed or started.process.poll() is not None, 100.0
+            )
             left = self.fill(point)
         run = self.scene.finish(started)
-        full = _Full(point, left, run, Cut(run.folder, segments(run.folder)) if run.folder else None)
+        full = _Full(
+            point, left, run, Cut(run.folder, segments(run.folder)) if run.folder else None
+        )
         full.wrong += refused(run)
         if full.cut is not None:
             full.wrong += full.cut.before_the_next_start()
@@ -143,37 +159,54 @@ class _Disks:
         wrong = "; ".join(dict.fromkeys(full.wrong))
         return Row(
             family="interruption",
-            fault=f"{WHAT[full.point.kind]} (point {full.point.number} of {self.points}, {full.left})",
+            fault=(
+                f"{WHAT[full.point.kind]} (point {full.point.number} of {self.points}, {full.left})"
+            ),
             seam="file system",
             caught=not wrong,
             by="run" if run.folder else "start",
             message=run.err.strip(),
             seconds=run.seconds,
             run_id=run.folder.name if run.folder else "",
-            journal=str((cut.folder / "journal.jsonl").relative_to(self.scene.rig.home)) if cut and cut.begun else "",
+            journal=str((cut.folder / "journal.jsonl").relative_to(self.scene.rig.home))
+            if cut and cut.begun
+            else "",
             wrong=wrong,
         )
 
 
 def refused(run: Run) -> Iterator[str]:
-    """What is not as it must be of a run that found no room: it says so in one line, with what to do, and no file says PASS."""
+    """What is not as it must be of a run that found no room: it says so in one line, with what
+    to do, and no file says PASS.
+    """
     yield from trouble_in(run.out + run.err)
     if run.code not in (2, 3):
         yield f"the exit code is {run.code}"
-    if run.err.count("\n") != 1 or "No space left on device" not in run.err or not any(one in run.err for one in CURES):
+    if (
+        run.err.count("\n") != 1
+        or "No space left on device" not in run.err
+        or not any(one in run.err for one in CURES)
+    ):
         yield f"it does not say in one line that there is no room, and what to do: {run.err!r}"
     if "rigproof report" in run.err and not (run.path / "journal.jsonl").is_file():
         yield f"what it says to do cannot be done, because there is no journal: {run.err!r}"
     if any(line.startswith("PASS") for line in run.out.splitlines()):
         yield "it says PASS"
-    if run.folder is not None and (run.folder / "verdict.json").is_file() and run.verdict["verdict"] == "PASS":
+    if (
+        run.folder is not None
+        and (run.folder / "verdict.json").is_file()
+        and run.verdict["verdict"] == "PASS"
+    ):
         yield "verdict.json says PASS"
 
 
 def full_disks(
     rig: Rig, points: int, seed: int, *, station: StationName, say: Say, library: Path | None = None
 ) -> Generator[Row, None, None]:
-    """A row for each of so many full disks; the rig is used by nothing else. Raises AssertionError where a run with room is no pass."""
+    """A row for each of so many full disks; the rig is used by nothing else.
+
+    Raises AssertionError where a run with room is no pass.
+    """
     with contextlib.ExitStack() as stack:
         disk = stack.enter_context(Disk(rig.out))
         scene = Scene(rig, station, only=ONLY[station], library=library)
@@ -185,7 +218,10 @@ def full_disks(
             assert clean.code == 0, f"a run with room does not pass: {clean.out[-2000:]}{clean.err}"
         pages, inodes = (now - then for now, then in zip(disk.used(), before, strict=True))
         reports = sum(-(-(clean.path / name).stat().st_size // PAGE) for name in REPORTS)
-        say(f"a clean run takes {clean.seconds:.1f} s and writes {pages * 4} KiB in {inodes} files (seed {seed})")
+        say(
+            f"a clean run takes {clean.seconds:.1f} s and writes {pages * 4} KiB in {inodes} "
+            f"files (seed {seed})"
+        )
         course = _Disks(scene, disk, points, pages, inodes, reports)
         earlier: _Full | None = None
         for point in spread(KINDS, points, seed):

@@ -1,7 +1,9 @@
-"""Whole clean runs of the machines that ship, drawn: the real plan, values about what was measured or published, and their noise.
+"""Whole clean runs of the machines that ship, drawn: the real plan, values about what was measured
+or published, and their noise.
 
-The machines are those of the tests (`boxes`, `synthetic_machines`), here with what those leave out: NVLinks that lead to switches on boards
-of eight, sensors of the processor, memory modules whose rate is known, sixteen cores, and a machine without GPUs.
+The machines are those of the tests (`boxes`, `synthetic_machines`), here with what those leave out:
+NVLinks that lead to switches on boards of eight, sensors of the processor, memory modules whose
+rate is known, sixteen cores, and a machine without GPUs.
 """
 
 from __future__ import annotations
@@ -45,9 +47,11 @@ Values = dict[Key, float | None]
 
 @dataclass(frozen=True, eq=False)
 class Machine:
-    """A machine with its plan, and what a sound one of its kind gives, by measurement and component.
+    """A machine with its plan, and what a sound one of its kind gives, by measurement and
+    component.
 
-    `board`: its GPUs sit on a board with switches, or come from one. `virtual`: its CPUs are a guest's.
+    `board`: its GPUs sit on a board with switches, or come from one. `virtual`: its CPUs are a
+    guest's.
     """
 
     name: str
@@ -75,7 +79,8 @@ def named(name: str) -> Machine:
 
 
 SENSORS = frozenset({"cpu_temperature_c", "cpu_throttle_count"})
-MODULES = {"4090-7950x.toml": (4, 32, 3600), "2xa100-40gb-7049gp.toml": (8, 64, 3200)}  # how many, GiB, MT/s
+# how many, GiB, MT/s
+MODULES = {"4090-7950x.toml": (4, 32, 3600), "2xa100-40gb-7049gp.toml": (8, 64, 3200)}
 
 
 DISK = Disk("nvme0n1", "maker", "serial", 2 << 40, "nvme", "nvme", None)
@@ -104,7 +109,9 @@ def _made(box: Box, plan: Plan, virtual: bool) -> Machine:
     dues = {due.measurement: due for check in plan.checks for due in check.due}
     floors = _floors()
     centres = {
-        (due.measurement, due.component): centre(box, due, dues, floors) for check in plan.checks for due in check.due
+        (due.measurement, due.component): centre(box, due, dues, floors)
+        for check in plan.checks
+        for due in check.due
     }
     return Machine(box.file.removesuffix(".toml"), box, plan, centres, board, virtual)
 
@@ -135,7 +142,8 @@ def _with_memory(seen: Inventory, file: str) -> Inventory:
         return seen
     count, gib, rate = MODULES[file]
     modules = tuple(
-        Dimm(f"DIMM {slot}", gib << 30, "DDR", rate, rate, "maker", "part", None, 64, 64, None) for slot in range(count)
+        Dimm(f"DIMM {slot}", gib << 30, "DDR", rate, rate, "maker", "part", None, 64, 64, None)
+        for slot in range(count)
     )
     return replace(seen, memory=replace(seen.memory, dimms=modules, dimms_unread=None))
 
@@ -148,8 +156,14 @@ def _with_cores(seen: Inventory, virtual: bool) -> Inventory:
 @functools.cache
 def _floors() -> dict[str, float]:
     board = BOXES["8xh200.toml"]
-    dues = (due for check in planned(board, _switched(inventory(board))).checks for due in check.due)
-    return {due.measurement: due.limit.low for due in dues if due.limit is not None and due.limit.low is not None}
+    dues = (
+        due for check in planned(board, _switched(inventory(board))).checks for due in check.due
+    )
+    return {
+        due.measurement: due.limit.low
+        for due in dues
+        if due.limit is not None and due.limit.low is not None
+    }
 
 
 def spread(machine: Machine, measurement: str) -> noise.Noise:
@@ -163,14 +177,20 @@ def figures(machine: Machine) -> tuple[tuple[Key, Due, float, float], ...]:
     found = []
     for check in machine.plan.checks:
         for due in check.due:
-            middle, moved = machine.centres[due.measurement, due.component], spread(machine, due.measurement)
+            middle, moved = (
+                machine.centres[due.measurement, due.component],
+                spread(machine, due.measurement),
+            )
             deviation = moved.spread if moved.absolute else moved.spread * middle
             found.append(((check.id, due.measurement, due.component), due, middle, deviation))
     return tuple(found)
 
 
 def draw(machine: Machine, dice: random.Random, change: Change | None = None) -> Values:
-    """One run's values. A fault changes what is drawn; what follows from it (ratios, gains, spreads) is reckoned after."""
+    """One run's values.
+
+    A fault changes what is drawn; what follows from it (ratios, gains, spreads) is reckoned after.
+    """
     found: Values = {}
     for key, due, middle, deviation in figures(machine):
         value = dice.gauss(middle, deviation) if deviation else middle
@@ -181,7 +201,9 @@ def draw(machine: Machine, dice: random.Random, change: Change | None = None) ->
 
 
 def derived(machine: Machine, found: Values) -> Values:
-    """The values of a run with what follows from others (ratios to siblings, gains, spreads) reckoned anew."""
+    """The values of a run with what follows from others (ratios to siblings,
+    gains, spreads) reckoned anew.
+    """
     for check in machine.plan.checks:
         by_name: dict[str, dict[str, float]] = {}
         for due in check.due:
@@ -195,19 +217,30 @@ def derived(machine: Machine, found: Values) -> Values:
 
 
 def _follows(name: str, by_name: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """The values of a measurement that is reckoned from others of its check; empty for one that is not, or whose base is not there."""
+    """The values of a measurement that is reckoned from others of its check; empty for one that
+    is not, or whose base is not there.
+    """
     base = by_name.get(name.replace("_ratio", ""), {})
     if "_ratio" in name:
-        return {one: value for one, value in ratios(base, {"": tuple(base)}).items() if one in by_name[name]}
+        return {
+            one: value
+            for one, value in ratios(base, {"": tuple(base)}).items()
+            if one in by_name[name]
+        }
     if name == "p2p_gain" and "p2p_write" in by_name and "p2p_staged" in by_name:
-        return {way: by_name["p2p_write"][way] / staged for way, staged in by_name["p2p_staged"].items()}
+        return {
+            way: by_name["p2p_write"][way] / staged for way, staged in by_name["p2p_staged"].items()
+        }
     if name == "burn_temperature_spread":
         return {one: more for one, (more, _) in spreads(base, {"": tuple(base)}).items()}
     return {}
 
 
 def bodies(machine: Machine, values: Values, *, as_root: bool = True) -> Iterator[Body]:
-    """The journal of a run. As a plain user what the waivers skip is skipped; a value that is None was not measured."""
+    """The journal of a run.
+
+    As a plain user what the waivers skip is skipped; a value that is None was not measured.
+    """
     plan = machine.plan
     yield RunStarted("made", plan, {"made": "yes", "host": machine.name}, "no machine")
     for session in SESSIONS:

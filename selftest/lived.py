@@ -1,7 +1,8 @@
 """Nights of sound and of decaying machines, drawn, through the product's own judgement. Pure.
 
-Night by night what is remembered is reduced to a past, the first look is held against it, and the second where it asks for one. The
-limits do not judge here: what is found is found by the nights alone.
+Night by night what is remembered is reduced to a past, the first look is held against it, and the
+second where it asks for one. The limits do not judge here: what is found is found by the nights
+alone.
 """
 
 from __future__ import annotations
@@ -33,11 +34,15 @@ _T = TypeVar("_T")
 @cache
 def book() -> DriftBook:
     """The shipped rules."""
-    return drift_rules.read(resources.locate("drift.toml"), noise.read(resources.locate("noise.toml")))
+    return drift_rules.read(
+        resources.locate("drift.toml"), noise.read(resources.locate("noise.toml"))
+    )
 
 
 class Line:
-    """One measurement of one part through the nights, as the product remembers and judges it; the first night is the baseline."""
+    """One measurement of one part through the nights, as the product remembers and judges it;
+    the first night is the baseline.
+    """
 
     def __init__(self, due: Due, rule: DriftRule) -> None:
         self._due, self._rule = due, rule
@@ -58,11 +63,18 @@ class Line:
         early, late = self._looks[: rules.recent], self._looks[rules.recent :][-rules.known :]
         looks = [*early, *late]
         past = build_reference(
-            looks, self._born, rule=self._rule, today=float(day), born_day=0.0, rebased=self._rebased
+            looks,
+            self._born,
+            rule=self._rule,
+            today=float(day),
+            born_day=0.0,
+            rebased=self._rebased,
         )
         found, again = DriftJudgement(), None
         if past is not None:
-            judge = partial(drift.judge, self._due.measurement, self._due.component, self._due.unit, past, first)
+            judge = partial(
+                drift.judge, self._due.measurement, self._due.component, self._due.unit, past, first
+            )
             found = judge(None)
             if found.look_again:
                 again = second
@@ -73,7 +85,9 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Quiet:
-    """Sound years of one kind of machine: how many, nights with a remark, what failed wrongly (one line each), and the years with any."""
+    """Sound years of one kind of machine: how many, nights with a remark, what failed wrongly
+    (one line each), and the years with any.
+    """
 
     machine: str
     years: int
@@ -86,7 +100,9 @@ class Quiet:
 
 @dataclass(frozen=True, slots=True)
 class Detected:
-    """One fault in several machines: on which night after it began each was remarked, and failed; None where it was not."""
+    """One fault in several machines: on which night after it began each was remarked, and
+    failed; None where it was not.
+    """
 
     fault: Fault
     remarked: tuple[int | None, ...]
@@ -94,7 +110,9 @@ class Detected:
 
 
 def quiet_year(name: str, as_cards: bool, seed: int) -> tuple[int, list[tuple[int, DriftFinding]]]:
-    """One sound year: how many figures were judged, and everything that was said, with its night."""
+    """One sound year: how many figures were judged, and everything that was
+    said, with its night.
+    """
     dice = random.Random(f"sound {name} {seed}")
     machine = nightly(name)
     moved = moves(machine, dice, as_cards=as_cards)
@@ -125,22 +143,34 @@ def quiet(name: str, years: int, seed: int, jobs: int = 1, *, as_cards: bool = F
 
 
 def detect_once(place: int, as_cards: bool, seed: int) -> tuple[int | None, int | None]:
-    """On which night after it began a fault of FAULTS was remarked and failed, in one machine drawn."""
+    """On which night after it began a fault of FAULTS was remarked and failed,
+    in one machine drawn.
+    """
     fault = FAULTS[place]
     dice = random.Random(f"{fault.what} {seed}")
     machine = nightly(ONE)
-    moved = {key: one for key, one in moves(machine, dice, as_cards=as_cards).items() if _touched(fault, key, one)}
+    moved = {
+        key: one
+        for key, one in moves(machine, dice, as_cards=as_cards).items()
+        if _touched(fault, key, one)
+    }
     lines = _lines(machine, moved, lambda _key: True)
 
     def decay(key: Key, due: Due, value: float, night: int, die: random.Random) -> float:
-        return value if night < SOUND_BEFORE else fault.decay(key, due, value, night - SOUND_BEFORE, die)
+        return (
+            value
+            if night < SOUND_BEFORE
+            else fault.decay(key, due, value, night - SOUND_BEFORE, die)
+        )
 
     remarked = None
     for night in year(machine, moved, dice, SOUND_BEFORE + LOOKED_FOR, decay):
         if night.day == SOUND_BEFORE and fault.era:
             for line in lines.values():
                 line.rebase()
-        said = [one for key, line in lines.items() for one in line.night(night.day, *_looks(night, key))]
+        said = [
+            one for key, line in lines.items() for one in line.night(night.day, *_looks(night, key))
+        ]
         if night.day >= SOUND_BEFORE and said:
             remarked = night.day - SOUND_BEFORE if remarked is None else remarked
             if any(one.kind == "fail" for one in said):
@@ -157,18 +187,25 @@ def detect(draws: int, seed: int, jobs: int = 1, *, as_cards: bool = False) -> t
     return tuple(found)
 
 
-def _lines(machine: Machine, moved: dict[Key, Moved], wanted: Callable[[Key], bool]) -> dict[Key, Line]:
+def _lines(
+    machine: Machine, moved: dict[Key, Moved], wanted: Callable[[Key], bool]
+) -> dict[Key, Line]:
     """The figures that nights can be held against each other in."""
     found = {}
     for key, one in moved.items():
-        rule = book().rule(one.due.measurement, one.due.unit, one.due.limit, virtual=machine.virtual)
+        rule = book().rule(
+            one.due.measurement, one.due.unit, one.due.limit, virtual=machine.virtual
+        )
         if rule is not None and wanted(key):
             found[key] = Line(one.due, rule)
     return found
 
 
 def _moving(key: Key, one: Moved) -> bool:
-    """Whether a figure moves by itself, or is reckoned from others that do. What never moves is never outside."""
+    """Whether a figure moves by itself, or is reckoned from others that do.
+
+    What never moves is never outside.
+    """
     return not one.still or any(part in key[1] for part in ("_ratio", "_gain", "_spread"))
 
 

@@ -1,6 +1,8 @@
-"""Where one fault is played: files, programs and a kernel log of its own around a real rigproof, in a mount namespace of its own.
+"""Where one fault is played: files, programs and a kernel log of its own around a real rigproof, in
+a mount namespace of its own.
 
-Nothing outside of it changes, and the lock is its own too: faults are played side by side, none of them with this machine's load.
+Nothing outside of it changes, and the lock is its own too: faults are played side by side, none of
+them with this machine's load.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ from selftest.fault import Born, Fault, KernelLog
 from selftest.images import Images
 
 ENDS_S = 240.0  # that a run may last; a machine with much else to do takes long to make an image
-# $1: the described root. `kept` has what the overlay of /dev hides; `binds` lists single files under /proc.
+# $1: the described root. `kept` has what the overlay of /dev hides; `binds` lists single files
+# under /proc.
 MOUNTS = """
 set -e
 root=$1; shift
@@ -54,7 +57,11 @@ class StageError(Exception):
 
 @dataclass
 class Stage:
-    """One fault's corner. `library` is the folder of the fake NVML library, `rigproof` how the command line of rigproof begins."""
+    """One fault's corner.
+
+    `library` is the folder of the fake NVML library, `rigproof` how the command line of rigproof
+    begins.
+    """
 
     home: Path
     fault: Fault
@@ -85,16 +92,25 @@ class Stage:
             self._accepted(self.fault.born)
 
     def _accepted(self, as_it_was: Born) -> None:
-        """Lay a baseline beside the runs: of the same machine without the fault, which rigproof looks at in a corner of its own."""
+        """Lay a baseline beside the runs: of the same machine without the fault, which rigproof
+        looks at in a corner of its own.
+        """
         whole = msgspec.structs.replace(
-            self.fault, nvml=(), programs=as_it_was.programs, files=as_it_was.files, timeline_from=None, born=None
+            self.fault,
+            nvml=(),
+            programs=as_it_was.programs,
+            files=as_it_was.files,
+            timeline_from=None,
+            born=None,
         )
         before = Stage(self.home / "born", whole, self.library, self.rigproof, None)
         try:
             started = before.rig.start(["inventory"], program=before.inside, wait=False)
             shown, trouble = started.communicate(timeout=ENDS_S)
             if started.returncode != 0:
-                raise StageError(f"the machine without the fault could not be looked at: {trouble.strip()}")
+                raise StageError(
+                    f"the machine without the fault could not be looked at: {trouble.strip()}"
+                )
             born.lay(self.rig.out, json.loads(shown))
         finally:
             before.clear()
@@ -122,7 +138,9 @@ class Stage:
         gpu_box.hide_real_gpus(self.root)
 
     def _nodes(self) -> None:
-        """Device nodes where the tree has plain files: of those nobody may write in an overlay without an upper layer."""
+        """Device nodes where the tree has plain files: of those nobody may write in an overlay
+        without an upper layer.
+        """
         for node in (self.root / "dev").iterdir():
             node.unlink()
             os.mknod(node, 0o020666, os.makedev(1, 3))
@@ -160,7 +178,8 @@ class Stage:
         (self.root / "kmsg").write_text("", encoding="utf-8")
         if not Path("/dev/kmsg").exists():
             raise StageError(
-                "this machine has no /dev/kmsg to lay a kernel log over: run the self-test on the host itself"
+                "this machine has no /dev/kmsg to lay a kernel log over: run the self-test "
+                "on the host itself"
             )
         self.log(KernelLog(("Linux version 6.12.0 (rigproof self-test)",), level=6))
         if self.fault.kernel_log is not None and self.fault.kernel_log.during is None:
@@ -177,8 +196,14 @@ class Stage:
     # --- how it is played ---
 
     def play(self) -> tuple[Run, float]:
-        """The run to its end, and the boot-time clock at its beginning. Raises StageError where the fault could not be put in."""
-        argv = [*self.rig.argv(only=self.fault.only, burn=None, machine=self._declares), *self._arguments()]
+        """The run to its end, and the boot-time clock at its beginning.
+
+        Raises StageError where the fault could not be put in.
+        """
+        argv = [
+            *self.rig.argv(only=self.fault.only, burn=None, machine=self._declares),
+            *self._arguments(),
+        ]
         program = self.inside
         before, began, boot_s = self.rig.runs(), time.monotonic(), clock.boot_s()
         started = self.rig.start(argv, program=program, wait=False)
@@ -192,14 +217,26 @@ class Stage:
 
     @property
     def _declares(self) -> bool:
-        """Whether a machine file is named: a described machine has none unless the fault gives it one."""
+        """Whether a machine file is named: a described machine has none unless
+        the fault gives it one.
+        """
         return self.fault.machine is None or self.fault.declared is not None
 
     def _arguments(self) -> list[str]:
-        found = ["--profile", self.fault.profile, "--station", self.fault.station, "--burn", f"{self.fault.burn:g}"]
+        found = [
+            "--profile",
+            self.fault.profile,
+            "--station",
+            self.fault.station,
+            "--burn",
+            f"{self.fault.burn:g}",
+        ]
         if self.fault.station == "docker":
             if self.images is None:
-                raise StageError("it is played in a container, and no engine was found: run `make engine` as root")
+                raise StageError(
+                    "it is played in a container, and no engine was found: run `make engine` "
+                    "as root"
+                )
             if self.fault.machine is not None:
                 self._on_the_host()
             described = None if self.fault.machine is None else self.described(inside=True)
@@ -208,26 +245,40 @@ class Stage:
         return [*found, *self.fault.arguments]
 
     def _on_the_host(self) -> None:
-        """Beside a container: tools of the host that must not be what runs, and an ldconfig that knows the driver's two libraries."""
+        """Beside a container: tools of the host that must not be what runs, and an ldconfig that
+        knows the driver's two libraries.
+        """
         for tool in gpu_box.PROGRAMS:
             if tool not in self.fault.programs:
                 fakes.program(self.rig.fakes, tool, "exit 99")
         (self.home / "libcuda.so.1").write_bytes(b"")
         there = {"libcuda.so.1": self.home, "libnvidia-ml.so.1": self.library}
         word = {"x86_64": "x86-64", "aarch64": "AArch64"}[os.uname().machine]
-        listing = "".join(f"\t{name} (libc6,{word}) => {folder}/{name}\n" for name, folder in there.items())
+        listing = "".join(
+            f"\t{name} (libc6,{word}) => {folder}/{name}\n" for name, folder in there.items()
+        )
         (self.home / "ldconfig.txt").write_text(listing, encoding="utf-8")
         fakes.program(self.rig.fakes, "ldconfig", f"cat '{self.home}/ldconfig.txt'")
 
     def _during(self, started: subprocess.Popen[str], before: set[Path]) -> None:
         """What happens while a check runs."""
         kill, said = self.fault.kill, self.fault.kernel_log
-        check = kill.during if kill else said.during if said and said.during else self.fault.timeline_from
+        check = (
+            kill.during
+            if kill
+            else said.during
+            if said and said.during
+            else self.fault.timeline_from
+        )
         if check is None:
             return
-        folder = wait_for(lambda: next(iter(self.rig.runs() - before), None) or started.poll() is not None, ENDS_S)
+        folder = wait_for(
+            lambda: next(iter(self.rig.runs() - before), None) or started.poll() is not None, ENDS_S
+        )
         if not isinstance(folder, Path):
-            raise StageError(f"no run was made in which {check} could begin: {started.communicate()[1].strip()}")
+            raise StageError(
+                f"no run was made in which {check} could begin: {started.communicate()[1].strip()}"
+            )
         self.rig.reached(folder, check, self.fault.within_s)
         if said is not None and said.during is not None:
             self.log(said)
@@ -259,7 +310,9 @@ class Stage:
 
 
 def beside(folder: Path, words: Sequence[str]) -> list[int]:
-    """Processes of the run itself and no session's (its watch, say): by their command lines, which name its folder."""
+    """Processes of the run itself and no session's (its watch, say): by their command lines,
+    which name its folder.
+    """
     found = []
     for place in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):

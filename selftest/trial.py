@@ -28,10 +28,16 @@ class Told:
 
 
 def told(run: Run) -> dict[str, Told]:
-    """What each testcase of the run's JUnit says, by name; `kind` is pass where it has no result."""
+    """What each testcase of the run's JUnit says, by name; `kind` is pass where
+    it has no result.
+    """
     found = {}
     for name, case in run.cases().items():
-        kinds = [kind for kind, type_ in KINDS.items() if any(isinstance(one, type_) for one in case.result)]
+        kinds = [
+            kind
+            for kind, type_ in KINDS.items()
+            if any(isinstance(one, type_) for one in case.result)
+        ]
         text = "\n".join(f"{one.message or ''}\n{one.text or ''}" for one in case.result)
         found[name] = Told(kinds[0] if kinds else "pass", text)
     return found
@@ -60,7 +66,9 @@ def rows(named: Named, run: Run, boot_s: float, home: Path) -> Iterator[Row]:
 
 
 def said(expect: Expect, run: Run) -> tuple[str, str]:
-    """The words that were awaited, in a line; and what is wrong with what was said, empty where nothing is."""
+    """The words that were awaited, in a line; and what is wrong with what was
+    said, empty where nothing is.
+    """
     if expect.check == "start":
         found = _match(expect.says, run.err)
         refused = run.folder is None and not run.out.startswith("PASS")
@@ -76,8 +84,19 @@ def said(expect: Expect, run: Run) -> tuple[str, str]:
         return "", f"the JUnit has no testcase {expect.check}"
     found = _match(expect.says, case.text)
     if case.kind != expect.outcome:
-        return found, f"{expect.check} came to {case.kind}, not {expect.outcome}: {' '.join(case.text.split())[:300]}"
-    return found, "" if found else f"{expect.check} said {' '.join(case.text.split())[:300]!r}, not /{expect.says}/"
+        return (
+            found,
+            (
+                f"{expect.check} came to {case.kind}, not {expect.outcome}: "
+                f"{' '.join(case.text.split())[:300]}"
+            ),
+        )
+    return (
+        found,
+        ""
+        if found
+        else f"{expect.check} said {' '.join(case.text.split())[:300]!r}, not /{expect.says}/",
+    )
 
 
 def _match(pattern: str, text: str) -> str:
@@ -90,7 +109,9 @@ def _match(pattern: str, text: str) -> str:
 
 
 def whole(fault: Fault, run: Run) -> str:
-    """What is wrong with the run as a whole, whatever it said of the fault: exit code, reports that disagree, a check wrongly accused."""
+    """What is wrong with the run as a whole, whatever it said of the fault: exit code, reports
+    that disagree, a check wrongly accused.
+    """
     if run.code != fault.code:
         return f"it ended with {run.code}, not {fault.code}"
     if run.folder is None:
@@ -117,13 +138,19 @@ def whole(fault: Fault, run: Run) -> str:
     ]  # what an awaited gate brings with it
     for finding in (*run.verdict["violations"], *run.verdict["unjudged"]):
         text = finding["text"]
-        if finding["check"] == "run" and NAMED_IMAGE not in text and not any(re.search(one, text) for one in awaited):
+        if (
+            finding["check"] == "run"
+            and NAMED_IMAGE not in text
+            and not any(re.search(one, text) for one in awaited)
+        ):
             return f"the run was accused too: {text[:300]}"
     return ""
 
 
 def seconds(expect: Expect, run: Run, boot_s: float) -> float:
-    """From the start of the command to the end of the check that said it; of the command where no such check ended."""
+    """From the start of the command to the end of the check that said it; of the command where
+    no such check ended.
+    """
     if run.folder is not None:
         for entry in run.entries():
             if isinstance(entry.body, CheckEnded) and entry.body.check == expect.check:
@@ -132,6 +159,12 @@ def seconds(expect: Expect, run: Run, boot_s: float) -> float:
 
 
 def container(run: Run) -> str:
-    """The engine's short id of the container that the run's loads were in; empty where there was none."""
-    ids = [one.container for one in run.bodies(SessionEnded) if one.container] if run.folder is not None else []
+    """The engine's short id of the container that the run's loads were in;
+    empty where there was none.
+    """
+    ids = (
+        [one.container for one in run.bodies(SessionEnded) if one.container]
+        if run.folder is not None
+        else []
+    )
     return ids[0][:12] if ids else ""

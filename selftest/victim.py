@@ -1,4 +1,6 @@
-"""One start that was killed, or whose container or load was: what is known of it, and its row once a later start has spoken."""
+"""One start that was killed, or whose container or load was: what is known of it, and its row
+once a later start has spoken.
+"""
 
 from __future__ import annotations
 
@@ -43,14 +45,19 @@ class Victim:
         if cut is not None:
             rebooted = True if point.kind == "reboot" else None
             self.wrong += cut.after_the_next_start(self.told, ended=self.ended, rebooted=rebooted)
-            self.wrong += ["its container is still there"] if scene.containers(cut.folder.name) else []
+            self.wrong += (
+                ["its container is still there"] if scene.containers(cut.folder.name) else []
+            )
             if cut.begun:
                 judged = scene.run(["judge", str(cut.folder)])
                 self.wrong += cut.judged_again(judged.code, judged.out + judged.err)
         wrong = "; ".join(dict.fromkeys(self.wrong))
         return Row(
             family="interruption",
-            fault=f"{WHAT[point.kind]} ({scene.station}, point {point.number} of {points}, {self.when})",
+            fault=(
+                f"{WHAT[point.kind]} ({scene.station}, point {point.number} of {points}, "
+                f"{self.when})"
+            ),
             seam=SEAM[point.kind],
             caught=not wrong,
             by="" if cut is None else "run" if self.message else "start",
@@ -58,7 +65,9 @@ class Victim:
             seconds=self.seconds,
             run_id=cut.folder.name if cut else "",
             container=self.container,
-            journal=str((cut.folder / "journal.jsonl").relative_to(scene.rig.home)) if cut and cut.begun else "",
+            journal=str((cut.folder / "journal.jsonl").relative_to(scene.rig.home))
+            if cut and cut.begun
+            else "",
             wrong=wrong,
         )
 
@@ -72,4 +81,8 @@ class Victim:
         if self.ended:
             return "everything had been measured and reported: the run is whole, and passes"
         line = self.cut.sentence(self.told)
-        return f"{line} (everything had been measured: it passes)" if "without its reports" in line else line
+        return (
+            f"{line} (everything had been measured: it passes)"
+            if "without its reports" in line
+            else line
+        )

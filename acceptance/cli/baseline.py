@@ -16,18 +16,32 @@ from acceptance.journal import clock
 from acceptance.reports import baseline_terminal, plain_json
 from acceptance.reports.terminal import Terminal
 
-EPILOG = "Exit codes: 0 done, 3 a file cannot be read, believed or written, 2 usage error or an unfit run."
+EPILOG = (
+    "Exit codes: 0 done, 3 a file cannot be read, believed or written, 2 usage error or an "
+    "unfit "
+    "run."
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `rigproof baseline`."""
     parser.epilog = EPILOG
     what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
-    text = "make a passed run the baseline of this machine; a baseline can only tighten limits, never loosen them"
+    text = (
+        "make a passed run the baseline of this machine; a baseline can only tighten limits, "
+        "never loosen them"
+    )
     accept = what.add_parser("accept", help=text, description=text, epilog=EPILOG)
-    accept.add_argument("run_dir", metavar="RUN", type=options.path, help="folder of the run, such as reports/latest")
     accept.add_argument(
-        "--replace", action="store_true", help="replace the current baseline (the old one is kept in baselines/)"
+        "run_dir",
+        metavar="RUN",
+        type=options.path,
+        help="folder of the run, such as reports/latest",
+    )
+    accept.add_argument(
+        "--replace",
+        action="store_true",
+        help="replace the current baseline (the old one is kept in baselines/)",
     )
     accept.add_argument(
         "--out",
@@ -71,20 +85,36 @@ def accept(
     language: Language = ENGLISH,
     root: Path = Path("/"),
 ) -> None:
-    """Make a run the baseline of this machine, and say so. Without `out` it lies beside the run's folder.
+    """Make a run the baseline of this machine, and say so.
+
+    Without `out` it lies beside the run's folder.
 
     Raises BaselineRefused, BaselineUnsound, JournalError, UnreadableRun or NoiseFileError.
     """
     book = noise.read(resources.locate("noise.toml"))
-    done = baseline_file.accept(run_dir, out or run_dir.resolve().parent, book, replace=replace, root=root)
+    done = baseline_file.accept(
+        run_dir, out or run_dir.resolve().parent, book, replace=replace, root=root
+    )
     former = str(done.former) if done.former else None
     found = done.baseline.certificate
-    baseline_terminal.accepted(found, screen, already=done.already, former=former, language=language)
+    baseline_terminal.accepted(
+        found, screen, already=done.already, former=former, language=language
+    )
     screen.path(str(done.baseline.path))
 
 
-def show(out: Path, screen: Terminal, *, as_json: bool, language: Language = ENGLISH, root: Path = Path("/")) -> None:
-    """Print the baseline of this machine. Raises BaselineRefused where there is none, and BaselineUnsound."""
+def show(
+    out: Path,
+    screen: Terminal,
+    *,
+    as_json: bool,
+    language: Language = ENGLISH,
+    root: Path = Path("/"),
+) -> None:
+    """Print the baseline of this machine.
+
+    Raises BaselineRefused where there is none, and BaselineUnsound.
+    """
     machine_id = clock.machine_id(root)
     found = baseline_file.needed(out, machine_id)
     if as_json:

@@ -35,47 +35,86 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `rigproof history`."""
     parser.epilog = EPILOG
     parser.add_argument(
-        "measurement", metavar="MEASUREMENT", nargs="?", help="one measurement by name or shell pattern: gemm_bf16*"
+        "measurement",
+        metavar="MEASUREMENT",
+        nargs="?",
+        help="one measurement by name or shell pattern: gemm_bf16*",
     )
-    parser.add_argument("--component", metavar="C", help="one component by name or shell pattern: gpu0")
+    parser.add_argument(
+        "--component", metavar="C", help="one component by name or shell pattern: gpu0"
+    )
     options.out(parser)
     parser.add_argument(
-        "--machine-id", metavar="ID", help="show another machine of this folder (default: this machine)"
+        "--machine-id",
+        metavar="ID",
+        help="show another machine of this folder (default: this machine)",
     )
     parser.add_argument(
-        "--nights", metavar="N", type=options.count, help="number of nights to show (default: 120; all with --export)"
+        "--nights",
+        metavar="N",
+        type=options.count,
+        help="number of nights to show (default: 120; all with --export)",
     )
-    parser.add_argument("--page", metavar="FILE", type=options.path, help="also write a page with plots")
+    parser.add_argument(
+        "--page", metavar="FILE", type=options.path, help="also write a page with plots"
+    )
     action = parser.add_mutually_exclusive_group()
-    action.add_argument("--export", choices=("csv", "jsonl"), help="write every value to standard output, for programs")
     action.add_argument(
-        "--rebuild", action="store_true", help="rebuild the history from the runs (the old file is kept)"
+        "--export",
+        choices=("csv", "jsonl"),
+        help="write every value to standard output, for programs",
+    )
+    action.add_argument(
+        "--rebuild",
+        action="store_true",
+        help="rebuild the history from the runs (the old file is kept)",
     )
     action.add_argument(
         "--prune",
         action="store_true",
-        help="remove old runs and their telemetry; never the baseline, the newest run, or what is not a run of this machine",
+        help=(
+            "remove old runs and their telemetry; never the baseline, the newest run, or what is "
+            "not a run of this machine"
+        ),
     )
     parser.add_argument(
-        "--keep-days", metavar="N", type=options.amount, help="with --prune: keep runs and values of the last N days"
+        "--keep-days",
+        metavar="N",
+        type=options.amount,
+        help="with --prune: keep runs and values of the last N days",
     )
     parser.add_argument(
-        "--keep-gib", metavar="N", type=options.amount, help="with --prune: keep the newest runs up to N GiB"
+        "--keep-gib",
+        metavar="N",
+        type=options.amount,
+        help="with --prune: keep the newest runs up to N GiB",
     )
     options.language(parser)
 
 
 def run(given: argparse.Namespace) -> int:
-    """Show the history, write it out, prune it or make it anew; returns 0, every trouble is raised."""
+    """Show the history, write it out, prune it or make it anew; returns 0,
+    every trouble is raised.
+    """
     language = closing.language_of(given)
     screen = Terminal.on_stdout(language)
     if not given.prune and (given.keep_days is not None or given.keep_gib is not None):
-        raise NoHistory("--keep-days and --keep-gib say what stays when something is removed: give --prune as well")
+        raise NoHistory(
+            "--keep-days and --keep-gib say what stays when something is removed: give "
+            "--prune as well"
+        )
     if given.page and (given.export or given.rebuild or given.prune):
-        raise NoHistory("--page goes with looking at the history: leave --export, --rebuild and --prune away")
+        raise NoHistory(
+            "--page goes with looking at the history: leave --export, --rebuild and --prune away"
+        )
     if (given.prune or given.rebuild) and (given.measurement or given.component or given.nights):
-        raise NoHistory("--prune and --rebuild go by whole runs: leave MEASUREMENT, --component and --nights away")
-    asked = HistoryQuery(given.out, given.machine_id, given.measurement, given.component, given.nights)
+        raise NoHistory(
+            "--prune and --rebuild go by whole runs: leave MEASUREMENT, --component and "
+            "--nights away"
+        )
+    asked = HistoryQuery(
+        given.out, given.machine_id, given.measurement, given.component, given.nights
+    )
     histories = HistoryCommand(asked, screen, language)
     if given.export:
         histories.export(given.export)
@@ -99,7 +138,8 @@ class NoHistory(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HistoryQuery:
-    """What of whose history: `measurement` and `component` by name or shell pattern, of the `last` so many nights (None: all there are).
+    """What of whose history: `measurement` and `component` by name or shell pattern, of the `last`
+    so many nights (None: all there are).
 
     `machine_id` names another machine than this one.
     """
@@ -115,7 +155,11 @@ class HistoryCommand:
     """The histories of one output folder, as this machine sees them."""
 
     def __init__(
-        self, asked: HistoryQuery, screen: Terminal, language: Language = ENGLISH, root: Path = Path("/")
+        self,
+        asked: HistoryQuery,
+        screen: Terminal,
+        language: Language = ENGLISH,
+        root: Path = Path("/"),
     ) -> None:
         self._asked = asked
         self._screen = screen
@@ -127,7 +171,8 @@ class HistoryCommand:
     def show(self, page: Path | None) -> None:
         """Print the nights, and write them as a page where one is asked for.
 
-        Raises NoHistory, HistoryError, NoiseFileError, or JournalError for a page that cannot be written.
+        Raises NoHistory, HistoryError, NoiseFileError, or JournalError for a page that cannot be
+        written.
         """
         asked = self._asked
         baseline = self._baseline()
@@ -148,17 +193,23 @@ class HistoryCommand:
         one = asked.measurement is not None
         trend_terminal.show(found, self._screen, self._language, one=one)
         if page is not None:
-            from acceptance.reports.page import nights  # reading templates takes its time, and nobody else needs them
+            # reading templates takes its time, and nobody else needs them
+            from acceptance.reports.page import nights
 
             content = nights.render(found, self._language).encode("utf-8")
             run_folder.write_whole(page, content, then="start again")
             self._screen.path(str(page))
 
     def export(self, form: str) -> None:
-        """Write every value to standard output. Raises NoHistory or HistoryError, and OSError when nobody reads it."""
+        """Write every value to standard output.
+
+        Raises NoHistory or HistoryError, and OSError when nobody reads it.
+        """
         asked = self._asked
         with self._opened(say=False) as store:
-            for line in history_export.exported(store, form, asked.measurement, asked.component, asked.last):
+            for line in history_export.exported(
+                store, form, asked.measurement, asked.component, asked.last
+            ):
                 sys.stdout.buffer.write(line)
 
     def rebuild(self) -> None:
@@ -173,10 +224,13 @@ class HistoryCommand:
     def prune(self, keep_days: float | None, keep_gib: float | None) -> None:
         """Remove what is old, and say what was removed.
 
-        Raises NoHistory, HistoryError, Busy or LockError, and BaselineUnsound: a baseline that nobody can read cannot be spared.
+        Raises NoHistory, HistoryError, Busy or LockError, and BaselineUnsound: a baseline that
+        nobody can read cannot be spared.
         """
         if keep_days is None and keep_gib is None:
-            raise NoHistory("--prune needs --keep-days or --keep-gib, or both: say how much is to stay")
+            raise NoHistory(
+                "--prune needs --keep-days or --keep-gib, or both: say how much is to stay"
+            )
         with self._alone():
             baseline = baseline_file.read(self._asked.out, self._id)
             with self._opened() as store:
@@ -193,9 +247,14 @@ class HistoryCommand:
             self._screen.say(line)
 
     def _alone(self) -> AbstractContextManager[object]:
-        """Nothing may write a run of this machine meanwhile. What another machine writes cannot be seen from here."""
+        """Nothing may write a run of this machine meanwhile.
+
+        What another machine writes cannot be seen from here.
+        """
         if self._id != self._own:
-            raise NoHistory(f"the history of {self._id} is another machine's: start this on that machine")
+            raise NoHistory(
+                f"the history of {self._id} is another machine's: start this on that machine"
+            )
         return lock.MachineLock(self._root)
 
     def _present(self) -> None:
@@ -205,14 +264,23 @@ class HistoryCommand:
             return
         others = history_export.others(out, self._id)
         if self._id != self._own or not any(out.glob(f"*/{reader.SUPERVISOR}")):
-            there = f" (there is one of {', '.join(others)}: --machine-id shows it)" if others else ""
-            raise NoHistory(f"{out}: holds no history of {self._id}{there}: give the folder of its runs with --out")
+            there = (
+                f" (there is one of {', '.join(others)}: --machine-id shows it)" if others else ""
+            )
+            raise NoHistory(
+                f"{out}: holds no history of {self._id}{there}: give the folder of its runs "
+                "with --out"
+            )
 
     def _opened(self, *, say: bool = True) -> Store:
-        """The history: up to date with the runs where it is this machine's and can be written, else as it is."""
+        """The history: up to date with the runs where it is this machine's and
+        can be written, else as it is.
+        """
         self._present()
         path = location.database(self._asked.out, self._id)
-        if self._id != self._own or not os.access(path.parent if path.exists() else self._asked.out, os.W_OK):
+        if self._id != self._own or not os.access(
+            path.parent if path.exists() else self._asked.out, os.W_OK
+        ):
             return Store.view(path)
         store, told = history_rebuild.open_history(self._asked.out, self._id)
         for sentence in told if say else ():
@@ -227,12 +295,24 @@ class HistoryCommand:
             return None
 
     def _unknown(self, store: Store) -> NoHistory:
-        known = {name for course in queries.trend_series(store) for name in (course.measurement, course.component)}
-        asked = [name for name in (self._asked.measurement, self._asked.component) if name and name not in known]
+        known = {
+            name
+            for course in queries.trend_series(store)
+            for name in (course.measurement, course.component)
+        }
+        asked = [
+            name
+            for name in (self._asked.measurement, self._asked.component)
+            if name and name not in known
+        ]
         near = [name for one in asked for name in difflib.get_close_matches(one, known, _NEAR)]
         there = f" (there is {', '.join(near)})" if near else ""
-        told = " on ".join(name for name in (self._asked.measurement, self._asked.component) if name)
-        return NoHistory(f"no night has a value of {told}{there}: `rigproof history` lists all that there are")
+        told = " on ".join(
+            name for name in (self._asked.measurement, self._asked.component) if name
+        )
+        return NoHistory(
+            f"no night has a value of {told}{there}: `rigproof history` lists all that there are"
+        )
 
 
 def _born(baseline: Baseline | None) -> Callable[[TrendSeries], float | None]:
@@ -240,7 +320,10 @@ def _born(baseline: Baseline | None) -> Callable[[TrendSeries], float | None]:
     figures = (
         {}
         if baseline is None
-        else {(one.check, one.measurement, one.component, one.unit): one for one in baseline.certificate.figures}
+        else {
+            (one.check, one.measurement, one.component, one.unit): one
+            for one in baseline.certificate.figures
+        }
     )
 
     def born(course: TrendSeries) -> float | None:

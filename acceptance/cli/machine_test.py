@@ -28,11 +28,15 @@ from acceptance.station.options import Options
 def run_test(
     options: Options, screen: Terminal, language: Language, nights: IdlePolicy | None = None
 ) -> tuple[Verdict, Path]:
-    """Test the machine; returns the verdict and the run's folder. With `nights`, a machine that is in use is left alone."""
+    """Test the machine; returns the verdict and the run's folder.
+
+    With `nights`, a machine that is in use is left alone.
+    """
     hidden = gpu_selection.refuse_outside(options.gpus, os.environ)
     with signals.interruptible(), lock.MachineLock(options.root) as held:
         supervisor.usable(options.out)
-        # What an earlier run left behind goes first: it would hold memory, or an old verdict under the name of the newest.
+        # What an earlier run left behind goes first: it would hold memory, or an old verdict under
+        # the name of the newest.
         for sentence in unfinished.close_all(options.out, held.last_run(), options.root):
             screen.say(sentence, "yellow")
         outputs.unlink_latest(options.out)
@@ -40,7 +44,9 @@ def run_test(
         prepared = planning.prepare(options)
         users = idle_gate.find_users(prepared, nights) if nights else ()
         where, remark = (
-            (HostStation(), None) if users else preflight.choose(options, prepared.plan, prepared.inventory, screen.say)
+            (HostStation(), None)
+            if users
+            else preflight.choose(options, prepared.plan, prepared.inventory, screen.say)
         )
         recalled = memory.recall(prepared, where, time.time() / SECONDS_PER_DAY)
         prepared = replace(prepared, plan=recalled.plan, notes=recalled.notes)
@@ -53,13 +59,23 @@ def run_test(
             found = idle_gate.postpone(prepared, run_dir, skipped, language)
         else:
             run_options.show_plan(
-                screen, prepared, remark, hidden, *(note.text for note in recalled.notes), details=False
+                screen,
+                prepared,
+                remark,
+                hidden,
+                *(note.text for note in recalled.notes),
+                details=False,
             )
             _draft(prepared, run_dir, screen, language)
             try:
-                screen.start(prepared.plan, {gpu.pci_address: gpu.name for gpu in machine_gpu.gpus(prepared.inventory)})
+                screen.start(
+                    prepared.plan,
+                    {gpu.pci_address: gpu.name for gpu in machine_gpu.gpus(prepared.inventory)},
+                )
                 way = recalled.way(nights.most_skipped) if nights else None
-                found = supervisor.Supervisor(prepared, where, run_dir, screen.entry, language, way).run()
+                found = supervisor.Supervisor(
+                    prepared, where, run_dir, screen.entry, language, way
+                ).run()
             finally:
                 screen.stop()
         for sentence in memory.keep():
@@ -70,10 +86,12 @@ def run_test(
 def put_off(
     options: Options, screen: Terminal, language: Language, nights: IdlePolicy, reason: str
 ) -> tuple[Verdict, Path]:
-    """Write down that nothing was run because another rigproof run has the machine; returns the verdict and the run's folder.
+    """Write down that nothing was run because another rigproof run has the machine; returns the
+    verdict and the run's folder.
 
-    This is done without the machine's lock, so nothing is touched but this run's own folder and the history, which takes two writers:
-    neither `latest`, which is the other's, nor runs without a verdict, of which the other's is one.
+    This is done without the machine's lock, so nothing is touched but this run's own folder and the
+    history, which takes two writers: neither `latest`, which is the other's, nor runs without a
+    verdict, of which the other's is one.
     """
     with signals.interruptible():
         supervisor.usable(options.out)
@@ -97,7 +115,9 @@ def _say(screen: Terminal, notes: tuple[Note, ...]) -> None:
 
 
 def forget(file: Path | None) -> None:
-    """Remove what an earlier run wrote down: whoever reads it must not take that for this one. Raises OutputError.
+    """Remove what an earlier run wrote down: whoever reads it must not take that for this one.
+
+    Raises OutputError.
 
     This is what a verb does first: where its other arguments are wrong no run comes about, either.
     """
@@ -106,14 +126,18 @@ def forget(file: Path | None) -> None:
             file.unlink(missing_ok=True)
     except OSError as error:
         told = f"--run-dir-file {file}: cannot be written ({error.strerror})"
-        raise supervisor.OutputError(f"{told}: give the name of a file in a folder of yours") from error
+        raise supervisor.OutputError(
+            f"{told}: give the name of a file in a folder of yours"
+        ) from error
 
 
 def _new_run_dir(options: Options) -> Path:
     """The folder of a new run, written down for whoever asked for that."""
     run_dir = supervisor.new_run_dir(options.out)
     if options.run_dir_file is not None:
-        run_folder.write_whole(options.run_dir_file, os.fsencode(run_dir) + b"\n", then="start again", mode=0o644)
+        run_folder.write_whole(
+            options.run_dir_file, os.fsencode(run_dir) + b"\n", then="start again", mode=0o644
+        )
     return run_dir
 
 
@@ -121,6 +145,13 @@ def _draft(prepared: PreparedRun, run_dir: Path, screen: Terminal, language: Lan
     """Draft a machine file where none was given."""
     if prepared.machine is None:
         drafted = run_dir / "machine.toml"
-        run_folder.write_whole(drafted, draft.render(prepared.inventory).encode("utf-8"), then="start again")
-        screen.say(language("no machine file was given: one was drafted from what was found, to be corrected by hand:"))
+        run_folder.write_whole(
+            drafted, draft.render(prepared.inventory).encode("utf-8"), then="start again"
+        )
+        screen.say(
+            language(
+                "no machine file was given: one was drafted from what was found, to be "
+                "corrected by hand:"
+            )
+        )
         screen.path(str(drafted))

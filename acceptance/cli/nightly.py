@@ -22,7 +22,10 @@ from acceptance.reports.terminal import Terminal
 from acceptance.run import idle_gate, lock, profile, signals
 from acceptance.run.profile import IdlePolicy
 
-EPILOG = f"{VERDICTS[:-1]}, 4 skipped: the machine was in use, so the run was not started or was stopped."
+EPILOG = (
+    f"{VERDICTS[:-1]}, 4 skipped: the machine was in use, so the run was not started or was "
+    "stopped."
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +35,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Test the machine if nobody uses it; returns the verdict's exit code, and 4 where it is in use: nothing was run, or no more."""
+    """Test the machine if nobody uses it; returns the verdict's exit code, and 4 where it is in
+    use: nothing was run, or no more.
+    """
     machine_test.forget(given.run_dir_file)
     language = closing.language_of(given)
     settings = targets.read(given.textfile, given.on_fail, given.webhook, given.webhook_secret_file)
@@ -40,7 +45,8 @@ def run(given: argparse.Namespace) -> int:
     try:
         code, run_dir, troubles = _night(given, screen, language, settings)
     except lock.MachineBusy as error:
-        # Nobody need be told: the run that has just taken the machine is this night's, and tells of itself.
+        # Nobody need be told: the run that has just taken the machine is this night's, and tells of
+        # itself.
         screen.say(language("skipped: {reason}", reason=str(error)), "yellow")
         return idle_gate.SKIPPED
     except (Exception, signals.UserInterrupt) as error:
@@ -51,8 +57,12 @@ def run(given: argparse.Namespace) -> int:
     return code
 
 
-def _leave(given: argparse.Namespace, run_dir: Path | None, screen: Terminal, troubles: tuple[str, ...]) -> None:
-    """Say what did not work with the telling, and leave for the failure unit whether it is left to do that."""
+def _leave(
+    given: argparse.Namespace, run_dir: Path | None, screen: Terminal, troubles: tuple[str, ...]
+) -> None:
+    """Say what did not work with the telling, and leave for the failure unit
+    whether it is left to do that.
+    """
     failure_note.write_note(given.out, os.environ, run_dir, told=not troubles)
     for sentence in troubles:
         screen.say(sentence, "yellow")
@@ -60,21 +70,32 @@ def _leave(given: argparse.Namespace, run_dir: Path | None, screen: Terminal, tr
 
 def _why(error: BaseException) -> str:
     """Why no run came about; of what is no sentence for users, what it was."""
-    return str(error) if isinstance(error, (*USER_ERRORS, *SYSTEM_ERRORS)) else f"rigproof broke off: {error!r}"
+    return (
+        str(error)
+        if isinstance(error, (*USER_ERRORS, *SYSTEM_ERRORS))
+        else f"rigproof broke off: {error!r}"
+    )
 
 
 def _night(
-    given: argparse.Namespace, screen: Terminal, language: Language, settings: targets.NotificationTargets
+    given: argparse.Namespace,
+    screen: Terminal,
+    language: Language,
+    settings: targets.NotificationTargets,
 ) -> tuple[int, Path, tuple[str, ...]]:
     """The exit code, the run's folder, and what did not work with the telling."""
     nights = _nights(given)
-    options = replace(run_options.options(given), niceness=nights.niceness, run_dir_file=given.run_dir_file)
+    options = replace(
+        run_options.options(given), niceness=nights.niceness, run_dir_file=given.run_dir_file
+    )
     try:
         found, run_dir = machine_test.run_test(options, screen, language, nights)
     except lock.MachineBusy as error:
         if abs(error.held_s) < nights.together_s:
             raise
-        found, run_dir = machine_test.put_off(options, screen, language, nights, idle_gate.busy_reason(error))
+        found, run_dir = machine_test.put_off(
+            options, screen, language, nights, idle_gate.busy_reason(error)
+        )
     code = closing.show_verdict(screen, found, run_dir)
     if found.postponed is not None and found.verdict != "FAIL":
         return idle_gate.SKIPPED, run_dir, notices.notify_skipped(run_dir, settings)
@@ -82,12 +103,15 @@ def _night(
 
 
 def _nights(given: argparse.Namespace) -> IdlePolicy:
-    """How this run gives way to others: as its profile says, else as the nightly one does, and as the command line wants it."""
+    """How this run gives way to others: as its profile says, else as the nightly one does, and
+    as the command line wants it.
+    """
     known = profile.read(resources.locate("profiles.toml"))
     nights = profile.choose(known, given.profile).nights or profile.choose(known, "nightly").nights
     if nights is None:
         raise profile.ProfileError(
-            "profiles.toml: the profile nightly does not say how it gives way: install rigproof again"
+            "profiles.toml: the profile nightly does not say how it gives way: install "
+            "rigproof again"
         )
     most = given.most_skipped
     return nights if most is None else structs.replace(nights, most_skipped=most)

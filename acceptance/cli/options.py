@@ -1,4 +1,6 @@
-"""The form of the command line: how a mistake is reported, what exit codes mean, options that several verbs share, and their values."""
+"""The form of the command line: how a mistake is reported, what exit codes mean, options that
+several verbs share, and their values.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,18 @@ from typing import Any, NoReturn
 from acceptance.reports.text import one_line
 
 USAGE = 2  # the exit code of a mistake in the call
-EPILOG = "Exit codes: 0 PASS, 1 FAIL, 3 UNJUDGED (an error, a skip that nobody waived, or stopped), 2 usage error."
+EPILOG = (
+    "Exit codes: 0 PASS, 1 FAIL, 3 UNJUDGED (an error, a skip that nobody waived, or "
+    "stopped), 2 "
+    "usage error."
+)
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that says a mistake in one sentence; `--help` has the page. An option is written out in full."""
+    """A parser that says a mistake in one sentence; `--help` has the page.
+
+    An option is written out in full.
+    """
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings, allow_abbrev=False)
@@ -30,7 +39,9 @@ def path(text: str) -> Path:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:  # the journal and every report are UTF-8, and hold the name
-        raise argparse.ArgumentTypeError(f"the name {text!a} is not UTF-8: give it another one") from None
+        raise argparse.ArgumentTypeError(
+            f"the name {text!a} is not UTF-8: give it another one"
+        ) from None
     return Path(text)
 
 
@@ -38,7 +49,9 @@ def seconds(text: str) -> float:
     """Seconds of a burn, up to 30 days."""
     value = float(text) if text.isascii() and text.replace(".", "", 1).isdigit() else 0.0
     if not 1 <= value <= 30 * 86400:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds from 1 to 2592000 (30 days)")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no number of seconds from 1 to 2592000 (30 days)"
+        )
     return value
 
 
@@ -61,7 +74,9 @@ def gpus(text: str) -> tuple[str, ...]:
 def time_of_day(text: str) -> time:
     """Hours and minutes."""
     if not re.fullmatch("([01]?[0-9]|2[0-3]):[0-5][0-9]", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no time of day: give hours and minutes, such as 03:30")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no time of day: give hours and minutes, such as 03:30"
+        )
     hour, _, minute = text.partition(":")
     return time(int(hour), int(minute))
 
@@ -120,13 +135,19 @@ def run(parser: argparse.ArgumentParser, profile: str = "accept") -> None:
         "--profile",
         metavar="NAME",
         default=profile,
-        help="how much is tested, and for how long: smoke, accept, nightly or soak (default: %(default)s)",
+        help=(
+            "how much is tested, and for how long: smoke, accept, nightly or soak (default: "
+            "%(default)s)"
+        ),
     )
     parser.add_argument(
         "--station",
         choices=("auto", "docker", "host"),
         default="auto",
-        help="where loads run: a container, or in place (default: a container where an engine answers)",
+        help=(
+            "where loads run: a container, or in place (default: a container where an engine "
+            "answers)"
+        ),
     )
     parser.add_argument(
         "--image",
@@ -146,13 +167,19 @@ def run(parser: argparse.ArgumentParser, profile: str = "accept") -> None:
         metavar="LIST",
         type=gpus,
         default=(),
-        help="GPUs to test, by index or UUID, with commas (default: all; a run of some GPUs is not an acceptance)",
+        help=(
+            "GPUs to test, by index or UUID, with commas (default: all; a run of some GPUs is "
+            "not an acceptance)"
+        ),
     )
     parser.add_argument(
         "--burn",
         metavar="SECONDS",
         type=seconds,
-        help="seconds of the whole-machine burn instead of the profile's; also caps the burns of single parts",
+        help=(
+            "seconds of the whole-machine burn instead of the profile's; also caps the burns of "
+            "single parts"
+        ),
     )
     language(parser)
 
@@ -173,15 +200,23 @@ def telling(parser: argparse.ArgumentParser) -> None:
         "--textfile",
         metavar="FILE",
         type=path,
-        help="write the verdict and all figures as metrics for node-exporter's textfile collector (*.prom)",
+        help=(
+            "write the verdict and all figures as metrics for node-exporter's textfile collector "
+            "(*.prom)"
+        ),
     )
     parser.add_argument(
         "--on-fail",
         metavar="COMMAND",
-        help="command to run on FAIL or UNJUDGED, without a shell; it gets verdict.json on standard input",
+        help=(
+            "command to run on FAIL or UNJUDGED, without a shell; it gets verdict.json on "
+            "standard input"
+        ),
     )
     parser.add_argument(
-        "--webhook", metavar="URL", help="URL to post every verdict.json to; @FILE reads the URL from a file"
+        "--webhook",
+        metavar="URL",
+        help="URL to post every verdict.json to; @FILE reads the URL from a file",
     )
     parser.add_argument(
         "--webhook-secret-file",
@@ -199,12 +234,17 @@ def nightly(parser: argparse.ArgumentParser) -> None:
         "--most-skipped",
         metavar="N",
         type=number,
-        help="fail after this many nights in a row skipped because the machine was in use (default: the profile's, 7)",
+        help=(
+            "fail after this many nights in a row skipped because the machine was in use "
+            "(default: the profile's, 7)"
+        ),
     )
     telling(parser)
 
 
 def recorded(parser: argparse.ArgumentParser) -> None:
     """One recorded run."""
-    parser.add_argument("run_dir", metavar="RUN_DIR", type=path, help="folder of the run, such as reports/latest")
+    parser.add_argument(
+        "run_dir", metavar="RUN_DIR", type=path, help="folder of the run, such as reports/latest"
+    )
     language(parser)

@@ -16,16 +16,24 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `rigproof report`."""
     options.recorded(parser)
     parser.add_argument(
-        "--textfile", metavar="FILE", type=options.path, help="also write metrics for node-exporter (*.prom)"
+        "--textfile",
+        metavar="FILE",
+        type=options.path,
+        help="also write metrics for node-exporter (*.prom)",
     )
 
 
 def run(given: argparse.Namespace) -> int:
-    """Write the files again. A run that never came to its end is closed first, as the next start would."""
+    """Write the files again.
+
+    A run that never came to its end is closed first, as the next start would.
+    """
     language = closing.language_of(given)
     textfile = targets.read(textfile=given.textfile).textfile
     screen = Terminal.on_stdout(language)
-    if not any(isinstance(entry.body, RunEnded | RunClosed) for entry in reader.read(given.run_dir).entries):
+    if not any(
+        isinstance(entry.body, RunEnded | RunClosed) for entry in reader.read(given.run_dir).entries
+    ):
         with lock.MachineLock():  # whoever holds it may be writing this very run
             sentence = unfinished.close(given.run_dir)
         if sentence:

@@ -12,12 +12,21 @@ from acceptance.station.options import Options
 def options(given: argparse.Namespace) -> Options:
     """The run that the command line asks for."""
     return Options(
-        given.machine, given.profile, given.station, given.image, given.out, given.only, given.burn, given.gpus
+        given.machine,
+        given.profile,
+        given.station,
+        given.image,
+        given.out,
+        given.only,
+        given.burn,
+        given.gpus,
     )
 
 
 def show_plan(screen: Terminal, prepared: PreparedRun, *remarks: str | None, details: bool) -> None:
-    """Show how the machine's parts reach each other, the plan, and whatever else must be seen before it is run."""
+    """Show how the machine's parts reach each other, the plan, and whatever else must be seen
+    before it is run.
+    """
     screen.table(prepared.matrix().text())
     screen.plan(prepared.plan, prepared.profile_summary, details=details)
     for line in remarks:

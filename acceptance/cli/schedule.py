@@ -24,9 +24,13 @@ EPILOG = "Exit codes: 0 done, 3 systemd or the disk failed, 2 usage error."
 
 
 class _Nightly(argparse.Action):
-    """Reads what a scheduled nightly run will be given as that run will, so that a mistake is found by day: words and what they say."""
+    """Reads what a scheduled nightly run will be given as that run will, so that a mistake is
+    found by day: words and what they say.
+    """
 
-    def __call__(self, _parser: object, namespace: argparse.Namespace, values: object, _option: object = None) -> None:
+    def __call__(
+        self, _parser: object, namespace: argparse.Namespace, values: object, _option: object = None
+    ) -> None:
         assert isinstance(values, list)
         parser = Parser(prog="rigproof nightly", add_help=False)
         options.nightly(parser)
@@ -35,7 +39,9 @@ class _Nightly(argparse.Action):
 
 
 def _user_argument(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--user", action="store_true", help="use your own user's units instead of the system's")
+    parser.add_argument(
+        "--user", action="store_true", help="use your own user's units instead of the system's"
+    )
     options.language(parser)
 
 
@@ -66,7 +72,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         _user_argument(asked)
     text = "stop the timer and remove the units"
     _user_argument(kinds.add_parser("uninstall", help=text, description=text, epilog=EPILOG))
-    text = "started by the failure unit: report how the night ended, and notify targets not yet notified"
+    text = (
+        "started by the failure unit: report how the night ended, and notify targets not yet "
+        "notified"
+    )
     failed = kinds.add_parser("failed", help=text, description=text, epilog=EPILOG)
     _user_argument(failed)
     options.out(failed)
@@ -85,15 +94,21 @@ def run(given: argparse.Namespace, root: Path = Path("/")) -> int:
         return 0
     schedule = _schedule(given)
     if given.what == "install":
-        schedule_screen.print_installed(screen, language, installation.install(schedule, place), place, schedule)
+        schedule_screen.print_installed(
+            screen, language, installation.install(schedule, place), place, schedule
+        )
     else:
         schedule_screen.print_units(screen, language, schedule, place)
     return 0
 
 
 def _failed(given: argparse.Namespace, screen: Terminal) -> int:
-    """Say how the night ended, and tell whom the run itself did not tell: 3 where that did not work."""
-    settings, wrong = targets.usable(given.textfile, given.on_fail, given.webhook, given.webhook_secret_file)
+    """Say how the night ended, and tell whom the run itself did not tell: 3
+    where that did not work.
+    """
+    settings, wrong = targets.usable(
+        given.textfile, given.on_fail, given.webhook, given.webhook_secret_file
+    )
     left = failure_note.find(given.out, os.environ)
     ended = failure_note.ending(os.environ, left, user=given.user)
     screen.say(ended.text)
@@ -109,12 +124,18 @@ def _failed(given: argparse.Namespace, screen: Terminal) -> int:
 
 
 def _schedule(given: argparse.Namespace) -> Schedule:
-    """The schedule that was asked for; what its nightly run is given is looked at now, so that a mistake is found by day."""
+    """The schedule that was asked for; what its nightly run is given is looked at now, so that a
+    mistake is found by day.
+    """
     if given.user and given.run_as is not None:
-        raise ScheduleError("--run-as is for the units of the machine, --user for those of one user: give one of them")
+        raise ScheduleError(
+            "--run-as is for the units of the machine, --user for those of one user: give "
+            "one of them"
+        )
     if lost := default_time.skipped_on(given.at, date.today()):
         raise ScheduleError(
-            f"--at {given.at:%H:%M}: on {lost} the clocks here are put on over it, and systemd would skip that night: give another time, "
+            f"--at {given.at:%H:%M}: on {lost} the clocks here are put on over it, and systemd "
+            "would skip that night: give another time, "
             f"such as {default_time.AT:%H:%M}"
         )
     nightly = given.nightly
@@ -139,27 +160,38 @@ def _schedule(given: argparse.Namespace) -> Schedule:
     for option, path in (("--out", nightly.out), ("--textfile", nightly.textfile)):
         if path is None or not made.protected:
             continue
-        if shut := next((one for one in units.READ_ONLY if path.resolve().is_relative_to(one)), None):
-            raise ScheduleError(f"{option} {path}: the units may not write below {shut}: give a path in /var/lib")
+        if shut := next(
+            (one for one in units.READ_ONLY if path.resolve().is_relative_to(one)), None
+        ):
+            raise ScheduleError(
+                f"{option} {path}: the units may not write below {shut}: give a path in /var/lib"
+            )
     return made
 
 
 def _look_at(nightly: argparse.Namespace) -> None:
-    """Look at what a night is given, with the rights of whoever will run it. Raises ScheduleError or TellingError."""
+    """Look at what a night is given, with the rights of whoever will run it.
+
+    Raises ScheduleError or TellingError.
+    """
     try:
         found = nightly.machine is None or nightly.machine.is_file()
     except OSError:  # its folder is not to be entered
         found = True
     if not found:
-        raise ScheduleError(f"--machine {nightly.machine}: there is no such file: give the machine file's path")
+        raise ScheduleError(
+            f"--machine {nightly.machine}: there is no such file: give the machine file's path"
+        )
     if nightly.machine is not None and not os.access(nightly.machine, os.R_OK):
         raise ScheduleError(
-            f"--machine {nightly.machine}: whoever runs the night may not read it: `chmod a+r {nightly.machine}`, "
+            f"--machine {nightly.machine}: whoever runs the night may not read it: `chmod a+r "
+            f"{nightly.machine}`, "
             "or put it into a folder that everybody may enter"
         )
     if nightly.webhook is not None and not nightly.webhook.startswith("@"):
         raise ScheduleError(
-            "--webhook: everybody may read a unit, and an address may be its own key: write it into a file that only its owner may read, "
+            "--webhook: everybody may read a unit, and an address may be its own key: write it "
+            "into a file that only its owner may read, "
             "and give --webhook @FILE"
         )
     targets.read(nightly.textfile, nightly.on_fail, nightly.webhook, nightly.webhook_secret_file)

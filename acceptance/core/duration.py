@@ -13,9 +13,15 @@ def first_record(entries: Sequence[Entry]) -> Entry | None:
 
 
 def seconds(entries: Sequence[Entry], telemetry_until_s: float = 0.0) -> float | None:
-    """How long the run took, by the clock of the boot in which it began: to the last that was written or sampled then."""
+    """How long the run took, by the clock of the boot in which it began: to the last that was
+    written or sampled then.
+    """
     start = first_record(entries)
     if start is None:
         return None
-    last = max(entry.boot_s for entry in entries if entry.boot == start.boot and not isinstance(entry.body, RunClosed))
+    last = max(
+        entry.boot_s
+        for entry in entries
+        if entry.boot == start.boot and not isinstance(entry.body, RunClosed)
+    )
     return max(last, telemetry_until_s) - start.boot_s

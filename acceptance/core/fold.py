@@ -1,7 +1,10 @@
-"""The fold: plan and journal in, verdict out. A pure function; every report is a view of what it returns.
+"""The fold: plan and journal in, verdict out.
 
-It trusts no summary. A value is compared with the limit of the plan again here, whatever the session said of it, and what the plan
-names and the journal does not hold is not a pass."""
+A pure function; every report is a view of what it returns.
+
+It trusts no summary. A value is compared with the limit of the plan again here, whatever the
+session said of it, and what the plan names and the journal does not hold is not a pass.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,8 @@ def fold(entries: Sequence[Entry]) -> Verdict:
     starts = [entry.body for entry in entries if isinstance(entry.body, RunStarted)]
     if len(starts) != 1:
         raise UnreadableRun(
-            f"the journal holds {len(starts)} beginnings of a run, not one: nothing can be judged from it; run the test again"
+            f"the journal holds {len(starts)} beginnings of a run, not one: nothing can be "
+            "judged from it; run the test again"
         )
     start = starts[0]
     plan = start.plan
@@ -54,7 +58,12 @@ def fold(entries: Sequence[Entry]) -> Verdict:
             moment = entry.body.boot_s if entry.body.boot_s is not None else entry.boot_s
             events.setdefault(spans.at(entry.boot, moment), []).append(entry.body)
     stopped = next(
-        (entry.body.detail for entry in entries if isinstance(entry.body, RunEnded) and not entry.body.complete), None
+        (
+            entry.body.detail
+            for entry in entries
+            if isinstance(entry.body, RunEnded) and not entry.body.complete
+        ),
+        None,
     )
     first, second = repeat.split_repeat(entries)
     uses = foreign_process.uses(entries)
@@ -72,12 +81,23 @@ def fold(entries: Sequence[Entry]) -> Verdict:
         for check in plan.checks
     )
     homeless = [event for name, found in events.items() if name not in ids for event in found]
-    findings = [*whole_run.findings(plan, bodies, stopped is not None), *findings_of(homeless, "run")]
-    changed = changes.compare_with_baseline(plan.birth, entries) if plan.birth else changes.BaselineComparison((), ())
+    findings = [
+        *whole_run.findings(plan, bodies, stopped is not None),
+        *findings_of(homeless, "run"),
+    ]
+    changed = (
+        changes.compare_with_baseline(plan.birth, entries)
+        if plan.birth
+        else changes.BaselineComparison((), ())
+    )
     findings += changed.findings
-    kinds = {finding.kind for finding in findings} | {finding.kind for check in checks for finding in check.findings}
+    kinds = {finding.kind for finding in findings} | {
+        finding.kind for check in checks for finding in check.findings
+    }
     if night is not None and whole_run.was_abandoned(bodies) and "fail" not in kinds:
-        return _skipped(start, night, whole_run.postponement_finding(night, after_s=duration.seconds(entries)))
+        return _skipped(
+            start, night, whole_run.postponement_finding(night, after_s=duration.seconds(entries))
+        )
     word: Word = "FAIL" if "fail" in kinds else "UNJUDGED" if kinds & {"error", "skip"} else "PASS"
     return Verdict(
         verdict=word,
@@ -87,7 +107,9 @@ def fold(entries: Sequence[Entry]) -> Verdict:
         inventory_declared=plan.inventory_declared,
         checks=checks,
         findings=tuple(findings),
-        stale_waivers=tuple(f"{waiver}: {waiver.reason}" for waiver in plan.waivers if _is_stale(waiver, checks)),
+        stale_waivers=tuple(
+            f"{waiver}: {waiver.reason}" for waiver in plan.waivers if _is_stale(waiver, checks)
+        ),
         notes=(*notes(entries, spans), *foreign_process.notes(entries, uses)),
         provenance=start.provenance,
         changed=changed.notes,
@@ -95,21 +117,36 @@ def fold(entries: Sequence[Entry]) -> Verdict:
 
 
 def _why(stopped: str | None, until_then: str | None) -> str | None:
-    """Why a check did not come to its end, as far as it is known, and what its loads had proved until then."""
-    return "; ".join(filter(None, [stopped, until_then and f"proved until then: {until_then}"])) or None
+    """Why a check did not come to its end, as far as it is known, and what its
+    loads had proved until then.
+    """
+    return (
+        "; ".join(filter(None, [stopped, until_then and f"proved until then: {until_then}"]))
+        or None
+    )
 
 
 def _is_stale(waiver: Waiver, checks: Sequence[CheckResult]) -> bool:
-    """Whether all that a waiver speaks of was measured and passed without it; what was not measured says nothing of a waiver."""
-    spoken_of = [one for check in checks for one in check.judged if covers(waiver, check.id, one.due)]
-    passed = (one.value is not None and all(finding.kind == "warn" for finding in one.findings) for one in spoken_of)
+    """Whether all that a waiver speaks of was measured and passed without it; what was not
+    measured says nothing of a waiver.
+    """
+    spoken_of = [
+        one for check in checks for one in check.judged if covers(waiver, check.id, one.due)
+    ]
+    passed = (
+        one.value is not None and all(finding.kind == "warn" for finding in one.findings)
+        for one in spoken_of
+    )
     return bool(spoken_of) and all(passed)
 
 
 def _skipped(start: RunStarted, night: Postponed, finding: Finding) -> Verdict:
-    """The verdict of a night that proves nothing: every check was skipped, and the reason is the whole run's."""
+    """The verdict of a night that proves nothing: every check was skipped, and
+    the reason is the whole run's.
+    """
     checks = tuple(
-        CheckResult(check.id, check.title, check.session, "skip", 0.0, (), (), ()) for check in start.plan.checks
+        CheckResult(check.id, check.title, check.session, "skip", 0.0, (), (), ())
+        for check in start.plan.checks
     )
     return Verdict(
         verdict="FAIL" if finding.kind == "fail" else "UNJUDGED",
@@ -140,13 +177,21 @@ def _check(
     ended = [body for body in own if isinstance(body, CheckEnded)]
     measured = [body for body in own if isinstance(body, Measured)]
     skips = [body for body in own if isinstance(body, Skipped)]
-    again = [entry.body for entry in second if isinstance(entry.body, Measured) and entry.body.check == check.id]
-    judged = tuple(judge_due(due, check.id, measured, skips, plan.waivers, again) for due in check.due)
+    again = [
+        entry.body
+        for entry in second
+        if isinstance(entry.body, Measured) and entry.body.check == check.id
+    ]
+    judged = tuple(
+        judge_due(due, check.id, measured, skips, plan.waivers, again) for due in check.due
+    )
     findings = [finding for one in judged for finding in one.findings]
     due = {(one.measurement, one.component) for one in check.due}
     for extra in (*measured, *again):
         if (extra.measurement, extra.component) not in due:
-            text = f"measured {extra.measurement} on {extra.component}, which the plan does not hold"
+            text = (
+                f"measured {extra.measurement} on {extra.component}, which the plan does not hold"
+            )
             findings.append(Finding("error", check.id, text))
     if not ended or any(body.outcome == "error" for body in ended):
         # One sentence instead of one for every measurement that is missing for the same cause.
@@ -155,12 +200,17 @@ def _check(
         text = "did not finish" if began else "never ran"
         findings.append(Finding("error", check.id, f"{text}{f': {why}' if why else ''}"))
     elif len(began) != 1 or len(ended) != 1:
-        text = f"began {len(began)} and ended {len(ended)} times, not once: a check that has run is never run again"
+        text = (
+            f"began {len(began)} and ended {len(ended)} times, not once: a check that has run "
+            "is "
+            "never run again"
+        )
         findings.append(Finding("error", check.id, text))
     for body in ended:
         waived = body.outcome == "skip" and any(one.skipped for one in judged)
         told = any(
-            finding.kind == body.outcome and (finding.text in body.message or body.message in finding.text)
+            finding.kind == body.outcome
+            and (finding.text in body.message or body.message in finding.text)
             for finding in findings
         )
         if body.outcome != "pass" and not waived and not told:
@@ -172,4 +222,13 @@ def _check(
     if outcome == "pass" and judged and all(one.skipped for one in judged):
         outcome = "skip"  # waived, so the run may pass; the check itself did not
     seconds = sum(body.seconds for body in ended)
-    return CheckResult(check.id, check.title, check.session, outcome, seconds, judged, tuple(findings), tuple(events))
+    return CheckResult(
+        check.id,
+        check.title,
+        check.session,
+        outcome,
+        seconds,
+        judged,
+        tuple(findings),
+        tuple(events),
+    )

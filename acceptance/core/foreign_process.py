@@ -1,4 +1,8 @@
-"""Foreign processes: who else used the GPUs while this run tested them, and which checks prove nothing because of it. Pure."""
+"""Foreign processes: who else used the GPUs while this run tested them, and which checks prove
+nothing because of it.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,9 @@ RATES = frozenset({"GB/s", "GFLOP/s", "TFLOP/s", "MT/s", "Mbit/s", "us", "ns", "
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Somebody's time on a GPU, in seconds since the boot of that number; infinite where nobody saw it end."""
+    """Somebody's time on a GPU, in seconds since the boot of that number;
+    infinite where nobody saw it end.
+    """
 
     who: str
     gpu: str
@@ -28,7 +34,9 @@ class Use:
 
 
 def uses(entries: Sequence[Entry]) -> tuple[Use, ...]:
-    """Every use of a GPU by others, in the order in which they were told; what was told of its end goes with its beginning."""
+    """Every use of a GPU by others, in the order in which they were told; what was told of its
+    end goes with its beginning.
+    """
     found: dict[tuple[int, str, int | None, str | None, float], Use] = {}
     for entry in entries:
         if isinstance(one := entry.body, ForeignProcess):
@@ -39,11 +47,14 @@ def uses(entries: Sequence[Entry]) -> tuple[Use, ...]:
 
 
 def disturbed(check: PlannedCheck, gpu: str) -> bool:
-    """Whether a check proves nothing of a GPU that somebody else used meanwhile: it keeps the GPU at work, or takes its rate or time."""
+    """Whether a check proves nothing of a GPU that somebody else used meanwhile: it keeps the
+    GPU at work, or takes its rate or time.
+    """
     if check.session != "load":
         return False
     return check.gpu_load_s > 0.0 or any(
-        due.unit in RATES and (due.component == _ALL or gpu in due.component.split("->")) for due in check.due
+        due.unit in RATES and (due.component == _ALL or gpu in due.component.split("->"))
+        for due in check.due
     )
 
 
@@ -54,23 +65,35 @@ def findings(check: PlannedCheck, found: Sequence[Use], spans: CheckSpans) -> li
         for use in found if name == check.id else ():
             meets = use.boot == boot and use.since_s <= end_s and use.until_s >= begin_s
             if meets and disturbed(check, use.gpu):
-                text = f"{use.gpu} was also used by {use.who} {_when(use, begin_s, end_s)}: end it, and run again"
+                text = (
+                    f"{use.gpu} was also used by {use.who} {_when(use, begin_s, end_s)}: end "
+                    "it, "
+                    "and run again"
+                )
                 told[text] = Finding("error", check.id, text, component=use.gpu)
     return list(told.values())
 
 
 def _when(use: Use, begin_s: float, end_s: float) -> str:
-    since = f"from second {use.since_s - begin_s:.0f}" if use.since_s > begin_s else "from its beginning"
+    since = (
+        f"from second {use.since_s - begin_s:.0f}"
+        if use.since_s > begin_s
+        else "from its beginning"
+    )
     whole = use.until_s >= end_s
     if whole and use.since_s <= begin_s:
         return "for the whole of this check"
     return (
-        f"{since} to the end of this check" if whole else f"{since} to second {use.until_s - begin_s:.0f} of this check"
+        f"{since} to the end of this check"
+        if whole
+        else f"{since} to second {use.until_s - begin_s:.0f} of this check"
     )
 
 
 def notes(entries: Sequence[Entry], found: Sequence[Use]) -> tuple[str, ...]:
-    """Every use of a GPU by others, with its seconds of the run: for the reader, whichever check it disturbed."""
+    """Every use of a GPU by others, with its seconds of the run: for the
+    reader, whichever check it disturbed.
+    """
     began = {entry.boot: entry.boot_s for entry in reversed(entries)}
     return tuple(dict.fromkeys(_note(use, began[use.boot]) for use in found))
 
@@ -78,5 +101,7 @@ def notes(entries: Sequence[Entry], found: Sequence[Use]) -> tuple[str, ...]:
 def _note(use: Use, began_s: float) -> str:
     until = "its end" if use.until_s == inf else f"second {use.until_s - began_s:.0f}"
     return (
-        f"{use.gpu} was also used by {use.who} from second {max(0.0, use.since_s - began_s):.0f} of the run to {until}"
+        f"{use.gpu} was also used by {use.who} from second "
+        f"{max(0.0, use.since_s - began_s):.0f} "
+        f"of the run to {until}"
     )

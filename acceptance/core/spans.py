@@ -19,15 +19,22 @@ class CheckSpans:
             elif isinstance(entry.body, CheckEnded) and entry.body.check in self._open:
                 boot, start = self._open.pop(entry.body.check)
                 self.spans.append((entry.body.check, boot, start, entry.boot_s))
-        self.spans += [(check, boot, start, float("inf")) for check, (boot, start) in self._open.items()]
+        self.spans += [
+            (check, boot, start, float("inf")) for check, (boot, start) in self._open.items()
+        ]
 
     def at(self, boot: int, moment: float) -> str | None:
         """The check that was running at this moment."""
-        return next((check for check, b, start, end in self.spans if b == boot and start <= moment <= end), None)
+        return next(
+            (check for check, b, start, end in self.spans if b == boot and start <= moment <= end),
+            None,
+        )
 
 
 def load_progress(entries: Sequence[Entry], spans: CheckSpans) -> dict[str | None, str]:
-    """What the loads of each check had proved when they last told of it, by the check that was running."""
+    """What the loads of each check had proved when they last told of it, by the
+    check that was running.
+    """
     return {
         spans.at(entry.boot, entry.boot_s): entry.body.text
         for entry in entries
@@ -36,12 +43,17 @@ def load_progress(entries: Sequence[Entry], spans: CheckSpans) -> dict[str | Non
 
 
 def notes(entries: Sequence[Entry], spans: CheckSpans) -> tuple[str, ...]:
-    """What is worth telling and decides nothing; of what the loads of a check proved the last word alone."""
+    """What is worth telling and decides nothing; of what the loads of a check
+    proved the last word alone.
+    """
     last = load_progress(entries, spans)
     found = []
     for entry in reversed(entries):
         if not isinstance(entry.body, Note) or entry.body.trouble:
             continue
-        if not entry.body.progress or last.pop(spans.at(entry.boot, entry.boot_s), None) is not None:
+        if (
+            not entry.body.progress
+            or last.pop(spans.at(entry.boot, entry.boot_s), None) is not None
+        ):
             found.append(entry.body.text)
     return tuple(reversed(found))

@@ -28,7 +28,10 @@ def worst(outcomes: Iterable[Outcome]) -> Outcome:
 
 
 class CheckResult(msgspec.Struct, frozen=True):
-    """One planned check with all that is known of it. A waived skip counts as a pass of the run but stays a skip here."""
+    """One planned check with all that is known of it.
+
+    A waived skip counts as a pass of the run but stays a skip here.
+    """
 
     id: str
     title: str
@@ -53,24 +56,37 @@ class Verdict(msgspec.Struct, frozen=True):
     stale_waivers: tuple[str, ...]
     notes: tuple[str, ...]
     provenance: dict[str, str]
-    postponed: Postponed | None = None  # nothing was run, or it was given up, because the machine is in use
+    # nothing was run, or it was given up, because the machine is in use
+    postponed: Postponed | None = None
     changed: tuple[str, ...] = ()  # what is not as the baseline has it, and decides nothing
 
     def of_kind(self, *kinds: str) -> tuple[Finding, ...]:
         """Every finding of these kinds, the run's own first, then check by check."""
         own = (finding for finding in self.findings if finding.kind in kinds)
-        return (*own, *(finding for check in self.checks for finding in check.findings if finding.kind in kinds))
+        return (
+            *own,
+            *(
+                finding
+                for check in self.checks
+                for finding in check.findings
+                if finding.kind in kinds
+            ),
+        )
 
     def count(self, outcome: Outcome) -> int:
         """How many checks came to this outcome."""
         return sum(check.outcome == outcome for check in self.checks)
 
     def waived_whole(self) -> tuple[str, ...]:
-        """Subjects in which waivers were needed for everything: for each value with a limit, and for each that was not measured."""
+        """Subjects in which waivers were needed for everything: for each value with a limit, and
+        for each that was not measured.
+        """
         subjects: dict[str, list[bool]] = {}
         for check in self.checks:
             found = subjects.setdefault(check.id.partition(".")[0], [])
-            found += [one.waived for one in check.judged if one.due.limit is not None or one.value is None]
+            found += [
+                one.waived for one in check.judged if one.due.limit is not None or one.value is None
+            ]
         return tuple(subject for subject, found in subjects.items() if found and all(found))
 
     def exit_code(self) -> ExitCode:

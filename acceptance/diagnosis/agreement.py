@@ -12,7 +12,10 @@ Digests = tuple[str, str]  # of what went in, and of what came out
 
 @dataclass(frozen=True, slots=True)
 class ProductDigests:
-    """What one GPU made: digests by product, and the library that it made them with. Another library may add in another order."""
+    """What one GPU made: digests by product, and the library that it made them with.
+
+    Another library may add in another order.
+    """
 
     library: str
     rows: Mapping[ProductKey, Digests]
@@ -20,7 +23,8 @@ class ProductDigests:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """`differing` are, of each GPU that could be compared, the products in which it differs, with what it has and what most have.
+    """`differing` are, of each GPU that could be compared, the products in which it differs, with
+    what it has and what most have.
 
     `troubles` say why GPUs of one model could not be compared.
     """
@@ -30,10 +34,12 @@ class Agreement:
 
 
 def compare(made: Mapping[str, ProductDigests], siblings: Mapping[str, Sequence[str]]) -> Agreement:
-    """Holds what each GPU made against what the GPUs of its model made, itself included; `siblings` are the GPUs by model.
+    """Holds what each GPU made against what the GPUs of its model made, itself included; `siblings`
+    are the GPUs by model.
 
-    A row is right where more GPUs have it than any other. Where no row has the most (two GPUs alone that differ), nobody is cleared:
-    all that have one of those that lead differ. A GPU without a sibling that made something is absent.
+    A row is right where more GPUs have it than any other. Where no row has the most (two GPUs alone
+    that differ), nobody is cleared: all that have one of those that lead differ. A GPU without a
+    sibling that made something is absent.
     """
     differing: dict[str, dict[ProductKey, str]] = {}
     troubles: list[str] = []
@@ -56,13 +62,20 @@ def _unlike(model: str, group: Mapping[str, ProductDigests]) -> str | None:
     libraries = {one.library for one in group.values()}
     if len(libraries) > 1:
         told = ", ".join(f"{name} {one.library}" for name, one in group.items())
-        return f"equal GPUs ({model}) ran with different libraries, so their results cannot be compared: {told}"
+        return (
+            f"equal GPUs ({model}) ran with different libraries, so their results cannot be "
+            f"compared: {told}"
+        )
     every = set().union(*(one.rows for one in group.values()))
     if any(set(one.rows) != every for one in group.values()):
         told = "; ".join(
-            f"{name} {', '.join(' '.join(key) for key in sorted(one.rows))}" for name, one in group.items()
+            f"{name} {', '.join(' '.join(key) for key in sorted(one.rows))}"
+            for name, one in group.items()
         )
-        return f"equal GPUs ({model}) did not make the same products, so their results cannot be compared: {told}"
+        return (
+            f"equal GPUs ({model}) did not make the same products, so their results cannot be "
+            f"compared: {told}"
+        )
     return None
 
 
@@ -79,6 +92,10 @@ def _outliers(key: ProductKey, group: Mapping[str, ProductDigests]) -> dict[str,
         if tied or own != best:
             other = second if own == best else best
             place = 0 if own[0] != other[0] else 1
-            than = f"another has {other[place]}" if tied else f"{most} of {len(group)} have {best[place]}"
+            than = (
+                f"another has {other[place]}"
+                if tied
+                else f"{most} of {len(group)} have {best[place]}"
+            )
             found[name] = f"{' '.join(key)}: {('inputs', 'result')[place]} {own[place]}, {than}"
     return found

@@ -1,6 +1,7 @@
 """Diagnose wrong results: their kind, the evidence in numbers, and the usual cause. Pure.
 
-Every kind is told from the others by places, bits, repetition and heat; what fits none is "many", and what was told by halves "unknown".
+Every kind is told from the others by places, bits, repetition and heat; what fits none is "many",
+and what was told by halves "unknown".
 """
 
 from __future__ import annotations
@@ -25,45 +26,76 @@ from acceptance.diagnosis.signature import GpuHeat, Signature
 from acceptance.diagnosis.vram_pattern import vram_signature
 
 _MEANS: Mapping[str, str] = {
-    "inputs": "the memory that holds the operands changed: bad memory of the GPU, and every product after it proves nothing of the chip; "
+    "inputs": "the memory that holds the operands changed: bad memory of the GPU, and every "
+    "product after it proves nothing of the chip; "
     "look at row remapping and ECC, and run the vram load",
-    "repeatable": "a datapath that is wrong for good, a wrong kernel or a driver's fault, and no passing one: run again with another "
+    "repeatable": "a datapath that is wrong for good, a wrong kernel or a driver's fault, and no "
+    "passing one: run again with another "
     "driver; if it stays, replace the card",
-    "unrepeatable": "a result that changes between two makings of it: unsteady power, clocks or heat, or memory that forgets: run longer",
-    "memory bit": "a cell of the memory that is stuck: ECC that is off or exhausted lets it through; replace the card",
-    "one bit once": "a transient in memory or datapath, of which one alone proves no defect of a part: run longer; if it comes back, "
+    "unrepeatable": (
+        "a result that changes between two makings of it: unsteady power, clocks or "
+        "heat, or "
+        "memory that forgets: run longer"
+    ),
+    "memory bit": (
+        "a cell of the memory that is stuck: ECC that is off or exhausted lets it "
+        "through; "
+        "replace the card"
+    ),
+    "one bit once": "a transient in memory or datapath, of which one alone proves no defect of a "
+    "part: run longer; if it comes back, "
     "compare places and bits",
-    "scattered bits": "single bits at ever other places: marginal memory, clock or supply; without overclocking and with other power "
+    "scattered bits": "single bits at ever other places: marginal memory, clock or supply; "
+    "without overclocking and with other power "
     "cables, run again",
-    "address line": "an address line of the memory, or what spreads addresses over its channels: words are stored or fetched elsewhere; "
+    "address line": "an address line of the memory, or what spreads addresses over its channels: "
+    "words are stored or fetched elsewhere; "
     "replace the card",
-    "datapath": "one unit of the chip, a lane or a line of a bus is wrong: replace the card if it is so without overclocking",
+    "datapath": (
+        "one unit of the chip, a lane or a line of a bus is wrong: replace the card if "
+        "it is so "
+        "without overclocking"
+    ),
     "not a number": "broken arithmetic or a word that was lost: what compares by a difference lets it pass",
     "read back right": "what is stored is right and was read or compared wrong: the way from memory, or a cache",
-    "copies": "the link changes data on its way: reseat the card, leave the riser out, look at PCIe replays and AER or NVLink errors",
-    "lost copies": "what is written goes nowhere; to a peer, access was granted that does not work: "
+    "copies": (
+        "the link changes data on its way: reseat the card, leave the riser out, look at "
+        "PCIe "
+        "replays and AER or NVLink errors"
+    ),
+    "lost copies": "what is written goes nowhere; to a peer, access was granted that does not "
+    "work: "
     "a VM that joins GPUs falsely, ACS or an IOMMU between them, a patched driver",
-    "many": "no single place or bit explains it: look at power, heat and clocks first, then at memory with the vram load",
-    "thermal": "the chip or its memory computes wrong when hot: airflow, fan, paste and pads, then clocks; if it is cool by the sheet, "
+    "many": (
+        "no single place or bit explains it: look at power, heat and clocks first, then at "
+        "memory with the vram load"
+    ),
+    "thermal": "the chip or its memory computes wrong when hot: airflow, fan, paste and pads, "
+    "then clocks; if it is cool by the sheet, "
     "replace the card",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What wrong results look like: `kind` in a word or two, `sentence` with the evidence and what it usually means, on one line."""
+    """What wrong results look like: `kind` in a word or two, `sentence` with the evidence and
+    what it usually means, on one line.
+    """
 
     kind: str
     sentence: str
 
 
 def diagnose(
-    facts: Sequence[Mapping[str, Any]], heat: Sequence[GpuHeat | None], right: Sequence[GpuHeat] = ()
+    facts: Sequence[Mapping[str, Any]],
+    heat: Sequence[GpuHeat | None],
+    right: Sequence[GpuHeat] = (),
 ) -> Diagnosis:
     """What the wrong results of one GPU and one format (or of its copies, or its memory) look like.
 
-    `facts` are what a load told of them, `heat` the GPU's at the moment when each was made, in their order. `right` is its heat at moments
-    when products were right (`right_moments`): without it nothing is laid to heat. Never raises: what a fact does not tell is named.
+    `facts` are what a load told of them, `heat` the GPU's at the moment when each was made, in
+    their order. `right` is its heat at moments when products were right (`right_moments`): without
+    it nothing is laid to heat. Never raises: what a fact does not tell is named.
     """
     if not facts:
         return Diagnosis("unknown", "nothing wrong was told of, so there is nothing to say")
@@ -81,7 +113,9 @@ def diagnose(
 
 
 def right_moments(facts: Sequence[Mapping[str, Any]]) -> tuple[float, ...]:
-    """Moments, in seconds since boot, at which products of these facts' format were right, spread evenly; none where unknown."""
+    """Moments, in seconds since boot, at which products of these facts' format were right,
+    spread evenly; none where unknown.
+    """
     rings = []
     for fact in facts:
         try:
@@ -93,7 +127,9 @@ def right_moments(facts: Sequence[Mapping[str, Any]]) -> tuple[float, ...]:
     return right_moments_of(rings)
 
 
-def _signature(known: Sequence[tuple[Miscompare, GpuHeat | None]], right: Sequence[GpuHeat]) -> Signature:
+def _signature(
+    known: Sequence[tuple[Miscompare, GpuHeat | None]], right: Sequence[GpuHeat]
+) -> Signature:
     """The looks of the facts that say most: what makes others follow goes first."""
     wrong = [one for one, _ in known]
     inputs = [one for one in wrong if isinstance(one, ChangedInputs)]
@@ -122,29 +158,44 @@ def _inputs(found: Sequence[ChangedInputs]) -> Signature:
 
 def _references(found: Sequence[WrongReference]) -> Signature:
     first = found[0]
-    odd = [f"{one} {name}" for one, name in ((first.nan, "NaN"), (first.infinite, "infinite")) if one]
+    odd = [
+        f"{one} {name}" for one, name in ((first.nan, "NaN"), (first.infinite, "infinite")) if one
+    ]
     against = "exact whole numbers give" if first.check == "whole" else "float64 gives"
     elements = f"{first.elements} element{'s' if first.elements > 1 else ''} of {first.shape}"
     parts = [f"{elements} ({first.rows} rows were checked) are not what {against}"]
     parts += [*odd, *([f"first {first.first}"] if first.first else [])]
     evidence = ", ".join(parts)
     return Signature(
-        "repeatable", f"The first product is wrong already ({len(found)} of its checks)", evidence, WrongReference
+        "repeatable",
+        f"The first product is wrong already ({len(found)} of its checks)",
+        evidence,
+        WrongReference,
     )
 
 
 def _again(found: Sequence[LapMismatch], rings: Sequence[WrongProduct]) -> Signature:
     first = found[0]
-    evidence = f"{first.shape} gave digest {first.expected} first and {first.got} later, {len(found)} times"
+    evidence = (
+        f"{first.shape} gave digest {first.expected} first and {first.got} later, "
+        f"{len(found)} "
+        "times"
+    )
     if rings:
         evidence += f"; {len(rings)} products were told wrong that were held against it"
     return Signature(
-        "unrepeatable", "The same product of the same inputs came out differently in a later lap", evidence, LapMismatch
+        "unrepeatable",
+        "The same product of the same inputs came out differently in a later lap",
+        evidence,
+        LapMismatch,
     )
 
 
 def _copies(found: Sequence[WrongCopy]) -> Signature:
-    ways = ", ".join(f"{one} on {where}" for one, where in dict.fromkeys((one.check, one.component) for one in found))
+    ways = ", ".join(
+        f"{one} on {where}"
+        for one, where in dict.fromkeys((one.check, one.component) for one in found)
+    )
     first = found[0]
     told = f"{sum(one.words for one in found)} words"
     copies = f"copies: {len(found)} ({ways})" + (f", first {first.first}" if first.first else "")
@@ -157,7 +208,9 @@ def _copies(found: Sequence[WrongCopy]) -> Signature:
 
 
 def _others(wrong: Sequence[Miscompare], of: type) -> str:
-    """What else was wrong beside what the diagnosis is of; inputs that changed are never beside anything."""
+    """What else was wrong beside what the diagnosis is of; inputs that changed
+    are never beside anything.
+    """
     words = {
         WrongProduct: "products",
         LapMismatch: "products of later laps",

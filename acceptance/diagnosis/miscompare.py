@@ -56,7 +56,11 @@ def count(fact: Mapping[str, Any], key: str) -> int:
 def seconds(fact: Mapping[str, Any], key: str) -> float:
     """A finite number of seconds."""
     found = value(fact, key)
-    if isinstance(found, bool) or not isinstance(found, int | float) or not -_FOREVER_S < found < _FOREVER_S:
+    if (
+        isinstance(found, bool)
+        or not isinstance(found, int | float)
+        or not -_FOREVER_S < found < _FOREVER_S
+    ):
         raise MiscompareError(f"its {key} is no finite number of seconds")
     return float(found)
 
@@ -75,7 +79,9 @@ _DESCRIPTION = ("stride", "span", "xor_or", "xor_and", "bits", "first")
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """One wrong element or word: where it lies in the tested memory (bytes), and its bits as they were due, as they came, and their XOR."""
+    """One wrong element or word: where it lies in the tested memory (bytes), and its bits as
+    they were due, as they came, and their XOR.
+    """
 
     address: int
     index: tuple[int, ...]
@@ -86,11 +92,13 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class WrongProduct:
-    """One product of which elements differ from what all of them must be; `made_s` and `found_s` are seconds since boot.
+    """One product of which elements differ from what all of them must be; `made_s` and `found_s`
+    are seconds since boot.
 
-    `stride` is the usual distance of its wrong elements in elements, `width` the bits of one, `bits` how often each bit differs among the
-    first of them, `columns` the length of a row of the result where its shape tells it. One that was right when it was read again is not
-    `described`: it has no places and no bits.
+    `stride` is the usual distance of its wrong elements in elements, `width` the bits of one,
+    `bits` how often each bit differs among the first of them, `columns` the length of a row of the
+    result where its shape tells it. One that was right when it was read again is not `described`:
+    it has no places and no bits.
     """
 
     iteration: int
@@ -137,7 +145,9 @@ class LapMismatch:
 
 @dataclass(frozen=True, slots=True)
 class WrongReference:
-    """A first product that is not what float64 or whole numbers give; `check` is "normal" or "whole"."""
+    """A first product that is not what float64 or whole numbers give; `check`
+    is "normal" or "whole".
+    """
 
     check: str
     shape: str
@@ -165,7 +175,9 @@ class WrongCopy:
 
 @dataclass(frozen=True, slots=True)
 class WrongMemory:
-    """Words that the test of the memory found wrong in one pass; `address_bits` are the address lines where it could tell them."""
+    """Words that the test of the memory found wrong in one pass; `address_bits` are the address
+    lines where it could tell them.
+    """
 
     pattern: str
     number: int
@@ -182,7 +194,10 @@ Miscompare = WrongProduct | ChangedInputs | LapMismatch | WrongReference | Wrong
 
 
 def read(fact: Mapping[str, Any]) -> Miscompare:
-    """One wrong result. Raises Unclear where it is of no known kind, or has not all that its kind must have."""
+    """One wrong result.
+
+    Raises Unclear where it is of no known kind, or has not all that its kind must have.
+    """
     check = text(fact, "check")
     if check == "ring":
         return _ring(fact)
@@ -193,17 +208,23 @@ def read(fact: Mapping[str, Any]) -> Miscompare:
     if check in ("normal", "whole"):
         rows, elements = count(fact, "rows"), count(fact, "elements")
         nan, infinite = count(fact, "nan"), count(fact, "infinite")
-        return WrongReference(check, text(fact, "shape"), rows, elements, nan, infinite, _place(fact))
+        return WrongReference(
+            check, text(fact, "shape"), rows, elements, nan, infinite, _place(fact)
+        )
     if check == "vram":
         return _vram(fact)
     if check.startswith("copy_"):
         unwritten = count(fact, "unwritten") if "unwritten" in fact else None
-        return WrongCopy(check, text(fact, "component"), count(fact, "words"), unwritten, _place(fact))
+        return WrongCopy(
+            check, text(fact, "component"), count(fact, "words"), unwritten, _place(fact)
+        )
     raise MiscompareError(f"its check is {check!r}, which is none that is known here")
 
 
 def _place(fact: Mapping[str, Any]) -> str:
-    """Where the first of its wrong elements, rows or words is, and what stood there for what; empty where none is listed."""
+    """Where the first of its wrong elements, rows or words is, and what stood there for what;
+    empty where none is listed.
+    """
     listed = listed_in(fact, "first")
     if not listed:
         return ""
@@ -276,9 +297,15 @@ def _vram(fact: Mapping[str, Any]) -> WrongMemory:
 
 
 def _columns(shape: str, of: int) -> int | None:
-    """The length of a row of a result of this shape (rows x columns x depth); None where the shape does not say it."""
+    """The length of a row of a result of this shape (rows x columns x depth); None where the
+    shape does not say it.
+    """
     sides = shape.split("x")
-    if len(sides) == 3 and all(side.isdecimal() for side in sides) and int(sides[0]) * int(sides[1]) == of:
+    if (
+        len(sides) == 3
+        and all(side.isdecimal() for side in sides)
+        and int(sides[0]) * int(sides[1]) == of
+    ):
         return int(sides[1])
     return None
 
@@ -302,6 +329,8 @@ def _bits(fact: Mapping[str, Any]) -> dict[int, int]:
     bits = value(fact, "bits")
     if not isinstance(bits, Mapping) or not bits:
         raise MiscompareError("its bits are no counts by bit")
-    if not all(isinstance(bit, str) and bit.isdecimal() and whole(count) for bit, count in bits.items()):
+    if not all(
+        isinstance(bit, str) and bit.isdecimal() and whole(count) for bit, count in bits.items()
+    ):
         raise MiscompareError("its bits are no counts by bit")
     return {int(bit): count for bit, count in bits.items()}

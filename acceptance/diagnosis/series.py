@@ -9,9 +9,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Values over time: `points` are (seconds since boot, value) pairs in the series' unit, in the order they were taken.
+    """Values over time: `points` are (seconds since boot, value) pairs in the series' unit, in the
+    order they were taken.
 
-    Reductions raise ValueError on an empty series, because nothing measured is not zero, and on a value that is no finite number.
+    Reductions raise ValueError on an empty series, because nothing measured is not zero, and on a
+    value that is no finite number.
     """
 
     name: str
@@ -24,7 +26,9 @@ class Series:
             raise ValueError(f"{self.name} on {self.component} has no samples")
         values = [value for _, value in self.points]
         if not all(map(math.isfinite, values)):
-            raise ValueError(f"{self.name} on {self.component} has a sample that is no finite number")
+            raise ValueError(
+                f"{self.name} on {self.component} has a sample that is no finite number"
+            )
         return values
 
     def maximum(self) -> float:
@@ -40,10 +44,16 @@ class Series:
         return statistics.median(self._values())
 
     def growth(self) -> float:
-        """Last value less the first, for counters that only grow. Raises ValueError for one sample alone, and for a counter that fell."""
+        """Last value less the first, for counters that only grow.
+
+        Raises ValueError for one sample alone, and for a counter that fell.
+        """
         values = self._values()
         if len(values) < 2:
             raise ValueError(f"{self.name} on {self.component} has one sample: growth needs two")
         if values != sorted(values):
-            raise ValueError(f"{self.name} on {self.component} fell: the counter was reset, so its growth is not known")
+            raise ValueError(
+                f"{self.name} on {self.component} fell: the counter was reset, so its growth "
+                "is not known"
+            )
         return values[-1] - values[0]

@@ -1,8 +1,9 @@
 """Thermal steady state of a burning GPU: when temperature and clocks settled, and how much clock
 was left. Pure.
 
-A burn is the time within a check from the first moment in which the GPU was in full use to the last: what a load does before (making
-its operands, say) heats nothing. Heat and clocks are judged by it alone only where no laps are known (see `laps`): the load died.
+A burn is the time within a check from the first moment in which the GPU was in full use to the
+last: what a load does before (making its operands, say) heats nothing. Heat and clocks are judged
+by it alone only where no laps are known (see `laps`): the load died.
 """
 
 from __future__ import annotations
@@ -36,9 +37,17 @@ _CAUSES = {
     clock_reasons.SW_THERMAL: "too little cooling (fan, dust, paste or pads, airflow of this slot)",
     clock_reasons.POWER_BRAKE: "the power supply or a cable told the card to hold back",
     clock_reasons.HW_SLOWDOWN: "heat, or the power supply told the card to hold back",
-    clock_reasons.POWER_CAP: "its power limit, which less heat makes go further (compare `nvidia-smi -q -d POWER` with its equals)",
+    clock_reasons.POWER_CAP: (
+        "its power limit, which less heat makes go further (compare "
+        "`nvidia-smi -q -d POWER` "
+        "with its equals)"
+    ),
 }
-_NO_REASON = "no reason was sampled: clocks set by hand (`nvidia-smi -q -d CLOCK`), or a load that was held up"
+_NO_REASON = (
+    "no reason was sampled: clocks set by hand (`nvidia-smi -q -d CLOCK`), or a load "
+    "that was "
+    "held up"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +60,8 @@ class SettleTime:
 
 @dataclass(frozen=True, slots=True)
 class BurnTelemetry:
-    """What was sampled of one GPU from the first to the last moment of full use within a check; times are seconds since boot.
+    """What was sampled of one GPU from the first to the last moment of full use within a check;
+    times are seconds since boot.
 
     Figures raise ValueError where a reading was never sampled, fell silent, or is no finite number.
     """
@@ -62,14 +72,21 @@ class BurnTelemetry:
 
     @classmethod
     def within(cls, history: GpuHistory, begin_s: float, end_s: float) -> BurnTelemetry:
-        """The burn within a check's time. Raises ValueError where the GPU was never in full use in it."""
+        """The burn within a check's time.
+
+        Raises ValueError where the GPU was never in full use in it.
+        """
         busy = [
-            point for point in history.points if point.busy() and begin_s <= point.began_s and point.boot_s <= end_s
+            point
+            for point in history.points
+            if point.busy() and begin_s <= point.began_s and point.boot_s <= end_s
         ]
         if not busy:
             raise ValueError(f"{history.gpu} was never in full use while it was to burn: {LOAD}")
         first_s, last_s = busy[0].began_s, busy[-1].boot_s
-        points = tuple(point for point in history.points if first_s <= point.began_s and point.boot_s <= last_s)
+        points = tuple(
+            point for point in history.points if first_s <= point.began_s and point.boot_s <= last_s
+        )
         return cls(GpuHistory(history.gpu, points, history.outside), first_s, last_s)
 
     @property
@@ -80,12 +97,18 @@ class BurnTelemetry:
     @property
     def short(self) -> str | None:
         """That it was too short to tell much, in words; None where it was not."""
-        return f"only {self.seconds:.0f} s under load, which tells little of heat" if self.seconds < SHORT_S else None
+        return (
+            f"only {self.seconds:.0f} s under load, which tells little of heat"
+            if self.seconds < SHORT_S
+            else None
+        )
 
     def settled(self) -> SettleTime:
-        """From the beginning until the temperature stays within 2 degC of its mean over the last tenth (10 s at least).
+        """From the beginning until the temperature stays within 2 degC of its mean over the last
+        tenth (10 s at least).
 
-        One that moves out of that within the last tenth itself has not settled: then it is the whole burn, and the note says what it does.
+        One that moves out of that within the last tenth itself has not settled: then it is the
+        whole burn, and the note says what it does.
         """
         points = self.history.known("temperature_c")
         last_s = self._last_s()
@@ -93,7 +116,11 @@ class BurnTelemetry:
         out = [
             point.boot_s
             for point in points
-            if max(abs(point.least("temperature_c") - final_c), abs(point.most("temperature_c") - final_c)) > WITHIN_C
+            if max(
+                abs(point.least("temperature_c") - final_c),
+                abs(point.most("temperature_c") - final_c),
+            )
+            > WITHIN_C
         ]
         told = f"{final_c:.0f} degC at the end{self._margin(last_s)}"
         if out and out[-1] > self.end_s - last_s:
@@ -121,11 +148,17 @@ class BurnTelemetry:
         return f", {margin_c:.0f} degC below its limit"
 
     def clock_kept(self) -> tuple[float, str]:
-        """The median clock of the last quarter over that of the first minute (a quarter at most), in full use; and both in words."""
-        first = self._busy("sm_clock_mhz", self.begin_s, self.begin_s + min(FIRST_S, self.seconds / 4))
+        """The median clock of the last quarter over that of the first minute (a quarter at
+        most), in full use; and both in words.
+        """
+        first = self._busy(
+            "sm_clock_mhz", self.begin_s, self.begin_s + min(FIRST_S, self.seconds / 4)
+        )
         last = self._busy("sm_clock_mhz", self.end_s - self.seconds / 4, self.end_s)
         if first <= 0:
-            raise ValueError(f"the clock of {self.history.gpu} was told as {first:g} MHz under load")
+            raise ValueError(
+                f"the clock of {self.history.gpu} was told as {first:g} MHz under load"
+            )
         when = "in the first minute" if self.seconds / 4 > FIRST_S else "in the first quarter"
         return last / first, f"{first:.0f} MHz {when}, {last:.0f} MHz in the last"
 
@@ -134,21 +167,40 @@ class BurnTelemetry:
         return self._mean("temperature_c", self.end_s - self.seconds / 4, self.end_s)
 
     def causes(self) -> str:
-        """What is likely to hold the clock back, most likely first, by the reasons that were up in the last quarter."""
+        """What is likely to hold the clock back, most likely first, by the reasons that were up
+        in the last quarter.
+        """
         since = self.end_s - self.seconds / 4
-        return "; ".join(dict.fromkeys(_CAUSES[name] for name in self._up(since, self.end_s))) or _NO_REASON
+        return (
+            "; ".join(dict.fromkeys(_CAUSES[name] for name in self._up(since, self.end_s)))
+            or _NO_REASON
+        )
 
     def rows(self) -> tuple[tuple[float | str, ...], ...]:
-        """A row for each stretch of the burn in the order of COLUMNS, ROWS at most: means, and what held the clocks back in it."""
+        """A row for each stretch of the burn in the order of COLUMNS, ROWS at most: means, and
+        what held the clocks back in it.
+        """
         step_s = max(ROW_S, self.seconds / ROWS)
         count = min(ROWS, max(1, math.ceil(self.seconds / step_s - 1e-6)))
         found = []
         for number in range(count):
-            since, until = self.begin_s + number * step_s, min(self.end_s, self.begin_s + (number + 1) * step_s)
-            figures = [self._cell(name, since, until) for name in ("temperature_c", "sm_clock_mhz", "power_w")]
+            since, until = (
+                self.begin_s + number * step_s,
+                min(self.end_s, self.begin_s + (number + 1) * step_s),
+            )
+            figures = [
+                self._cell(name, since, until)
+                for name in ("temperature_c", "sm_clock_mhz", "power_w")
+            ]
             up = ", ".join(REASONS[name] for name in self._up(since, until))
             told = any(self.history.offers(name) for name in REASONS)
-            found.append((round((until - self.begin_s) / 60, 2), *figures, up or ("nothing" if told else NOT_TOLD)))
+            found.append(
+                (
+                    round((until - self.begin_s) / 60, 2),
+                    *figures,
+                    up or ("nothing" if told else NOT_TOLD),
+                )
+            )
         return tuple(found)
 
     def _cell(self, name: str, since: float, until: float) -> float | str:
@@ -158,8 +210,16 @@ class BurnTelemetry:
             return NOT_TOLD
 
     def _up(self, since: float, until: float) -> list[str]:
-        points = [point for point in self.history.points if since <= point.boot_s and point.began_s <= until]
-        return [name for name in REASONS if any(name in point.values and point.most(name) > 0 for point in points)]
+        points = [
+            point
+            for point in self.history.points
+            if since <= point.boot_s and point.began_s <= until
+        ]
+        return [
+            name
+            for name in REASONS
+            if any(name in point.values and point.most(name) > 0 for point in points)
+        ]
 
     def _mean(self, name: str, since: float, until: float) -> float:
         return mean(weighted_values(self.history, name, since, until))
@@ -171,15 +231,21 @@ class BurnTelemetry:
 def growth_around(
     history: GpuHistory, counter: str, begin_s: float, end_s: float
 ) -> tuple[float | None, float, float | None]:
-    """How much a counter grew before, within and after some time; None where there were not two samples to tell by.
+    """How much a counter grew before, within and after some time; None where there were not two
+    samples to tell by.
 
-    What grew between the samples around the time's begin or end counts as within. Raises ValueError where that is not known.
+    What grew between the samples around the time's begin or end counts as within. Raises ValueError
+    where that is not known.
     """
     having = [place for place, point in enumerate(history.points) if counter in point.values]
     if not having:
         raise ValueError(f"{counter} of {history.gpu} was never sampled")
-    first = max((place for place in having if history.points[place].boot_s <= begin_s), default=having[0])
-    last = min((place for place in having if history.points[place].began_s >= end_s), default=having[-1])
+    first = max(
+        (place for place in having if history.points[place].boot_s <= begin_s), default=having[0]
+    )
+    last = min(
+        (place for place in having if history.points[place].began_s >= end_s), default=having[-1]
+    )
 
     def grown(points: Sequence[HistoryPoint]) -> float:
         return GpuHistory(history.gpu, tuple(points)).growth(counter)
@@ -187,4 +253,8 @@ def growth_around(
     def known(points: Sequence[HistoryPoint]) -> float | None:
         return grown(points) if sum(counter in point.values for point in points) > 1 else None
 
-    return known(history.points[: first + 1]), grown(history.points[first : last + 1]), known(history.points[last:])
+    return (
+        known(history.points[: first + 1]),
+        grown(history.points[first : last + 1]),
+        known(history.points[last:]),
+    )

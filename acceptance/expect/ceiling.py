@@ -1,6 +1,9 @@
-"""The ceilings of plausibility: the most that link, memory and cores allow. A reading above its ceiling is an error and proves nothing.
+"""The ceilings of plausibility: the most that link, memory and cores allow.
 
-A ceiling is a `Limit` with `high` alone, and holds beside the limit that judges the hardware. Where an input is not known there is none.
+A reading above its ceiling is an error and proves nothing.
+
+A ceiling is a `Limit` with `high` alone, and holds beside the limit that judges the hardware. Where
+an input is not known there is none.
 """
 
 from __future__ import annotations
@@ -20,25 +23,30 @@ from acceptance.expect.limit_book import Override
 from acceptance.expect.sheet import LOCAL_COPY, Sheet
 from acceptance.machine import pcie
 
-# How far a sound reading may lie above what is possible, because clocks and published figures are not exact.
-# Links: headers take 5 % of the data rate and more, healthy copies reach 0.94 of it at most, so this is for the timing alone.
+# How far a sound reading may lie above what is possible, because clocks and published figures are
+# not exact. Links: headers take 5 % of the data rate and more, healthy copies reach 0.94 of it at
+# most, so this is for the timing alone.
 LINK_ERROR = 1.02
 # NVML names up to 7 % more than the published rate of an NVLink (26.562 of 25, 53.125 of 50).
 NVLINK_SPEED_ERROR = 1.10
-# Healthy copies reach 0.93 of the published bandwidth; what stays in the L2 cache at the end of a copy is not waited for.
+# Healthy copies reach 0.93 of the published bandwidth; what stays in the L2 cache at the end of a
+# copy is not waited for.
 MEMORY_ERROR = 1.05
 # Where sources differ on the bandwidth: DCGM's 640.7 GB/s of an A10, of 600 published.
 DOUBTFUL_MEMORY_ERROR = 1.10
-# Healthy products reach 1.16 of a published peak, which goes by the boost clock, and cards of some makers run above the highest clock that
-# the driver names.
+# Healthy products reach 1.16 of a published peak, which goes by the boost clock, and cards of some
+# makers run above the highest clock that the driver names.
 PRODUCT_ERROR = 1.10
-# Where the driver names no highest clock: the most that it names of any model is 1.36 times the published boost clock.
+# Where the driver names no highest clock: the most that it names of any model is 1.36 times the
+# published boost clock.
 UNKNOWN_CLOCK = 1.36
-# The passes of the memory test read or write at most what the memory carries; a copy in the same memory reaches half of that and more.
+# The passes of the memory test read or write at most what the memory carries; a copy in the same
+# memory reaches half of that and more.
 VRAM_RATE = 2.0
 # Arrays are four times the last-level caches, which may serve a part of them.
 RAM_ERROR = 1.25
-# No processor does more in one clock than two fused multiply-adds of 512 bits, and none on sale runs at more than 6.5 GHz.
+# No processor does more in one clock than two fused multiply-adds of 512 bits, and none on sale
+# runs at more than 6.5 GHz.
 CPU_OPERATIONS = {"f64": 32, "f32": 64}
 CPU_GHZ = 6.5
 
@@ -57,20 +65,24 @@ HOST_COPIES = (
     "bandwidth_test_d2h",
 )
 STAGED = "p2p_staged"
-# How many bytes of the memory's traffic a measurement counts for each byte: nvbandwidth counts a byte that is read and written once.
-# bandwidthTest copies 32 MB, which the L2 cache holds: no ceiling of the memory is one for it.
+# How many bytes of the memory's traffic a measurement counts for each byte: nvbandwidth counts a
+# byte that is read and written once. bandwidthTest copies 32 MB, which the L2 cache holds: no
+# ceiling of the memory is one for it.
 MEMORY_COPIES = {LOCAL_COPY: 1.0, "vram_copy": 1.0, "copy_local": 0.5}
-# gpu-burn's modes and the formats that each may run in: with tensor cores TF32, or float16 where the library chooses that.
+# gpu-burn's modes and the formats that each may run in: with tensor cores TF32, or float16 where
+# the library chooses that.
 BURN_MODES = {"float": ("f32",), "tensor": ("tf32", "f16"), "double": ("f64",)}
-# Models whose processor hangs on NVLink-C2C, published as 900 GB/s both ways together (GH200, GB200, GB300; GB10 has less), and not on
-# the PCI Express link that they show.
+# Models whose processor hangs on NVLink-C2C, published as 900 GB/s both ways together (GH200,
+# GB200, GB300; GB10 has less), and not on the PCI Express link that they show.
 _C2C = re.compile(r"\bG[BH]\d+")
 C2C_GBS = 450.0
 
 Rate = tuple[float, str]  # the most that is possible, and how it is derived
 
 
-def _ceiling(name: str, component: str, unit: str, error: float, rate: Rate, share: float = 1.0) -> Override:
+def _ceiling(
+    name: str, component: str, unit: str, error: float, rate: Rate, share: float = 1.0
+) -> Override:
     value, told = rate
     part = f"{share:g} x " if share != 1.0 else ""
     basis = f"{error:g} x {part}{number(value)} {unit}, the most that is possible = {told}"
@@ -83,15 +95,21 @@ def gpu_ceilings(
     sheets: Sequence[Sheet],
     architectures: Sequence[Architecture],
 ) -> Iterator[Override]:
-    """The ceilings of each GPU and of each ordered pair; `gpus` and `cards` are the same GPUs, in the same order."""
-    known = {gpu.name: sheet.find(sheets, pci_id=gpu.device_id, nvml_name=gpu.model) for gpu in gpus}
+    """The ceilings of each GPU and of each ordered pair; `gpus` and `cards` are the same GPUs,
+    in the same order.
+    """
+    known = {
+        gpu.name: sheet.find(sheets, pci_id=gpu.device_id, nvml_name=gpu.model) for gpu in gpus
+    }
     links = {gpu.name: _host_link(gpu) for gpu in gpus}
     for gpu, card in zip(gpus, cards, strict=True):
         own, link = known[gpu.name], links[gpu.name]
         if link is not None:
             yield from (_ceiling(name, gpu.name, "GB/s", LINK_ERROR, link) for name in HOST_COPIES)
         if own is not None and own.nvlink is not None:
-            told = f"one link of NVLink {own.nvlink.generation} in one direction (sheet of {own.name})"
+            told = (
+                f"one link of NVLink {own.nvlink.generation} in one direction (sheet of {own.name})"
+            )
             rate = own.nvlink.link_gbs, told
             yield _ceiling("nvlink_speed", gpu.name, "GB/s", NVLINK_SPEED_ERROR, rate)
         yield from _memory(card, own)
@@ -118,7 +136,9 @@ def _pair(
     known: Mapping[str, Sheet | None],
     links: Mapping[str, Rate | None],
 ) -> Iterator[Override]:
-    """What goes from one GPU to another: over NVLink where there is one, and else over PCI Express at the pace of the slower side."""
+    """What goes from one GPU to another: over NVLink where there is one, and else over PCI
+    Express at the pace of the slower side.
+    """
     component = f"{first.name}->{second.name}"
     sides = [link for link in (links[first.name], links[second.name]) if link is not None]
     staged = min(sides, default=None)
@@ -126,11 +146,16 @@ def _pair(
         yield _ceiling(STAGED, component, "GB/s", LINK_ERROR, staged)
     if first.nvlink_active is None or second.nvlink_active is None:
         return
-    # All links that both have: where one of them ends is not always shown, and over a switch they all lead everywhere.
+    # All links that both have: where one of them ends is not always shown, and over a switch they
+    # all lead everywhere.
     count = min(first.nvlink_active, second.nvlink_active)
     found = staged
     if count:
-        speeds = [one.nvlink.link_gbs for one in map(known.get, (first.name, second.name)) if one and one.nvlink]
+        speeds = [
+            one.nvlink.link_gbs
+            for one in map(known.get, (first.name, second.name))
+            if one and one.nvlink
+        ]
         if len(speeds) < 2:
             return
         over = count * min(speeds), f"{count} NVLinks x {min(speeds):g} GB/s in one direction"
@@ -140,7 +165,10 @@ def _pair(
 
 
 def _memory(card: ComputeFacts, own: Sheet | None) -> Iterator[Override]:
-    """Copies within the GPU's memory. Their buffers are four times the L2 cache and more, so the cache cannot serve them."""
+    """Copies within the GPU's memory.
+
+    Their buffers are four times the L2 cache and more, so the cache cannot serve them.
+    """
     rates: list[Rate] = []
     error = MEMORY_ERROR
     if own is not None:
@@ -154,15 +182,25 @@ def _memory(card: ComputeFacts, own: Sheet | None) -> Iterator[Override]:
     if rates:
         for name, share in MEMORY_COPIES.items():
             yield _ceiling(name, card.name, "GB/s", error, max(rates), share)
-    told = "the passes of the memory test against a copy in the same memory, which reads and writes each byte"
-    yield Override("vram_rate", "ceiling", Limit("ratio", f"{VRAM_RATE:g} x {told}", high=VRAM_RATE), card.name)
+    told = (
+        "the passes of the memory test against a copy in the same memory, which reads and "
+        "writes "
+        "each byte"
+    )
+    yield Override(
+        "vram_rate", "ceiling", Limit("ratio", f"{VRAM_RATE:g} x {told}", high=VRAM_RATE), card.name
+    )
 
 
-def _products(card: ComputeFacts, own: Sheet | None, architectures: Sequence[Architecture]) -> Iterator[Override]:
+def _products(
+    card: ComputeFacts, own: Sheet | None, architectures: Sequence[Architecture]
+) -> Iterator[Override]:
     """Products of matrices: our own from cool and sustained, in the burn, and gpu-burn's."""
     capability = card.compute_capability or (own.compute_capability if own is not None else None)
     known = architecture.find(architectures, capability, card.model)
-    peaks = {dtype: peak for dtype in DTYPES if (peak := _peak(card, own, known, dtype)) is not None}
+    peaks = {
+        dtype: peak for dtype in DTYPES if (peak := _peak(card, own, known, dtype)) is not None
+    }
     if (
         "f8" in peaks and "i8" in peaks
     ):  # eight bits are eight bits: with narrow accumulation float8 reaches INT8's rate
@@ -175,10 +213,16 @@ def _products(card: ComputeFacts, own: Sheet | None, architectures: Sequence[Arc
             yield _ceiling(f"gpu_burn_{mode}", card.name, "TFLOP/s", PRODUCT_ERROR, max(found))
 
 
-def _peak(card: ComputeFacts, own: Sheet | None, known: Architecture | None, dtype: str) -> Rate | None:
-    """The dense peak of a format in TFLOP/s at the card's highest clock: the sheet's, or the architecture's where that is more."""
+def _peak(
+    card: ComputeFacts, own: Sheet | None, known: Architecture | None, dtype: str
+) -> Rate | None:
+    """The dense peak of a format in TFLOP/s at the card's highest clock: the sheet's, or the
+    architecture's where that is more.
+    """
     rates = list(_published(card, own, dtype))
-    capped = own is not None and not own.half_rate and any(key in own.exempt for key in PEAKS[dtype])
+    capped = (
+        own is not None and not own.half_rate and any(key in own.exempt for key in PEAKS[dtype])
+    )
     if not (rates and capped):
         rates += _counted(card, known, dtype)
     return max(rates, default=None)
@@ -197,7 +241,10 @@ def _published(card: ComputeFacts, own: Sheet | None, dtype: str) -> Iterator[Ra
             more = f"{UNKNOWN_CLOCK:g}, because the driver does not name its highest clock"
             yield UNKNOWN_CLOCK * peak, f"{told} x {more}"
         elif clock > own.boost_mhz:
-            yield peak * clock / own.boost_mhz, f"{told} x {clock:g} MHz (its highest) / {own.boost_mhz:g} MHz"
+            yield (
+                peak * clock / own.boost_mhz,
+                f"{told} x {clock:g} MHz (its highest) / {own.boost_mhz:g} MHz",
+            )
         else:
             yield peak, told
 
@@ -209,10 +256,16 @@ def _counted(card: ComputeFacts, known: Architecture | None, dtype: str) -> Iter
     if known is not None:
         multiprocessors, operations = card.cuda_cores / known.cores, known.operations.get(dtype)
         if operations is not None:
-            told = f"{multiprocessors:g} multiprocessors x {clock} x {operations:g} operations a clock ({known})"
+            told = (
+                f"{multiprocessors:g} multiprocessors x {clock} x {operations:g} operations a "
+                f"clock ({known})"
+            )
             yield multiprocessors * card.max_sm_clock_mhz * operations / 1e6, told
     elif dtype == "f32":
-        yield 2 * card.cuda_cores * card.max_sm_clock_mhz / 1e6, f"{card.cuda_cores} CUDA cores x {clock} x 2"
+        yield (
+            2 * card.cuda_cores * card.max_sm_clock_mhz / 1e6,
+            f"{card.cuda_cores} CUDA cores x {clock} x 2",
+        )
 
 
 def host_ceilings(
@@ -220,18 +273,28 @@ def host_ceilings(
 ) -> Iterator[Override]:
     """The ceilings of processors and RAM.
 
-    `cores` counts the machine's cores, `singles` names those that are measured alone ("core:0"). `modules` are the memory modules:
-    megatransfers a second and data bits; where one of them does not say, RAM has no ceiling.
+    `cores` counts the machine's cores, `singles` names those that are measured alone ("core:0").
+    `modules` are the memory modules: megatransfers a second and data bits; where one of them does
+    not say, RAM has no ceiling.
     """
     for dtype, operations in CPU_OPERATIONS.items():
         told = f"{CPU_GHZ:g} GHz x {operations} operations a clock, more than any processor on sale"
         one = CPU_GHZ * operations
-        yield _ceiling(f"cpu_gemm_{dtype}", "cpu", "GFLOP/s", 1.0, (cores * one, f"{cores} cores x {told}"))
-        yield from (_ceiling(f"cpu_gemm_core_{dtype}", name, "GFLOP/s", 1.0, (one, told)) for name in singles)
+        yield _ceiling(
+            f"cpu_gemm_{dtype}", "cpu", "GFLOP/s", 1.0, (cores * one, f"{cores} cores x {told}")
+        )
+        yield from (
+            _ceiling(f"cpu_gemm_core_{dtype}", name, "GFLOP/s", 1.0, (one, told))
+            for name in singles
+        )
     widths = [(rate, bits) for rate, bits in modules if rate and bits]
     if not widths or len(widths) < len(modules):
         return
     rate = sum(rate * bits for rate, bits in widths) / 8 / 1000
-    told = f"{len(widths)} modules, each at its rate x its data bits / 8, if each had a channel of its own"
+    told = (
+        f"{len(widths)} modules, each at its rate x its data bits / 8, if each had a channel "
+        "of "
+        "its own"
+    )
     for name in ("memory_copy", "memory_triad", "stressapptest_copy"):
         yield _ceiling(name, "memory", "GB/s", RAM_ERROR, (rate, told))

@@ -1,4 +1,6 @@
-"""How fast a GPU must compute and copy inside its memory: by the sheet of its model, else by its architecture, else not judged."""
+"""How fast a GPU must compute and copy inside its memory: by the sheet of its model, else by its
+architecture, else not judged.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +14,20 @@ from acceptance.expect.architecture import Architecture
 from acceptance.expect.limit_book import NO_ARCHITECTURE, Override, at_least
 from acceptance.expect.sheet import LOCAL_COPY, Sheet
 
-# What comparing every element of every product may cost of the rate; the burn's `--plain` measures it.
+# What comparing every element of every product may cost of the rate; the burn's `--plain` measures
+# it.
 VERIFIED_SHARE = 0.98
-ALL_THE_SAME = "it is measured and not judged; a [[limit]] in the machine file judges it all the same"
+ALL_THE_SAME = (
+    "it is measured and not judged; a [[limit]] in the machine file judges it all the same"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class ComputeFacts:
     """What a GPU shows of how fast it could be. None: it is not shown.
 
-    `model` is NVML's name, `device_id` "10de:2684", `compute_capability` "8.9". The clocks are the highest that NVML names.
+    `model` is NVML's name, `device_id` "10de:2684", `compute_capability` "8.9". The clocks are the
+    highest that NVML names.
     """
 
     name: str
@@ -40,13 +46,16 @@ class ComputeFacts:
 def compute_limits(
     cards: Sequence[ComputeFacts], sheets: Sequence[Sheet], architectures: Sequence[Architecture]
 ) -> Iterator[Override]:
-    """The floors of each card's products of matrices, burning too, and of its local copy, with their bases; or why none can be.
+    """The floors of each card's products of matrices, burning too, and of its local copy, with
+    their bases; or why none can be.
 
     A format that the card does not have itself (`native_dtypes`) is not due, and has no entry.
     """
     for card in cards:
         own = sheet.find(sheets, pci_id=card.device_id, nvml_name=card.model)
-        capability = card.compute_capability or (own.compute_capability if own is not None else None)
+        capability = card.compute_capability or (
+            own.compute_capability if own is not None else None
+        )
         known = architecture.find(architectures, capability, card.model)
         for dtype in native_dtypes(capability) if capability is not None else DTYPES:
             for name in gemm_names(dtype):
@@ -57,7 +66,9 @@ def compute_limits(
 
 
 def of_burn(found: Override) -> Iterator[Override]:
-    """What the floor of a format's sustained products means for the burn, whose products are the same; nothing for any other limit."""
+    """What the floor of a format's sustained products means for the burn, whose products are the
+    same; nothing for any other limit.
+    """
     names = {gemm_names(dtype)[1]: burn_name(dtype) for dtype in DTYPES}
     if found.measurement not in names:
         return
@@ -66,7 +77,10 @@ def of_burn(found: Override) -> Iterator[Override]:
         yield Override(name, found.origin, component=found.component, unlimited=found.unlimited)
     elif limit.low is not None:
         warn = VERIFIED_SHARE * limit.warn_low if limit.warn_low is not None else None
-        told = f"as {found.measurement}, where every result verified costs at most {100 * (1 - VERIFIED_SHARE):.0f} %"
+        told = (
+            f"as {found.measurement}, where every result verified costs at most "
+            f"{100 * (1 - VERIFIED_SHARE):.0f} %"
+        )
         basis = f"{told}: {VERIFIED_SHARE:g} x {number(limit.low)} {limit.unit}; {limit.basis}"
         floor = Limit(limit.unit, basis, low=VERIFIED_SHARE * limit.low, warn_low=warn)
         yield Override(name, found.origin, floor, found.component)
@@ -76,21 +90,38 @@ def _of_sheet(card: ComputeFacts, own: Sheet | None, measurement: str) -> Overri
     if own is None:
         return None
     row = next((row for row in own.limit if row.measurement == measurement), None)
-    return None if row is None else Override(measurement, f"sheet of {own.name}", row.limit(), card.name)
+    return (
+        None
+        if row is None
+        else Override(measurement, f"sheet of {own.name}", row.limit(), card.name)
+    )
 
 
-def _unlimited(card: ComputeFacts, measurement: str, reason: str, origin: str = NO_ARCHITECTURE) -> Override:
+def _unlimited(
+    card: ComputeFacts, measurement: str, reason: str, origin: str = NO_ARCHITECTURE
+) -> Override:
     return Override(measurement, origin, component=card.name, unlimited=f"{reason}: {ALL_THE_SAME}")
 
 
 def _unknown(card: ComputeFacts, capability: str | None) -> str:
     if capability is None:
-        return f"neither driver nor model sheets tell the compute capability of {card} with PCI id {card.device_id}"
-    return f"no model sheet limits it for {card}, and no architecture of compute capability {capability} is known"
+        return (
+            f"neither driver nor model sheets tell the compute capability of {card} with PCI "
+            "id "
+            f"{card.device_id}"
+        )
+    return (
+        f"no model sheet limits it for {card}, and no architecture of compute capability "
+        f"{capability} is known"
+    )
 
 
 def _product(
-    card: ComputeFacts, measurement: str, dtype: str, known: Architecture | None, capability: str | None
+    card: ComputeFacts,
+    measurement: str,
+    dtype: str,
+    known: Architecture | None,
+    capability: str | None,
 ) -> Override:
     if known is None:
         return _unlimited(card, measurement, _unknown(card, capability))
@@ -99,23 +130,41 @@ def _product(
         return _unlimited(card, measurement, known.unlimited[dtype], f"architecture: {known}")
     if card.cuda_cores is None or card.max_sm_clock_mhz is None:
         return _unlimited(
-            card, measurement, f"the driver does not tell how many cores {card} has, or its highest clock"
+            card,
+            measurement,
+            f"the driver does not tell how many cores {card} has, or its highest clock",
         )
     multiprocessors, operations = card.cuda_cores / known.cores, known.operations[dtype]
     peak = multiprocessors * card.max_sm_clock_mhz * operations / 1e6
-    formula = f"{multiprocessors:g} multiprocessors x {card.max_sm_clock_mhz:g} MHz x {operations:g} operations a clock"
-    told = f"{share:g} x {peak:.4g} TFLOP/s = {share:g} x {formula} ({known}; no limit in a sheet); {known.basis}"
-    return Override(measurement, f"architecture: {known}", at_least(share * peak, "TFLOP/s", told), card.name)
+    formula = (
+        f"{multiprocessors:g} multiprocessors x {card.max_sm_clock_mhz:g} MHz x "
+        f"{operations:g} "
+        "operations a clock"
+    )
+    told = (
+        f"{share:g} x {peak:.4g} TFLOP/s = {share:g} x {formula} ({known}; no limit in a "
+        "sheet); "
+        f"{known.basis}"
+    )
+    return Override(
+        measurement, f"architecture: {known}", at_least(share * peak, "TFLOP/s", told), card.name
+    )
 
 
 def _copy(card: ComputeFacts, known: Architecture | None, capability: str | None) -> Override:
     if known is None:
         return _unlimited(card, LOCAL_COPY, _unknown(card, capability))
     if card.max_memory_clock_mhz is None or card.memory_bus_bits is None:
-        return _unlimited(card, LOCAL_COPY, f"the driver does not tell the clock or the width of {card}'s memory")
+        return _unlimited(
+            card, LOCAL_COPY, f"the driver does not tell the clock or the width of {card}'s memory"
+        )
     rate = 2 * card.max_memory_clock_mhz * card.memory_bus_bits / 8 / 1000
     formula = f"2 x {card.max_memory_clock_mhz:g} MHz x {card.memory_bus_bits} bit / 8"
     told = (
-        f"{known.copy:g} x {rate:.0f} GB/s = {known.copy:g} x {formula} ({known}; no limit in a sheet); {known.basis}"
+        f"{known.copy:g} x {rate:.0f} GB/s = {known.copy:g} x {formula} ({known}; no limit in "
+        "a "
+        f"sheet); {known.basis}"
     )
-    return Override(LOCAL_COPY, f"architecture: {known}", at_least(known.copy * rate, "GB/s", told), card.name)
+    return Override(
+        LOCAL_COPY, f"architecture: {known}", at_least(known.copy * rate, "GB/s", told), card.name
+    )

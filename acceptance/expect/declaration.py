@@ -1,4 +1,6 @@
-"""What a machine file declares, as limits: each declared fact becomes a measurement that can fail."""
+"""What a machine file declares, as limits: each declared fact becomes a
+measurement that can fail.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,11 @@ from acceptance.expect.compute import of_burn
 from acceptance.expect.limit_book import Override, at_least, exactly, memory_floor, none_of
 from acceptance.machine.machine_file import DeclaredDimm, Machine
 
-# Firmware and kernel keep a part of the installed RAM: 1.5 to 4 % on the machines looked at (24 GiB VM: 23.54 seen). One module of
-# twelve missing is 8.3 %, so this floor still sees it.
+# Firmware and kernel keep a part of the installed RAM: 1.5 to 4 % on the machines looked at (24 GiB
+# VM: 23.54 seen). One module of twelve missing is 8.3 %, so this floor still sees it.
 RAM_SHARE_SEEN = 0.95
-# numpy's copy and triad reach 60 to 80 % of the channel peak on healthy desktops and servers; half of it is a channel that is missing.
+# numpy's copy and triad reach 60 to 80 % of the channel peak on healthy desktops and servers; half
+# of it is a channel that is missing.
 BANDWIDTH_SHARE = 0.5
 
 
@@ -35,11 +38,15 @@ def declared_limits(machine: Machine, file: str) -> Iterator[Override]:
     memory = machine.memory
     if memory.total_gib is not None:
         basis = f"{says('memory.total_gib', memory.total_gib)}; firmware and kernel keep up to 5 %"
-        yield fact("memory_total", "memory", at_least(RAM_SHARE_SEEN * memory.total_gib, "GiB", basis))
+        yield fact(
+            "memory_total", "memory", at_least(RAM_SHARE_SEEN * memory.total_gib, "GiB", basis)
+        )
     if memory.dimms is not None or memory.dimm:
         count = memory.dimms if memory.dimms is not None else len(memory.dimm)
         basis = (
-            says("memory.dimms", count) if memory.dimms is not None else f"{file} lists the modules in {count} slots"
+            says("memory.dimms", count)
+            if memory.dimms is not None
+            else f"{file} lists the modules in {count} slots"
         )
         yield fact("dimm_count", "memory", exactly(count, "count", basis))
     for dimm in memory.dimm:
@@ -48,7 +55,11 @@ def declared_limits(machine: Machine, file: str) -> Iterator[Override]:
         yield fact(f"{key}_differs", "system", none_of(says(f"system.{key}", text)))
     for index, disk in enumerate(machine.disk, start=1):
         component = f"declared-disk:{index}"
-        yield fact("disk_count", component, at_least(disk.count, "count", says(f"disk {index}, model", disk.model)))
+        yield fact(
+            "disk_count",
+            component,
+            at_least(disk.count, "count", says(f"disk {index}, model", disk.model)),
+        )
     for link in machine.network:
         component = f"net:{link.name}"
         yield fact("link_up", component, at_least(1, "count", says("network.name", link.name)))
@@ -76,7 +87,10 @@ def _dimm(dimm: DeclaredDimm, file: str) -> Iterator[Override]:
     yield Override("dimm_present", origin, at_least(1, "count", told), component)
     if dimm.size_gib is not None:
         yield Override(
-            "dimm_size", origin, exactly(dimm.size_gib, "GiB", f"{told} with size_gib = {dimm.size_gib}"), component
+            "dimm_size",
+            origin,
+            exactly(dimm.size_gib, "GiB", f"{told} with size_gib = {dimm.size_gib}"),
+            component,
         )
     for key, rate in (("rated", dimm.rated_mts), ("configured", dimm.configured_mts)):
         if rate is not None:
@@ -98,17 +112,30 @@ def _gpus(machine: Machine, file: str) -> Iterator[Override]:
             component = f"gpu{position}"
             position += 1
             told = f"{file} declares {component}"
-            for key, text in (("model", gpu.model), ("pci_id", gpu.pci_id), ("address", gpu.address)):
+            for key, text in (
+                ("model", gpu.model),
+                ("pci_id", gpu.pci_id),
+                ("address", gpu.address),
+            ):
                 if text is not None:
-                    yield Override(f"gpu_{key}_differs", origin, none_of(f"{told} with {key} = {text!r}"), component)
+                    yield Override(
+                        f"gpu_{key}_differs",
+                        origin,
+                        none_of(f"{told} with {key} = {text!r}"),
+                        component,
+                    )
             if gpu.link_width is not None:
-                limit = at_least(gpu.link_width, "count", f"{told} with link_width = {gpu.link_width}")
+                limit = at_least(
+                    gpu.link_width, "count", f"{told} with link_width = {gpu.link_width}"
+                )
                 yield Override("gpu_link_width_max", origin, limit, component)
             if gpu.link_gen is not None:
                 limit = at_least(gpu.link_gen, "count", f"{told} with link_gen = {gpu.link_gen}")
                 yield Override("gpu_link_gen_max", origin, limit, component)
             if gpu.nvlink_links is not None:
-                limit = exactly(gpu.nvlink_links, "count", f"{told} with nvlink_links = {gpu.nvlink_links}")
+                limit = exactly(
+                    gpu.nvlink_links, "count", f"{told} with nvlink_links = {gpu.nvlink_links}"
+                )
                 yield Override("nvlink_active", origin, limit, component)
 
 
@@ -122,14 +149,19 @@ def _gpu_pairs(machine: Machine, file: str) -> Iterator[Override]:
                 limit = none_of(f"{told} with path = {pair.path!r}")
                 yield Override("gpu_path_differs", origin, limit, component)
             if pair.p2p is not None:
-                limit = exactly(int(pair.p2p), "count", f"{told} with p2p = {str(pair.p2p).lower()}")
+                limit = exactly(
+                    int(pair.p2p), "count", f"{told} with p2p = {str(pair.p2p).lower()}"
+                )
                 yield Override("p2p_supported", origin, limit, component)
 
 
 def own_limits(machine: Machine, file: str) -> Iterator[Override]:
-    """The limits that the machine file sets itself, stamped as overrides; after them what those of products mean for the burn."""
+    """The limits that the machine file sets itself, stamped as overrides; after them what those
+    of products mean for the burn.
+    """
     own = [
-        Override(row.measurement, f"override in {file}", row.limit(), row.component, own=True) for row in machine.limit
+        Override(row.measurement, f"override in {file}", row.limit(), row.component, own=True)
+        for row in machine.limit
     ]
     yield from own
     for found in own:
@@ -137,8 +169,12 @@ def own_limits(machine: Machine, file: str) -> Iterator[Override]:
 
 
 def bandwidth_limits(machine: Machine, rates_mts: tuple[int, ...], file: str) -> Iterator[Override]:
-    """Floors for copy and triad, where the DIMMs' rate is known and the machine file says how many channels they fill."""
+    """Floors for copy and triad, where the DIMMs' rate is known and the machine file says how
+    many channels they fill.
+    """
     if rates_mts and machine.memory.channels is not None:
         floor, basis = memory_floor(rates_mts, machine.memory.channels, BANDWIDTH_SHARE)
         for name in ("memory_copy", "memory_triad"):
-            yield Override(name, f"derived from the DIMMs and {file}", at_least(floor, "GB/s", basis))
+            yield Override(
+                name, f"derived from the DIMMs and {file}", at_least(floor, "GB/s", basis)
+            )

@@ -1,4 +1,7 @@
-"""What GPUs show of themselves, and the model sheets, as limits: links, copies, NVLink, memory. Pairs of GPUs: `gpu_pair`."""
+"""What GPUs show of themselves, and the model sheets, as limits: links, copies, NVLink, memory.
+
+Pairs of GPUs: `gpu_pair`.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,24 @@ from acceptance.expect.limit_book import NO_SHEET, Override, at_least, exactly
 from acceptance.expect.sheet import Sheet, find
 from acceptance.machine import pcie
 
-# Healthy cards: V100 12.4 of 15.8 GB/s (0.79), T4 at x8 6.3 of 7.9 (0.80), A100 25.9 of 31.5 (0.82), H100 in a VM 51 of 63 (0.81), H200
-# 55.5 (0.88). One generation or half the lanes less leaves 0.51 at most.
+# Healthy cards: V100 12.4 of 15.8 GB/s (0.79), T4 at x8 6.3 of 7.9 (0.80), A100 25.9 of 31.5
+# (0.82), H100 in a VM 51 of 63 (0.81), H200 55.5 (0.88). One generation or half the lanes less
+# leaves 0.51 at most.
 COPY_SHARE = 0.75
-# The published rate of a link; NVML itself says up to 7 % more (26.562 of 25, 53.125 of 50). A slower link is slower by far more.
+# The published rate of a link; NVML itself says up to 7 % more (26.562 of 25, 53.125 of 50). A
+# slower link is slower by far more.
 LINK_SHARE = 0.98
-# ECC in GDDR memory takes 6.25 % (T4: 15360 MiB of 16 GiB, A40: 46068 MiB of 48), and the driver keeps a little.
+# ECC in GDDR memory takes 6.25 % (T4: 15360 MiB of 16 GiB, A40: 46068 MiB of 48), and the driver
+# keeps a little.
 MEMORY_SHARE = 0.93
-COPIES = ("copy_h2d", "copy_d2h", "copy_own_h2d", "copy_own_d2h", "bandwidth_test_h2d", "bandwidth_test_d2h")
+COPIES = (
+    "copy_h2d",
+    "copy_d2h",
+    "copy_own_h2d",
+    "copy_own_d2h",
+    "bandwidth_test_h2d",
+    "bandwidth_test_d2h",
+)
 DECLARE = "a [[limit]] in the machine file judges it all the same"
 
 
@@ -28,8 +41,8 @@ DECLARE = "a [[limit]] in the machine file judges it all the same"
 class GpuFacts:
     """What limits of a GPU are derived from. None: it is not shown.
 
-    `model` is NVML's name, `device_id` "10de:2684". `card_*` is the most that the card can do, `slot_*` the slot (a VM withholds it):
-    PCI Express generation and lanes. `nvlink_*` count links.
+    `model` is NVML's name, `device_id` "10de:2684". `card_*` is the most that the card can do,
+    `slot_*` the slot (a VM withholds it): PCI Express generation and lanes. `nvlink_*` count links.
     """
 
     name: str
@@ -48,9 +61,16 @@ class GpuFacts:
         return self.model or self.device_id
 
 
-def gpu_limits(gpus: Sequence[GpuFacts], pairs: Sequence[PairFacts], sheets: Sequence[Sheet]) -> Iterator[Override]:
-    """The limits of each GPU, and of each ordered pair of GPUs, with their bases; or why none can be."""
-    sides = [Side(gpu.name, str(gpu), find(sheets, pci_id=gpu.device_id, nvml_name=gpu.model)) for gpu in gpus]
+def gpu_limits(
+    gpus: Sequence[GpuFacts], pairs: Sequence[PairFacts], sheets: Sequence[Sheet]
+) -> Iterator[Override]:
+    """The limits of each GPU, and of each ordered pair of GPUs, with their
+    bases; or why none can be.
+    """
+    sides = [
+        Side(gpu.name, str(gpu), find(sheets, pci_id=gpu.device_id, nvml_name=gpu.model))
+        for gpu in gpus
+    ]
     for gpu, side in zip(gpus, sides, strict=True):
         yield from _link(gpu)
         yield from _nvlink(gpu, side.sheet, alone=len(gpus) == 1)
@@ -70,7 +90,9 @@ def _link(gpu: GpuFacts) -> Iterator[Override]:
             reason = f"neither card nor slot shows what it can do (a VM may withhold it): {DECLARE}"
             yield Override(name, origin, component=gpu.name, unlimited=reason)
         else:
-            yield Override(name, origin, at_least(found.value, "count", f"under load: {found.told}"), gpu.name)
+            yield Override(
+                name, origin, at_least(found.value, "count", f"under load: {found.told}"), gpu.name
+            )
     limit = _copy(generation, width)
     for name in COPIES:
         why = None if limit else f"the link's generation and width are not both known: {DECLARE}"
@@ -84,14 +106,18 @@ def _copy(generation: pcie.LinkMaximum | None, width: pcie.LinkMaximum | None) -
     if rate is None:
         return None
     formula = f"{COPY_SHARE:g} x {rate[0]:.1f} GB/s = {COPY_SHARE:g} x {rate[1]}"
-    told = f"{formula}; {generation.told}; {width.told}; healthy cards reach 0.79 to 0.88 of the data rate"
+    told = (
+        f"{formula}; {generation.told}; {width.told}; healthy cards reach 0.79 to 0.88 of the "
+        "data rate"
+    )
     return at_least(COPY_SHARE * rate[0], "GB/s", told)
 
 
 def _nvlink(gpu: GpuFacts, sheet: Sheet | None, *, alone: bool) -> Iterator[Override]:
     """How many links are active, and how fast each is.
 
-    Where the driver lists no link there is nothing to be held against a limit, but a board that must have links is named all the same.
+    Where the driver lists no link there is nothing to be held against a limit, but a board that
+    must have links is named all the same.
     """
     limit, reason = _links(gpu, sheet, alone=alone)
     origin = f"sheet of {sheet.name}" if sheet else NO_SHEET
@@ -103,7 +129,10 @@ def _nvlink(gpu: GpuFacts, sheet: Sheet | None, *, alone: bool) -> Iterator[Over
         yield Override("nvlink_speed", origin, component=gpu.name, unlimited=reason)
         return
     speed, generation = sheet.nvlink.link_gbs, sheet.nvlink.generation
-    told = f"{LINK_SHARE:g} x {speed:g} GB/s, one link of NVLink {generation} in one direction (sheet of {sheet.name})"
+    told = (
+        f"{LINK_SHARE:g} x {speed:g} GB/s, one link of NVLink {generation} in one direction "
+        f"(sheet of {sheet.name})"
+    )
     yield Override("nvlink_speed", origin, at_least(LINK_SHARE * speed, "GB/s", told), gpu.name)
 
 
@@ -119,11 +148,24 @@ def _links(gpu: GpuFacts, sheet: Sheet | None, *, alone: bool) -> tuple[Limit | 
         return None, f"the sheet's own number is doubtful ({doubt}): {cure}"
     bridged = 0 in sheet.nvlink.active
     if not gpu.nvlink_active and bridged:
-        return None, f"no NVLink is active: no bridge is seen, and {with_article(sheet.name)} runs without one: {cure}"
+        return (
+            None,
+            (
+                f"no NVLink is active: no bridge is seen, and {with_article(sheet.name)} runs "
+                f"without one: {cure}"
+            ),
+        )
     if not gpu.nvlink_active and alone:
-        return None, f"no NVLink is active: one GPU alone is often given to a VM without its links: {cure}"
+        return (
+            None,
+            f"no NVLink is active: one GPU alone is often given to a VM without its links: {cure}",
+        )
     where = "once it is bridged" if bridged else "on its board"
-    told = f"{with_article(sheet.name)} has {full} of its {of} NVLinks active {where}; nvlink_links in the machine file goes before this"
+    told = (
+        f"{with_article(sheet.name)} has {full} of its {of} NVLinks active {where}; "
+        "nvlink_links "
+        "in the machine file goes before this"
+    )
     return exactly(full, "count", told), None
 
 
@@ -132,14 +174,24 @@ def _facts(gpu: GpuFacts, sheet: Sheet | None) -> Iterator[Override]:
     for name, key in (("gpu_sm_count", "sm"), ("gpu_memory_total", "memory.gib")):
         doubt = sheet.doubt(key) if sheet else None
         if sheet is None or doubt:
-            reason = f"the sheet's own figure is doubtful ({doubt}): {DECLARE}" if doubt else _no_sheet(gpu)
+            reason = (
+                f"the sheet's own figure is doubtful ({doubt}): {DECLARE}"
+                if doubt
+                else _no_sheet(gpu)
+            )
             origin = f"sheet of {sheet.name}" if sheet else NO_SHEET
             yield Override(name, origin, component=gpu.name, unlimited=reason)
             continue
         if key == "sm":
-            limit = exactly(sheet.sm, "count", f"{with_article(sheet.name)} has {sheet.sm} multiprocessors")
+            limit = exactly(
+                sheet.sm, "count", f"{with_article(sheet.name)} has {sheet.sm} multiprocessors"
+            )
         else:
-            told = f"{MEMORY_SHARE:g} x {sheet.memory.gib:g} GiB of {with_article(sheet.name)}; ECC and the driver keep up to 6.5 %"
+            told = (
+                f"{MEMORY_SHARE:g} x {sheet.memory.gib:g} GiB of {with_article(sheet.name)}; "
+                "ECC "
+                "and the driver keep up to 6.5 %"
+            )
             limit = at_least(MEMORY_SHARE * sheet.memory.gib, "GiB", told)
         yield Override(name, f"sheet of {sheet.name}", limit, gpu.name)
 

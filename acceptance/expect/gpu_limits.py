@@ -1,4 +1,6 @@
-"""The limits that this machine's GPUs bring with them: what each shows of itself, and the sheet of its model."""
+"""The limits that this machine's GPUs bring with them: what each shows of
+itself, and the sheet of its model.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,11 @@ from acceptance.machine.machine_file import DeclaredGpu, Machine
 from acceptance.machine.pcie import generation
 from acceptance.machine.topology import nvlinks
 
-UNCOUNTED = "see `nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT`, and update the driver (a VM: its host's, too)"
+UNCOUNTED = (
+    "see `nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT`, and update the driver (a "
+    "VM: its "
+    "host's, too)"
+)
 
 
 @functools.cache
@@ -35,10 +41,14 @@ def sheets() -> tuple[Sheet, ...]:
 
 def device_of(inventory: Inventory, gpu: Gpu) -> NvmlDevice | None:
     """What NVML says of a GPU; None where it does not know it."""
-    return next((device for device in inventory.nvml.devices if device.pci_address == gpu.pci_address), None)
+    return next(
+        (device for device in inventory.nvml.devices if device.pci_address == gpu.pci_address), None
+    )
 
 
-def overrides(inventory: Inventory, names: tuple[str, ...], declared: Machine | None) -> Iterator[Override]:
+def overrides(
+    inventory: Inventory, names: tuple[str, ...], declared: Machine | None
+) -> Iterator[Override]:
     """The limits of the GPUs of these names, and of the ways between them."""
     due = tuple(gpu for gpu in gpus(inventory) if gpu.name in names)
     known = sheets()
@@ -48,52 +58,82 @@ def overrides(inventory: Inventory, names: tuple[str, ...], declared: Machine | 
         device = device_of(inventory, gpu)
         traits = device.traits if device is not None else None
         # A limit for a sensor that is not there would be a gap of the plan.
-        if traits is not None and traits.memory_thermometer and traits.memory_max_temperature_c is not None:
+        if (
+            traits is not None
+            and traits.memory_thermometer
+            and traits.memory_max_temperature_c is not None
+        ):
             highest = traits.memory_max_temperature_c
-            basis = f"the driver names {highest:g} degC as the highest operating temperature of this card's memory"
+            basis = (
+                f"the driver names {highest:g} degC as the highest operating temperature of "
+                "this "
+                "card's memory"
+            )
             limit = Limit("degC", basis, high=highest, warn_high=highest - 5)
             yield Override("gpu_memory_temperature", "told by the driver", limit, gpu.name)
 
 
 def ceilings(inventory: Inventory, names: tuple[str, ...]) -> Iterator[Override]:
-    """The most that is possible of the GPUs of these names, and of the ways between them. What was declared is no ceiling."""
+    """The most that is possible of the GPUs of these names, and of the ways between them.
+
+    What was declared is no ceiling.
+    """
     due = tuple(gpu for gpu in gpus(inventory) if gpu.name in names)
     functions = {function.address: function for function in inventory.pci}
     found = gpu_facts(inventory, due, None)
     if inventory.cpu.virtualised is not False:
-        found = tuple(_without_port(one, functions[gpu.pci_address]) for one, gpu in zip(found, due, strict=True))
+        found = tuple(
+            _without_port(one, functions[gpu.pci_address])
+            for one, gpu in zip(found, due, strict=True)
+        )
     yield from gpu_ceilings(found, compute_facts(inventory, due), sheets(), architectures())
 
 
 def _without_port(gpu: GpuFacts, function: PciFunction) -> GpuFacts:
-    """A GPU without its slot where its link carries more than that offers: then the port above it is the hypervisor's own."""
+    """A GPU without its slot where its link carries more than that offers: then the port above
+    it is the hypervisor's own.
+    """
     wider = (function.link_width or 0) > (gpu.slot_link_width or math.inf)
     faster = (generation(function.link_speed_gts) or 0) > (gpu.slot_link_gen or math.inf)
     return replace(gpu, slot_link_gen=None, slot_link_width=None) if wider or faster else gpu
 
 
-def gpu_facts(inventory: Inventory, due: tuple[Gpu, ...], declared: Machine | None) -> tuple[GpuFacts, ...]:
-    """What limits of GPUs are derived from. Where a VM is between, the machine file's word stands for what the slot can do."""
+def gpu_facts(
+    inventory: Inventory, due: tuple[Gpu, ...], declared: Machine | None
+) -> tuple[GpuFacts, ...]:
+    """What limits of GPUs are derived from.
+
+    Where a VM is between, the machine file's word stands for what the slot can do.
+    """
     functions = {function.address: function for function in inventory.pci}
     told = [gpu for gpu in declared.gpu for _ in range(gpu.count)] if declared is not None else []
     by_name: dict[str, DeclaredGpu] = {f"gpu{index}": gpu for index, gpu in enumerate(told)}
     return tuple(
-        _seen(gpu, functions[gpu.pci_address], device_of(inventory, gpu), by_name.get(gpu.name, DeclaredGpu()))
+        _seen(
+            gpu,
+            functions[gpu.pci_address],
+            device_of(inventory, gpu),
+            by_name.get(gpu.name, DeclaredGpu()),
+        )
         for gpu in due
     )
 
 
 def slot_link(function: PciFunction, device: NvmlDevice | None) -> tuple[float | None, int | None]:
-    """The slot's greatest speed (GT/s a lane) and width (lanes); None for what is not shown, and for both in a VM.
+    """The slot's greatest speed (GT/s a lane) and width (lanes); None for what is not shown, and
+    for both in a VM.
 
-    The port that a VM shows above a passed-through card is the hypervisor's own, and says nothing of the slot.
+    The port that a VM shows above a passed-through card is the hypervisor's own, and says nothing
+    of the slot.
     """
     if device is not None and device.traits is not None and device.traits.virtualised:
         return None, None
     return function.slot_max_link_speed_gts, function.slot_max_link_width
 
 
-def _seen(gpu: Gpu, function: PciFunction, device: NvmlDevice | None, declared: DeclaredGpu) -> GpuFacts:
+def _seen(
+    gpu: Gpu, function: PciFunction, device: NvmlDevice | None, declared: DeclaredGpu
+) -> GpuFacts:
     traits = device.traits if device is not None else None
     links = device.links if device is not None else ()
     card_gen = traits.max_link_gen if traits is not None else None
@@ -104,9 +144,12 @@ def _seen(gpu: Gpu, function: PciFunction, device: NvmlDevice | None, declared: 
         model=gpu.model,
         device_id=gpu.device_id,
         compute_capability=traits.compute_capability if traits is not None else None,
-        memory_mib=device.memory_bytes // MIB if device is not None and device.memory_bytes is not None else None,
+        memory_mib=device.memory_bytes // MIB
+        if device is not None and device.memory_bytes is not None
+        else None,
         card_link_gen=card_gen if card_gen is not None else generation(function.max_link_speed_gts),
-        card_link_width=function.max_link_width or (traits.max_link_width_here if traits is not None else None),
+        card_link_width=function.max_link_width
+        or (traits.max_link_width_here if traits is not None else None),
         slot_link_gen=slot_gen if slot_gen is not None else declared.link_gen,
         slot_link_width=slot_width if slot_width is not None else declared.link_width,
         nvlink_active=sum(link.active for link in links) if device is not None else None,
@@ -115,7 +158,9 @@ def _seen(gpu: Gpu, function: PciFunction, device: NvmlDevice | None, declared: 
 
 
 def gaps(inventory: Inventory, names: tuple[str, ...]) -> Iterator[str]:
-    """What keeps a run from passing: a GPU whose model counts memory errors from the factory on, and that does not."""
+    """What keeps a run from passing: a GPU whose model counts memory errors from the factory on,
+    and that does not.
+    """
     for gpu in gpus(inventory):
         device = device_of(inventory, gpu)
         if gpu.name not in names or device is None or device.traits is None:
@@ -129,7 +174,10 @@ def gaps(inventory: Inventory, names: tuple[str, ...]) -> Iterator[str]:
             yield f"{gpu.name}: ECC is off, and {model} has it on: {cure}"
         elif counters is None or counters.ecc_uncorrected is None:
             yield f"{gpu.name}: the driver tells no ECC counters, and {model} has them: {UNCOUNTED}"
-        elif counters.remap_failed is None and None in (counters.retired_single, counters.retired_double):
+        elif counters.remap_failed is None and None in (
+            counters.retired_single,
+            counters.retired_double,
+        ):
             told = "neither remapped rows nor retired pages"
             yield f"{gpu.name}: the driver tells {told}, and {model} has one of them: {UNCOUNTED}"
 
@@ -143,7 +191,9 @@ def pair_facts(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[PairFacts, .
             names[pair.a],
             names[pair.b],
             nvlinks(devices[pair.a], devices[pair.b]),
-            pair.p2p_read if pair.p2p_read == pair.p2p_write else f"read {pair.p2p_read}, write {pair.p2p_write}",
+            pair.p2p_read
+            if pair.p2p_read == pair.p2p_write
+            else f"read {pair.p2p_read}, write {pair.p2p_write}",
         )
         for pair in inventory.nvml.pairs
         if pair.a in names and pair.b in names

@@ -12,18 +12,24 @@ from acceptance.expect.limit_book import LimitBook
 
 
 def lint(collected: Sequence[CollectedCheck], book: LimitBook) -> None:
-    """Both ways, over every check there is: units agree, every limit is measured, every measurement has a limit or says why not.
+    """Both ways, over every check there is: units agree, every limit is measured, every measurement
+    has a limit or says why not.
 
-    Raises PlanError, also for a machine's own limit on what no waiver may excuse: it would be a waiver without a bound.
+    Raises PlanError, also for a machine's own limit on what no waiver may excuse: it would be a
+    waiver without a bound.
     """
     every = [(check, measures) for check in collected for measures in check.measures]
     units: dict[str, str] = {}
     for check, measures in every:
         if measures.unit not in UNITS:
-            raise PlanError(f"{check.id} measures {measures.name} in {measures.unit}, which is no unit of ours")
+            raise PlanError(
+                f"{check.id} measures {measures.name} in {measures.unit}, which is no unit of ours"
+            )
         other = units.setdefault(measures.name, measures.unit)
         if other != measures.unit:
-            raise PlanError(f"{check.id} measures {measures.name} in {measures.unit}, another check in {other}")
+            raise PlanError(
+                f"{check.id} measures {measures.name} in {measures.unit}, another check in {other}"
+            )
     unwaivable = {measures.name for _, measures in every if not measures.waivable}
     own = -1  # the number of the machine file's own limit: the book begins with them, in its order
     for entry in book.entries:
@@ -31,53 +37,85 @@ def lint(collected: Sequence[CollectedCheck], book: LimitBook) -> None:
         own += entry.own
         row: tuple[str | int, ...] = ("limit", own) if entry.own else ()
         if name not in units:
-            told = f"a limit for {name}, which no check measures; measured are: {', '.join(sorted(units))}"
+            told = (
+                f"a limit for {name}, which no check measures; measured are: "
+                f"{', '.join(sorted(units))}"
+            )
             raise PlanError(told, where, row and (*row, "measurement"))
         if entry.limit is not None and entry.limit.unit != units[name]:
-            told = f"the limit for {name} is in {entry.limit.unit}, but {name} is measured in {units[name]}: write it in that unit"
+            told = (
+                f"the limit for {name} is in {entry.limit.unit}, but {name} is measured in "
+                f"{units[name]}: write it in that unit"
+            )
             raise PlanError(told, where, row and (*row, "unit"))
         if entry.own and name in unwaivable:
-            told = f"{name} takes no limit of the machine's own, because it proves a fault: remove it"
+            told = (
+                f"{name} takes no limit of the machine's own, because it proves a fault: remove it"
+            )
             raise PlanError(told, where, (*row, "measurement"))
     for _, measures in every:
         if not measures.fact and not book.knows(measures.name):
-            raise PlanError(f"{measures.name} is measured but has no limit, and nothing says why none can be")
+            raise PlanError(
+                f"{measures.name} is measured but has no limit, and nothing says why none can be"
+            )
 
 
-def lint_waivers(collected: Sequence[CollectedCheck], waivers: Iterable[Waiver], where: str) -> None:
+def lint_waivers(
+    collected: Sequence[CollectedCheck], waivers: Iterable[Waiver], where: str
+) -> None:
     """A waiver must name something that exists and that may be waived. Raises PlanError."""
     for number, waiver in enumerate(waivers):
-        named = [one for check in collected for one in check.measures if one.name == waiver.measurement]
+        named = [
+            one for check in collected for one in check.measures if one.name == waiver.measurement
+        ]
         if waiver.measurement is not None and not named:
             told = f"a waiver names {waiver.measurement}, which no check measures: correct it"
             raise PlanError(told, where, ("waiver", number, "measurement"))
         if not all(one.waivable for one in named):
             told = f"{waiver.measurement} cannot be waived, because it proves a fault: remove it"
             raise PlanError(told, where, ("waiver", number, "measurement"))
-        if waiver.skip is not None and not any(matches_patterns(check.id, [waiver.skip]) for check in collected):
+        if waiver.skip is not None and not any(
+            matches_patterns(check.id, [waiver.skip]) for check in collected
+        ):
             told = f"a waiver names the check {waiver.skip}, which does not exist: correct it"
             raise PlanError(told, where, ("waiver", number, "skip"))
 
 
-def dues(check: CollectedCheck, components: Mapping[str, Sequence[str]], book: LimitBook) -> tuple[Due, ...]:
+def dues(
+    check: CollectedCheck, components: Mapping[str, Sequence[str]], book: LimitBook
+) -> tuple[Due, ...]:
     """Everything one check owes on this machine.
 
-    Raises PlanError for a component class that nothing resolves, and for a component for which there is neither a limit nor a reason.
+    Raises PlanError for a component class that nothing resolves, and for a component for which
+    there is neither a limit nor a reason.
     """
     found: list[Due] = []
     for measures in check.measures:
         if measures.per not in components:
-            raise PlanError(f"{check.id} measures per {measures.per}, which is no class of components")
+            raise PlanError(
+                f"{check.id} measures per {measures.per}, which is no class of components"
+            )
         for component in components[measures.per]:
             held = book.find(measures.name, component)
             if measures.fact and (held is None or held.limit is None):
                 continue
             if held is None:
-                raise PlanError(f"{measures.name} on {component} has no limit, and nothing says why none can be")
+                raise PlanError(
+                    f"{measures.name} on {component} has no limit, and nothing says why none can be"
+                )
             limit, origin, why = held.limit, held.origin, held.unlimited
             ceiling = book.ceiling(measures.name, component)
             found.append(
-                Due(measures.name, component, measures.unit, limit, origin, why, measures.waivable, ceiling=ceiling)
+                Due(
+                    measures.name,
+                    component,
+                    measures.unit,
+                    limit,
+                    origin,
+                    why,
+                    measures.waivable,
+                    ceiling=ceiling,
+                )
             )
     return tuple(found)
 
@@ -88,17 +126,27 @@ def _gaps(
     classes: Mapping[str, Sequence[str]],
     book: LimitBook,
 ) -> Iterator[str]:
-    """What keeps a full run from passing: a GPU that nothing loads, a limit for a component that this machine does not show."""
+    """What keeps a full run from passing: a GPU that nothing loads, a limit for a component that
+    this machine does not show.
+    """
     loaded = {check.id for check in checks if check.session == "load" and check.heats}
     heated = {due.component for check in planned if check.id in loaded for due in check.due}
     for gpu in classes["gpu"]:
         if gpu not in heated:
             yield f"{gpu}: no check of this plan loads it"
-    shown = {(one.name, name) for check in checks for one in check.measures for name in classes.get(one.per, ())}
+    shown = {
+        (one.name, name)
+        for check in checks
+        for one in check.measures
+        for name in classes.get(one.per, ())
+    }
     for entry in book.entries:
         missing = entry.component is not None and (entry.measurement, entry.component) not in shown
         if entry.limit is not None and missing:
-            yield f"{entry.origin}: a limit for {entry.measurement} on {entry.component}, which this machine does not show"
+            yield (
+                f"{entry.origin}: a limit for {entry.measurement} on {entry.component}, which "
+                "this machine does not show"
+            )
 
 
 def build(
@@ -118,11 +166,13 @@ def build(
     gaps: Sequence[str] = (),
     narrowed: bool = False,
 ) -> Plan:
-    """The plan of one run: session by session, in each gates first and what heats last, else as in `collected`.
+    """The plan of one run: session by session, in each gates first and what heats last, else as in
+    `collected`.
 
     `narrowed` says that `components` hold only some of the machine's GPUs.
 
-    Raises PlanError when a lint finds a contradiction, or a pattern of `only` selects nothing that is due.
+    Raises PlanError when a lint finds a contradiction, or a pattern of `only` selects nothing that
+    is due.
     """
     lint(collected, book)
     lint_waivers(collected, waivers, declared_in or "the machine file")
@@ -131,7 +181,9 @@ def build(
             names = ", ".join(check.id for check in collected)
             raise PlanError(f"--only {pattern} matches no check; the checks are: {names}")
     planned: list[PlannedCheck] = []
-    for check in sorted(collected, key=lambda check: (SESSIONS.index(check.session), not check.gate, check.heats)):
+    for check in sorted(
+        collected, key=lambda check: (SESSIONS.index(check.session), not check.gate, check.heats)
+    ):
         if only and not matches_patterns(check.id, only):
             continue
         if check.load is not None and check.load not in loads_s:
@@ -143,13 +195,24 @@ def build(
             seconds += check.seconds_per_gpu * len(components["gpu"])
             work_s = load_s if check.loads_gpus else 0.0
             planned.append(
-                PlannedCheck(check.id, check.title, check.session, seconds, due, check.gate, check.slack, work_s)
+                PlannedCheck(
+                    check.id,
+                    check.title,
+                    check.session,
+                    seconds,
+                    due,
+                    check.gate,
+                    check.slack,
+                    work_s,
+                )
             )
     if not planned:
         raise PlanError("nothing is due: no check of this selection applies to this machine")
     for pattern in only:
         if not any(matches_patterns(check.id, [pattern]) for check in planned):
-            raise PlanError(f"--only {pattern}: nothing of it is due on this machine in the profile {profile}")
+            raise PlanError(
+                f"--only {pattern}: nothing of it is due on this machine in the profile {profile}"
+            )
     partial = bool(only) or narrowed
     return Plan(
         profile=profile,

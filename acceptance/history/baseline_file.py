@@ -1,7 +1,8 @@
 """The baseline's file: reading it, and making a run the baseline.
 
-It lies beside the history as `baseline.json`; those that it took the place of are kept in `baselines/`. At no moment is there half a one,
-or none where there was one: a new one is written beside it, reaches the disk, and then takes its name.
+It lies beside the history as `baseline.json`; those that it took the place of are kept in
+`baselines/`. At no moment is there half a one, or none where there was one: a new one is written
+beside it, reaches the disk, and then takes its name.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ from acceptance.machine import recorded_inventory
 
 NAME, FORMER = "baseline.json", "baselines"
 _NONE = "accept a run that passed with `rigproof baseline accept RUN`"
-_SOUND = f"put a copy of it back, or accept a run that passed with `rigproof baseline accept RUN --replace` ({FORMER}/ has earlier ones)"
+_SOUND = (
+    "put a copy of it back, or accept a run that passed with `rigproof baseline accept RUN "
+    f"--replace` ({FORMER}/ has earlier ones)"
+)
 _UNREAD = "mend its permissions, or run as the user who made it"
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
@@ -44,7 +48,11 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A run that is the baseline now. `former` is the file in which the one before it is kept; `already` says that it was the baseline."""
+    """A run that is the baseline now.
+
+    `former` is the file in which the one before it is kept; `already` says that it was the
+    baseline.
+    """
 
     baseline: Baseline
     former: Path | None = None
@@ -59,7 +67,8 @@ def path(out: Path, machine_id: str) -> Path:
 def read(out: Path, machine_id: str) -> Baseline | None:
     """The baseline of a machine; None where none was ever recorded.
 
-    Raises BaselineUnsound for one that cannot be read, or whose seal is broken: a run that should have been held against it is unjudged.
+    Raises BaselineUnsound for one that cannot be read, or whose seal is broken: a run that should
+    have been held against it is unjudged.
     """
     return _read(path(out, machine_id), machine_id)
 
@@ -69,14 +78,18 @@ def _read(file: Path, machine_id: str) -> Baseline | None:
         content = regular_file.read(file, regular_file.SMALL_RECORD)
     except FileNotFoundError:
         if one := next(_kept(file.parent), None):
-            raise BaselineUnsound(f"{file}: is gone, and {one} shows that there was one: {_SOUND}") from None
+            raise BaselineUnsound(
+                f"{file}: is gone, and {one} shows that there was one: {_SOUND}"
+            ) from None
         return None
     except OSError as error:
         cure = _SOUND if isinstance(error, regular_file.NotRegular) else _UNREAD
         raise BaselineUnsound(f"{file}: cannot be read ({error.strerror}): {cure}") from error
     found = _opened(file, content)
     if found.certificate.machine_id != machine_id:
-        raise BaselineUnsound(f"{file}: is the baseline of another machine ({found.certificate.machine_id}): {_SOUND}")
+        raise BaselineUnsound(
+            f"{file}: is the baseline of another machine ({found.certificate.machine_id}): {_SOUND}"
+        )
     return found
 
 
@@ -84,7 +97,9 @@ def needed(out: Path, machine_id: str) -> Baseline:
     """The same, where there must be one. Raises BaselineRefused where there is none."""
     found = read(out, machine_id)
     if found is None:
-        raise BaselineRefused(f"{path(out, machine_id)}: there is no baseline of this machine: {_NONE}")
+        raise BaselineRefused(
+            f"{path(out, machine_id)}: there is no baseline of this machine: {_NONE}"
+        )
     return found
 
 
@@ -105,7 +120,9 @@ def _kept(folder: Path) -> Iterator[Path]:
 
 
 def former(out: Path, machine_id: str) -> tuple[Baseline, ...]:
-    """The baselines before this one, the oldest first; of those that were kept, the ones that can be believed."""
+    """The baselines before this one, the oldest first; of those that were kept, the ones that
+    can be believed.
+    """
     found = []
     for file in _kept(path(out, machine_id).parent):
         with contextlib.suppress(BaselineUnsound, OSError):
@@ -113,12 +130,17 @@ def former(out: Path, machine_id: str) -> tuple[Baseline, ...]:
     return tuple(sorted(found, key=lambda one: one.certificate.accepted_utc))
 
 
-def accept(run_dir: Path, out: Path, book: NoiseBook, *, replace: bool = False, root: Path = Path("/")) -> Accepted:
-    """Make a recorded run the baseline of this machine. With `replace` it may take the place of another, which it is not held against.
+def accept(
+    run_dir: Path, out: Path, book: NoiseBook, *, replace: bool = False, root: Path = Path("/")
+) -> Accepted:
+    """Make a recorded run the baseline of this machine.
 
-    Raises BaselineRefused for a run that cannot be one, and BaselineUnsound when it cannot be written. Without `replace` the first where
-    there is one already, the second where that cannot be believed. What was there is there then as before. Raises JournalError and
-    UnreadableRun as reading and judging a run do.
+    With `replace` it may take the place of another, which it is not held against.
+
+    Raises BaselineRefused for a run that cannot be one, and BaselineUnsound when it cannot be
+    written. Without `replace` the first where there is one already, the second where that cannot be
+    believed. What was there is there then as before. Raises JournalError and UnreadableRun as
+    reading and judging a run do.
     """
     made = _made(run_dir, book, root, anew=replace)
     file = path(out, made.machine_id)
@@ -129,21 +151,31 @@ def accept(run_dir: Path, out: Path, book: NoiseBook, *, replace: bool = False, 
         raise BaselineUnsound(str(error)) from error
     except OSError as error:
         told = f"{error.filename or file}: cannot be written ({error.strerror})"
-        raise BaselineUnsound(f"{told}: make room there, or mend its permissions, then accept the run again") from error
+        raise BaselineUnsound(
+            f"{told}: make room there, or mend its permissions, then accept the run again"
+        ) from error
 
 
 def _made(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -> Certificate:
-    """The certificate of a run of this machine, as if there were none before; with `anew` it is judged so, too."""
+    """The certificate of a run of this machine, as if there were none before; with `anew` it is
+    judged so, too.
+    """
     found = reader.read(run_dir)
     if found.torn:
         raise BaselineRefused(f"{run_dir}: {found.torn[0]}: {baseline.AGAIN}")
-    start = next((entry.body for entry in found.entries if isinstance(entry.body, RunStarted)), None)
+    start = next(
+        (entry.body for entry in found.entries if isinstance(entry.body, RunStarted)), None
+    )
     if start is None:
         raise BaselineRefused(
-            f"{run_dir}: was ended before its plan was written, so it proves nothing: {baseline.AGAIN}"
+            f"{run_dir}: was ended before its plan was written, so it proves nothing: "
+            f"{baseline.AGAIN}"
         )
     if start.machine_id != clock.machine_id(root):
-        raise BaselineRefused(f"{run_dir}: is a run of another machine ({start.machine_id}): accept it on that machine")
+        raise BaselineRefused(
+            f"{run_dir}: is a run of another machine ({start.machine_id}): accept it on that "
+            "machine"
+        )
     try:
         return baseline.make(
             found.entries,
@@ -152,7 +184,9 @@ def _made(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -> Certific
             accepted_utc=clock.utc(),
             rigproof=__version__,
             era=era.era_of_run(
-                start.plan, start.provenance, recorded_inventory.observed_record(found.entries).inventory
+                start.plan,
+                start.provenance,
+                recorded_inventory.observed_record(found.entries).inventory,
             ).facts,
             anew=anew,
         )
@@ -173,8 +207,12 @@ def _put(file: Path, made: Certificate, *, replace: bool) -> Accepted:
         if known.birth.run_id == made.birth.run_id:
             return Accepted(before, already=True)
         if not replace:
-            told = f"{file}: run {known.birth.run_id} is the baseline since {known.accepted_utc[:10]}"
-            raise BaselineRefused(f"{told}: add --replace to put this run in its place (the old one is kept)")
+            told = (
+                f"{file}: run {known.birth.run_id} is the baseline since {known.accepted_utc[:10]}"
+            )
+            raise BaselineRefused(
+                f"{told}: add --replace to put this run in its place (the old one is kept)"
+            )
     former = _keep(file, before)
     if before is not None:
         known = before.certificate
@@ -186,7 +224,9 @@ def _put(file: Path, made: Certificate, *, replace: bool) -> Accepted:
 
 
 def _keep(file: Path, before: Baseline | None) -> Path | None:
-    """Keep what is in the file under a name of its own, whatever it is; None where there is nothing, or no file."""
+    """Keep what is in the file under a name of its own, whatever it is; None where there is
+    nothing, or no file.
+    """
     try:
         content = regular_file.read(file, regular_file.SMALL_RECORD)
     except (FileNotFoundError, regular_file.NotRegular):
@@ -209,7 +249,10 @@ def _holds(file: Path, content: bytes) -> bool:
 
 
 def _write(file: Path, content: bytes) -> None:
-    """Write a file whole, on the disk, or not at all. What a writer that was killed left behind is taken away: the lock is held."""
+    """Write a file whole, on the disk, or not at all.
+
+    What a writer that was killed left behind is taken away: the lock is held.
+    """
     for stray in file.parent.glob(".*.json.*"):
         stray.unlink()
     draft = file.with_name(f".{file.name}.{os.getpid()}")

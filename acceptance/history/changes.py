@@ -1,7 +1,8 @@
 """What changed since the baseline: parts missing, replaced, moved or added, and facts that differ.
 
-A pure function of both runs and of the rules in the plan. What one of the two did not tell is no change; what tonight's did not is said.
-What somebody has done to the machine is a warning on the first night, and a note once a night has told of it.
+A pure function of both runs and of the rules in the plan. What one of the two did not tell is no
+change; what tonight's did not is said. What somebody has done to the machine is a warning on the
+first night, and a note once a night has told of it.
 """
 
 from __future__ import annotations
@@ -27,15 +28,21 @@ CHANGES = "inventory."  # how the events of changes begin
 _SWITCH = ("off", "on")  # off is the lower
 _NAMED_BY_SLOT = "dimm"
 NO_INVENTORY = (
-    "this run holds no inventory, so the machine's parts could not be held against the baseline: run it again"
+    "this run holds no inventory, so the machine's parts could not be held against "
+    "the baseline: "
+    "run it again"
 )
 _MOST = 5  # names in a line: the journal has them all
 
 
 @dataclass(frozen=True, slots=True)
 class MachineChange:
-    """One thing that is not as it was. `event` is by which its causes are found; `component` as tonight's run names it, None where no
-    part of tonight's is meant. `known` is what later nights are to know of it; None for what is told in one way every night."""
+    """One thing that is not as it was.
+
+    `event` is by which its causes are found; `component` as tonight's run names it, None where no
+    part of tonight's is meant. `known` is what later nights are to know of it; None for what is
+    told in one way every night.
+    """
 
     kind: ChangeSeverity
     event: str
@@ -46,9 +53,11 @@ class MachineChange:
 
 @dataclass(frozen=True, slots=True)
 class BaselineComparison:
-    """A run held against the birth of its machine: findings of the run as a whole (fail, warn, error), and notes that decide nothing.
+    """A run held against the birth of its machine: findings of the run as a whole (fail, warn,
+    error), and notes that decide nothing.
 
-    `known` is what the next night is to know of it; None where this run could not be held against anything.
+    `known` is what the next night is to know of it; None where this run could not be held against
+    anything.
     """
 
     findings: tuple[Finding, ...]
@@ -68,11 +77,16 @@ def compare_with_baseline(birth: MachineFacts, entries: Sequence[Entry]) -> Base
         if change.kind != "note"
     )
     notes = tuple(change.text for change in found if change.kind == "note")
-    return BaselineComparison(findings, notes, tuple(change.known for change in found if change.known))
+    return BaselineComparison(
+        findings, notes, tuple(change.known for change in found if change.known)
+    )
 
 
 def machine_changes(birth: MachineFacts, now: MachineFacts) -> tuple[MachineChange, ...]:
-    """Everything that changed since, failures first. The rules are those of `birth`; without any nothing is compared."""
+    """Everything that changed since, failures first.
+
+    The rules are those of `birth`; without any nothing is compared.
+    """
     if birth.book is None:
         return ()
     pair = _Pair(birth, now, birth.book)
@@ -102,18 +116,26 @@ class _Pair:
         first = self._then.identities | self._then.links(shared)
         later = self._now.identities | self._now.links(shared)
         matching = match(first, later, self._now.names)
-        self._names = {matching.name(part): part for part in self._now.names}  # tonight's by the names that they had
-        # Another network card in the same place is told by its address, which an administrator may give as well.
-        self._replaced = {one.component: one for one in matching.replaced if kind_of(one.component) != NETWORK}
+        # tonight's by the names that they had
+        self._names = {matching.name(part): part for part in self._now.names}
+        # Another network card in the same place is told by its address, which an administrator may
+        # give as well.
+        self._replaced = {
+            one.component: one for one in matching.replaced if kind_of(one.component) != NETWORK
+        }
 
     def parts(self) -> Iterator[MachineChange]:
         """Parts that are missing, replaced, moved, or were added."""
         for part in self._then.names:
             now = self._names.get(part)
             if now is None:
-                free = part if part not in self._now.names else None  # or else it is the name of another part by now
+                # or else it is the name of another part by now
+                free = part if part not in self._now.names else None
                 yield from self._part(
-                    "missing", part, free, f"{self._then.called(part)} is missing: it was there {self._when}"
+                    "missing",
+                    part,
+                    free,
+                    f"{self._then.called(part)} is missing: it was there {self._when}",
                 )
             elif one := self._replaced.get(part):
                 text = f"{now} is another part: {one.before} {self._when}, {one.after} now"
@@ -122,7 +144,9 @@ class _Pair:
                 yield from self._part("moved", part, now, moved, self._now.place(now) or now)
         for name, part in self._names.items():
             if name not in self._then.names:
-                yield from self._part("added", part, part, f"{self._now.called(part)} was not there {self._when}")
+                yield from self._part(
+                    "added", part, part, f"{self._now.called(part)} was not there {self._when}"
+                )
 
     def _part(
         self, change: PartChange, part: str, component: str | None, text: str, now: str = ""
@@ -136,7 +160,10 @@ class _Pair:
     def _told(
         self, rule: ChangeRule, component: str | None, text: str, key: tuple[str, str, str]
     ) -> Iterator[MachineChange]:
-        """What a rule makes of a change. `key` tells it from others: the part as it was named, what became of it, and what it is now."""
+        """What a rule makes of a change.
+
+        `key` tells it from others: the part as it was named, what became of it, and what it is now.
+        """
         if rule.means == "nothing":
             return
         basis = f"basis: {rule.basis}"
@@ -151,10 +178,19 @@ class _Pair:
                 KnownChange(*key, since),
             )
         else:
-            yield MachineChange(rule.means, rule.event, component, f"{text}; {basis}", KnownChange(*key, self._tonight))
+            yield MachineChange(
+                rule.means,
+                rule.event,
+                component,
+                f"{text}; {basis}",
+                KnownChange(*key, self._tonight),
+            )
 
     def _moved(self, part: str, now: str) -> str | None:
-        """Where a part was and is, where that is another slot. Bus numbers change when a card is added: a slot's own name goes first."""
+        """Where a part was and is, where that is another slot.
+
+        Bus numbers change when a card is added: a slot's own name goes first.
+        """
         if kind_of(part) == _NAMED_BY_SLOT:
             return f"{self._then.called(part)} {self._when} is {now} now" if part != now else None
         slots = self._then.fact(part, "slot"), self._now.fact(now, "slot")
@@ -162,10 +198,18 @@ class _Pair:
         same_slot = None not in slots and len(set(slots)) == 1
         if same_slot or None in addresses or len(set(addresses)) == 1:
             return None
-        return f"{now} ({self._now.identities.get(now)}): at {self._then.place(part)} {self._when}, at {self._now.place(now)} now"
+        return (
+            f"{now} ({self._now.identities.get(now)}): at {self._then.place(part)} "
+            f"{self._when}, "
+            f"at {self._now.place(now)} now"
+        )
 
     def _compared(self) -> Iterator[tuple[str, str, str]]:
-        """The facts that can be held against tonight's: (part as it was named, fact, what was told of it). Of another part nothing can."""
+        """The facts that can be held against tonight's: (part as it was named, fact, what was told
+        of it).
+
+        Of another part nothing can.
+        """
         for (part, name), before in self._then.facts.items():
             if part not in self._replaced and (part in self._names or part not in self._then.names):
                 yield part, name, before
@@ -178,7 +222,9 @@ class _Pair:
             if after is not None and after != before:
                 yield from self._fact(part, now, name, before, after)
 
-    def _fact(self, then: str, part: str, name: str, before: str, after: str) -> Iterator[MachineChange]:
+    def _fact(
+        self, then: str, part: str, name: str, before: str, after: str
+    ) -> Iterator[MachineChange]:
         directions, share = _direction(before, after)
         rule = self._book.of_fact(kind_of(part), name, *directions)
         if rule is not None and not share <= rule.within:
@@ -195,12 +241,18 @@ class _Pair:
         for part, name, _ in self._compared():
             now = self._names.get(part, part)
             rule = self._book.of_fact(kind_of(part), name, "differs", "lower")
-            if rule is not None and rule.means in ("fail", "warn") and self._now.fact(now, name) is None:
+            if (
+                rule is not None
+                and rule.means in ("fail", "warn")
+                and self._now.fact(now, name) is None
+            ):
                 missing.append(_about(rule, now, name))
         if missing:
             rest = f" and {len(missing) - _MOST} more" if len(missing) > _MOST else ""
             named = ", ".join(missing[:_MOST])
-            text = f"not told in this run, so not held against what it was {self._when}: {named}{rest}"
+            text = (
+                f"not told in this run, so not held against what it was {self._when}: {named}{rest}"
+            )
             yield MachineChange("note", "inventory.untold", None, text)
 
 
@@ -209,7 +261,10 @@ def _about(rule: ChangeRule, part: str, name: str) -> str:
 
 
 def _direction(before: str, after: str) -> tuple[tuple[FactChange, ...], float]:
-    """Which changes this is, and by what share of the earlier value. What is no number is never taken for a better one."""
+    """Which changes this is, and by what share of the earlier value.
+
+    What is no number is never taken for a better one.
+    """
     a, b = _size(before), _size(after)
     if a is None or b is None:
         return ("differs", "lower"), math.inf
@@ -219,7 +274,9 @@ def _direction(before: str, after: str) -> tuple[tuple[FactChange, ...], float]:
 
 
 def _shown(rule: ChangeRule, name: str, text: str) -> str:
-    """A fact for people: bytes as GiB, `700.0` of something that is counted as 700, while `1.0` of a version is just that."""
+    """A fact for people: bytes as GiB, `700.0` of something that is counted as 700, while `1.0`
+    of a version is just that.
+    """
     size = _size(text)
     if size is not None and name.endswith("_bytes"):
         return quantity(size / GIB, "GiB")

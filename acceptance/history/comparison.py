@@ -1,6 +1,10 @@
-"""Runs side by side: what each measured of the same components, and which differences lie outside the noise. Pure.
+"""Runs side by side: what each measured of the same components, and which differences lie outside
+the noise.
 
-The first run is what the others are compared with. Nothing here changes a verdict."""
+Pure.
+
+The first run is what the others are compared with. Nothing here changes a verdict.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +23,12 @@ from acceptance.history.matching import Matching, Moved, Replaced, match, unique
 from acceptance.history.noise import NoiseBook, Spread
 from acceptance.machine import recorded_inventory
 
-# Of a later run against the first. Lost: due in both and not measured any more; gained: the other way round. Gone and new: due in one
-# of the two alone. Changed: outside the noise, and nothing tells which is worse.
-DifferenceKind = Literal["worse", "lost", "changed", "better", "gained", "gone", "new", "incomparable", "same"]
+# Of a later run against the first. Lost: due in both and not measured any more; gained: the other
+# way round. Gone and new: due in one of the two alone. Changed: outside the noise, and nothing
+# tells which is worse.
+DifferenceKind = Literal[
+    "worse", "lost", "changed", "better", "gained", "gone", "new", "incomparable", "same"
+]
 ORDER: tuple[DifferenceKind, ...] = (
     "worse",
     "lost",
@@ -34,7 +41,9 @@ ORDER: tuple[DifferenceKind, ...] = (
     "same",
 )
 BAD: frozenset[DifferenceKind] = frozenset({"worse", "lost"})
-REPORTED_KINDS: frozenset[DifferenceKind] = frozenset({"worse", "lost", "changed", "better", "gained"})
+REPORTED_KINDS: frozenset[DifferenceKind] = frozenset(
+    {"worse", "lost", "changed", "better", "gained"}
+)
 _WORDS: tuple[Word, ...] = ("PASS", "UNJUDGED", "FAIL")
 
 MeasurementKey = tuple[str, str, str]  # check, measurement, component
@@ -42,7 +51,9 @@ MeasurementKey = tuple[str, str, str]  # check, measurement, component
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run: `identities` are serial numbers or UUIDs by component, `facts` what it ran on and with, `seconds` how long it took."""
+    """One run: `identities` are serial numbers or UUIDs by component, `facts` what it ran on and
+    with, `seconds` how long it took.
+    """
 
     name: str
     verdict: Verdict
@@ -55,9 +66,12 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class ValueChange:
-    """A later run's value against the first one's. `difference` is in the unit, `share` of the first value, where there are any.
+    """A later run's value against the first one's.
 
-    `times` is how often the difference holds what the noise allows (infinite where it allows nothing).
+    `difference` is in the unit, `share` of the first value, where there are any.
+
+    `times` is how often the difference holds what the noise allows (infinite where it allows
+    nothing).
     """
 
     kind: DifferenceKind
@@ -69,7 +83,9 @@ class ValueChange:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRow:
-    """One measurement of one component over all runs: `values` of each (None where there is none), `changes` of the later ones."""
+    """One measurement of one component over all runs: `values` of each (None where there is
+    none), `changes` of the later ones.
+    """
 
     check: str
     measurement: str
@@ -87,7 +103,9 @@ class ComparisonRow:
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """A check, or the verdict of the run (`check` is None), that did not come to the same in all runs; None where it was not due."""
+    """A check, or the verdict of the run (`check` is None), that did not come to the same in all
+    runs; None where it was not due.
+    """
 
     check: str | None
     outcomes: tuple[str | None, ...]
@@ -96,7 +114,9 @@ class Outcomes:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Something that the runs did not have in common: driver, kernel, VBIOS, profile ...; None where a run does not tell."""
+    """Something that the runs did not have in common: driver, kernel, VBIOS, profile ...; None
+    where a run does not tell.
+    """
 
     component: str
     name: str
@@ -122,7 +142,9 @@ class Comparison:
     @property
     def worse(self) -> bool:
         """Whether anything is worse outside the noise than it was in the first run."""
-        return any(row.kind in BAD for row in self.rows) or any(one.kind in BAD for one in self.outcomes)
+        return any(row.kind in BAD for row in self.rows) or any(
+            one.kind in BAD for one in self.outcomes
+        )
 
 
 def compare(runs: Sequence[Run], book: NoiseBook) -> Comparison:
@@ -131,12 +153,17 @@ def compare(runs: Sequence[Run], book: NoiseBook) -> Comparison:
         raise ValueError("a comparison needs two runs")
     first, later = runs[0], runs[1:]
     matched = [match(first.identities, run.identities, _components(run)) for run in later]
-    named = [_figures(first, None), *(_figures(run, how) for run, how in zip(later, matched, strict=True))]
+    named = [
+        _figures(first, None),
+        *(_figures(run, how) for run, how in zip(later, matched, strict=True)),
+    ]
     keys = dict.fromkeys(chain.from_iterable(named))
     rows = [_row(key, [figures.get(key) for figures in named], runs, matched, book) for key in keys]
     return Comparison(
         tuple(runs),
-        tuple(index for index, run in enumerate(later, start=1) if run.machine_id != first.machine_id),
+        tuple(
+            index for index, run in enumerate(later, start=1) if run.machine_id != first.machine_id
+        ),
         tuple(how.moved for how in matched),
         tuple(how.replaced for how in matched),
         tuple(_outcomes(runs)),
@@ -147,13 +174,20 @@ def compare(runs: Sequence[Run], book: NoiseBook) -> Comparison:
 
 def _components(run: Run) -> tuple[str, ...]:
     facts = (component for component, _ in run.facts if component)
-    return (*(judged.due.component for check in run.verdict.checks for judged in check.judged), *facts)
+    return (
+        *(judged.due.component for check in run.verdict.checks for judged in check.judged),
+        *facts,
+    )
 
 
 def _figures(run: Run, how: Matching | None) -> dict[MeasurementKey, Judgement]:
     """Everything due, by check, measurement, and component as the first run names it."""
     return {
-        (check.id, judged.due.measurement, how.name(judged.due.component) if how else judged.due.component): judged
+        (
+            check.id,
+            judged.due.measurement,
+            how.name(judged.due.component) if how else judged.due.component,
+        ): judged
         for check in run.verdict.checks
         for judged in check.judged
     }
@@ -173,7 +207,13 @@ def _row(
     check, measurement, component = key
     due = next(one.due for one in found if one is not None)
     why = book.incomparable(measurement)
-    same = [True, *(_same_part(runs[0], run, how, component) for run, how in zip(runs[1:], matched, strict=True))]
+    same = [
+        True,
+        *(
+            _same_part(runs[0], run, how, component)
+            for run, how in zip(runs[1:], matched, strict=True)
+        ),
+    ]
     values = tuple(one.value if one is not None else None for one in found)
     own = [value for value, mine in zip(values, same, strict=True) if mine and value is not None]
     changes = []
@@ -187,19 +227,31 @@ def _row(
 
 
 def _same_part(first: Run, later: Run, how: Matching, component: str) -> bool:
-    """Whether a component is one and the same part in both runs: by its identity where it tells one, else by the machine it is in."""
+    """Whether a component is one and the same part in both runs: by its identity where it tells
+    one, else by the machine it is in.
+    """
     ends = component.split("->")
-    shared = set(unique_identities(first.identities).values()) & set(unique_identities(later.identities).values())
+    shared = set(unique_identities(first.identities).values()) & set(
+        unique_identities(later.identities).values()
+    )
     if all(first.identities.get(end) in shared for end in ends):
         return True
     return first.machine_id == later.machine_id and not how.is_other(component)
 
 
 def _change(
-    before: Judgement | None, after: Judgement | None, spread: Spread, book: NoiseBook, why: str | None
+    before: Judgement | None,
+    after: Judgement | None,
+    spread: Spread,
+    book: NoiseBook,
+    why: str | None,
 ) -> ValueChange:
     if before is None or after is None:
-        return ValueChange("gone" if after is None else "new") if before is not after else ValueChange("same")
+        return (
+            ValueChange("gone" if after is None else "new")
+            if before is not after
+            else ValueChange("same")
+        )
     a, b = before.value, after.value
     if a is None or b is None:
         return ValueChange("same" if a is b else "gained" if a is None else "lost")
@@ -210,7 +262,9 @@ def _change(
     if abs(difference) <= allowed:
         kind: DifferenceKind = "same"
     else:
-        worsened = direction.is_worse((before.due.limit, a), (after.due.limit, b), book.worse(before.due.unit))
+        worsened = direction.is_worse(
+            (before.due.limit, a), (after.due.limit, b), book.worse(before.due.unit)
+        )
         kind = "changed" if worsened is None else "worse" if worsened else "better"
     times = abs(difference) / allowed if allowed else float("inf") if difference else 0.0
     return ValueChange(kind, difference, share, spread, times)
@@ -225,7 +279,11 @@ def _outcomes(runs: Sequence[Run]) -> Iterator[Outcomes]:
     for check in dict.fromkeys(chain.from_iterable(found)):
         outcomes = tuple(one.get(check) for one in found)
         if len(set(outcomes)) > 1:
-            yield Outcomes(check, outcomes, min((_turn(outcomes[0], one) for one in outcomes[1:]), key=ORDER.index))
+            yield Outcomes(
+                check,
+                outcomes,
+                min((_turn(outcomes[0], one) for one in outcomes[1:]), key=ORDER.index),
+            )
 
 
 def _turn(before: Outcome | None, after: Outcome | None) -> DifferenceKind:
@@ -241,7 +299,9 @@ def _turn(before: Outcome | None, after: Outcome | None) -> DifferenceKind:
 def _differences(runs: Sequence[Run], matched: Sequence[Matching]) -> Iterator[Difference]:
     named = [dict(runs[0].facts)]
     for run, how in zip(runs[1:], matched, strict=True):
-        named.append({(how.name(component), name): text for (component, name), text in run.facts.items()})
+        named.append(
+            {(how.name(component), name): text for (component, name), text in run.facts.items()}
+        )
     for key in dict.fromkeys(chain.from_iterable(named)):
         values = tuple(facts.get(key) for facts in named)
         if len(set(values)) > 1:
@@ -249,7 +309,10 @@ def _differences(runs: Sequence[Run], matched: Sequence[Matching]) -> Iterator[D
 
 
 def run_of(entries: Sequence[Entry], name: str) -> Run:
-    """A run under the name by which it is told from others. Raises UnreadableRun where nothing can be judged."""
+    """A run under the name by which it is told from others.
+
+    Raises UnreadableRun where nothing can be judged.
+    """
     verdict = fold(entries)
     start = next(entry.body for entry in entries if isinstance(entry.body, RunStarted))
     inventory = recorded_inventory.observed_record(entries).inventory
@@ -259,7 +322,9 @@ def run_of(entries: Sequence[Entry], name: str) -> Run:
         start.machine_id,
         virtual=recorded_inventory.table(inventory, "cpu").get("virtualised") is True,
         identities=recorded_inventory.identities(inventory) | _measured(verdict),
-        facts=circumstances(verdict.provenance, inventory, profile=verdict.profile, scope=verdict.scope),
+        facts=circumstances(
+            verdict.provenance, inventory, profile=verdict.profile, scope=verdict.scope
+        ),
         seconds=duration.seconds(entries),
     )
 

@@ -1,7 +1,8 @@
 """Compare tonight's value with the reference: steps, slopes, grown noise, counters. Pure.
 
-Outside on one night is a warning, on two nights running a failure; so are several nights of the last ones that strayed. Where nothing
-tells which side is the worse one, a change is remarked and never fails: it may be for the better.
+Outside on one night is a warning, on two nights running a failure; so are several nights of the
+last ones that strayed. Where nothing tells which side is the worse one, a change is remarked and
+never fails: it may be for the better.
 """
 
 from __future__ import annotations
@@ -13,17 +14,27 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from acceptance.core.limit import number, quantity
-from acceptance.history.reference import Bounds, Counter, Reference, basis, describe_first_nights, nights
+from acceptance.history.reference import (
+    Bounds,
+    Counter,
+    Reference,
+    basis,
+    describe_first_nights,
+    nights,
+)
 
 DriftSeverity = Literal["fail", "warn"]
-# Step: beyond what one night differs from the next. Slope: a level that moved too slowly for a night to show it. Noise: values that lie
-# further apart than they did. Counter: one that grew too fast. Changed: a step, and nothing tells which side is worse. Unsteady: a step or
-# slope that the second look did not show.
+# Step: beyond what one night differs from the next. Slope: a level that moved too slowly for a
+# night to show it. Noise: values that lie further apart than they did. Counter: one that grew too
+# fast. Changed: a step, and nothing tells which side is worse. Unsteady: a step or slope that the
+# second look did not show.
 DriftKind = Literal["step", "slope", "noise", "counter", "changed", "unsteady"]
 
 
 class DriftFinding(msgspec.Struct, frozen=True):
-    """One thing that is to be said, as one line: `kind` is what it does to the outcome, `what` the drift, by which its causes are found."""
+    """One thing that is to be said, as one line: `kind` is what it does to the outcome, `what`
+    the drift, by which its causes are found.
+    """
 
     kind: DriftSeverity
     what: DriftKind
@@ -33,8 +44,9 @@ class DriftFinding(msgspec.Struct, frozen=True):
 class DriftJudgement(msgspec.Struct, frozen=True):
     """What the past says of tonight's value.
 
-    `outside`: beyond a bound, and at the second look too where one was taken. `unsteady`: beyond it at the first look and within at the
-    second. `look_again`: a second look, which was not taken yet, could tell whether it was chance.
+    `outside`: beyond a bound, and at the second look too where one was taken. `unsteady`: beyond it
+    at the first look and within at the second. `look_again`: a second look, which was not taken
+    yet, could tell whether it was chance.
     """
 
     findings: tuple[DriftFinding, ...] = ()
@@ -49,9 +61,17 @@ class _Crossed(NamedTuple):
 
 
 def judge(
-    measurement: str, component: str, unit: str, past: Reference, value: float, again: float | None = None
+    measurement: str,
+    component: str,
+    unit: str,
+    past: Reference,
+    value: float,
+    again: float | None = None,
 ) -> DriftJudgement:
-    """Hold a value, and that of the second look where one was taken, against the past. What is no finite number fails."""
+    """Hold a value, and that of the second look where one was taken, against the past.
+
+    What is no finite number fails.
+    """
     where = f"{measurement} on {component}"
     if not math.isfinite(value):
         told = f"{where} is no finite number that could be held against its past"
@@ -66,9 +86,15 @@ def judge(
     kind, why = _weight(past, stayed)
     second = "" if again is None else f", {quantity(again, unit)} at the second look"
     told = "; ".join(one.words for one in crossed)
-    text = f"{where}: measured {quantity(value, unit)}{second}: {told}; {why}; basis: {basis(past, unit)}"
+    text = (
+        f"{where}: measured {quantity(value, unit)}{second}: {told}; {why}; basis: "
+        f"{basis(past, unit)}"
+    )
     return DriftJudgement(
-        (DriftFinding(kind, _what(past, crossed[0], stayed), text), *noise), stayed, not stayed, again is None
+        (DriftFinding(kind, _what(past, crossed[0], stayed), text), *noise),
+        stayed,
+        not stayed,
+        again is None,
     )
 
 
@@ -86,13 +112,19 @@ def _crossings(past: Reference, unit: str, value: float) -> Iterator[_Crossed]:
         yield _Crossed("step", _off(value, level.middle, before, level.bounds, unit))
     if past.slope is not None and past.slope.bounds.beyond(value):
         slope = past.slope
-        way = f"from {quantity(slope.first, unit)} to {quantity(slope.last, unit)} within {slope.days:.0f} days"
+        way = (
+            f"from {quantity(slope.first, unit)} to {quantity(slope.last, unit)} within "
+            f"{slope.days:.0f} days"
+        )
         told = f"its level went {way} ({nights(slope.nights)}), bound {slope.bounds.words(unit)}"
         yield _Crossed("slope", told)
     if past.first is not None and past.first.bounds.beyond(value):
         first = past.first
         before = f"the {describe_first_nights(first)}, {quantity(first.middle, unit)}"
-        yield _Crossed("slope" if first.moved else "step", _off(value, first.middle, before, first.bounds, unit))
+        yield _Crossed(
+            "slope" if first.moved else "step",
+            _off(value, first.middle, before, first.bounds, unit),
+        )
 
 
 def _off(value: float, middle: float, before: str, bounds: Bounds, unit: str) -> str:
@@ -124,10 +156,16 @@ def _noise(where: str, unit: str, past: Reference) -> tuple[DriftFinding, ...]:
         return ()
     now, before = quantity(grown.now, unit), quantity(grown.before, unit)
     told = f"one deviation of the last {nights(grown.nights)} is {now}, and was {before} before"
-    return (DriftFinding("warn", "noise", f"{where}: its noise has grown: {told}; basis: {basis(past, unit)}"),)
+    return (
+        DriftFinding(
+            "warn", "noise", f"{where}: its noise has grown: {told}; basis: {basis(past, unit)}"
+        ),
+    )
 
 
-def _counted(where: str, unit: str, past: Reference, counter: Counter, value: float) -> DriftJudgement:
+def _counted(
+    where: str, unit: str, past: Reference, counter: Counter, value: float
+) -> DriftJudgement:
     # A counter that stands lower than it did was set back: what it shows now has come since.
     back = value < counter.stood
     grown = value if back else value - counter.stood
@@ -137,14 +175,26 @@ def _counted(where: str, unit: str, past: Reference, counter: Counter, value: fl
     off = past.off + 1
     again = counter.repeats and (past.before or off >= past.off_fails)
     stood = quantity(counter.stood, unit)
-    told = f"grew by {quantity(grown, unit)} within {_days(counter.days)}, {f'set back from {stood}' if back else f'from {stood}'}"
+    told = (
+        f"grew by {quantity(grown, unit)} within {_days(counter.days)}, "
+        f"{f'set back from {stood}' if back else f'from {stood}'}"
+    )
     bounds = f"allowed {quantity(counter.allowed, unit)}"
     if counter.most is not None:
         bounds += f", fails above {quantity(counter.most, unit)}"
-    strayed = "the second night running" if past.before else f"{nights(off)} of the last {past.off_of} strayed"
+    strayed = (
+        "the second night running"
+        if past.before
+        else f"{nights(off)} of the last {past.off_of} strayed"
+    )
     running = f"; {strayed}" if again else ""
-    text = f"{where}: measured {quantity(value, unit)}: {told}, {bounds}{running}; basis: {basis(past, unit)}"
-    return DriftJudgement((DriftFinding("fail" if at_once or again else "warn", "counter", text),), outside=True)
+    text = (
+        f"{where}: measured {quantity(value, unit)}: {told}, {bounds}{running}; basis: "
+        f"{basis(past, unit)}"
+    )
+    return DriftJudgement(
+        (DriftFinding("fail" if at_once or again else "warn", "counter", text),), outside=True
+    )
 
 
 def _days(days: float) -> str:

@@ -17,11 +17,26 @@ from acceptance.history.trend import TrendNight, TrendReport, TrendSeries
 
 NIGHTS = 120  # four months: what a person can take in at a glance
 COLUMNS = (
-    "run_id", "utc", "verdict", "profile", "apart", "era", "check", "measurement", "component", "serial", "unit", "value", "again",
-    "outside", "unsteady", "failed",
-)  # fmt: skip
+    "run_id",
+    "utc",
+    "verdict",
+    "profile",
+    "apart",
+    "era",
+    "check",
+    "measurement",
+    "component",
+    "serial",
+    "unit",
+    "value",
+    "again",
+    "outside",
+    "unsteady",
+    "failed",
+)
 _AT_ONCE = 1000  # rows that are written together
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with one of these a spreadsheet takes a text for something to reckon
+# with one of these a spreadsheet takes a text for something to reckon
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def others(out: Path, machine_id: str) -> tuple[str, ...]:
@@ -43,21 +58,37 @@ def trend_report(
     born: Callable[[TrendSeries], float | None] = lambda _: None,
     baseline: str | None = None,
 ) -> TrendReport:
-    """The last nights with the courses that match. `born` tells the baseline's value of one. Raises HistoryError."""
-    with store.still():  # a night that is added meanwhile would be in one of them and not in another
+    """The last nights with the courses that match. `born` tells the baseline's value of one.
+
+    Raises HistoryError.
+    """
+    # a night that is added meanwhile would be in one of them and not in another
+    with store.still():
         nights, recorded = store.nights(last), store.count()
         facts = {number: dict(era.facts) for number, era in queries.eras(store).items()}
         found = queries.trend_series(store, measurement, component, last)
     virtual = any(one.virtual for one in nights)
-    rows = tuple(trend.row(one, book, virtual=virtual, facts=facts, born=born(one)) for one in found)
-    shown = tuple(TrendNight(one.run_id, one.utc, one.verdict, one.apart, one.postponed) for one in nights)
+    rows = tuple(
+        trend.row(one, book, virtual=virtual, facts=facts, born=born(one)) for one in found
+    )
+    shown = tuple(
+        TrendNight(one.run_id, one.utc, one.verdict, one.apart, one.postponed) for one in nights
+    )
     return TrendReport(machine_id, recorded, shown, rows, others(out, machine_id), baseline)
 
 
 def exported(
-    store: Store, form: str, measurement: str | None = None, component: str | None = None, last: int | None = None
+    store: Store,
+    form: str,
+    measurement: str | None = None,
+    component: str | None = None,
+    last: int | None = None,
 ) -> Iterator[bytes]:
-    """Every figure as a line of CSV (RFC 4180, with a head) or JSON, course by course, many lines at a time. Raises HistoryError."""
+    """Every figure as a line of CSV (RFC 4180, with a head) or JSON, course by course, many lines
+    at a time.
+
+    Raises HistoryError.
+    """
     rows = queries.rows(store, measurement, component, last)
     if form == "csv":
         yield _csv([COLUMNS])
@@ -65,7 +96,9 @@ def exported(
         if form == "csv":
             yield _csv(tuple(map(_cell, row)) for row in some)
         else:
-            yield b"".join(msgspec.json.encode(dict(zip(COLUMNS, row, strict=True))) + b"\n" for row in some)
+            yield b"".join(
+                msgspec.json.encode(dict(zip(COLUMNS, row, strict=True))) + b"\n" for row in some
+            )
 
 
 def _csv(rows: Iterable[Sequence[object]]) -> bytes:

@@ -1,4 +1,6 @@
-"""Facts of a machine in one run: its parts with their serial numbers, and what it ran on and with, by name."""
+"""Facts of a machine in one run: its parts with their serial numbers, and what
+it ran on and with, by name.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +28,21 @@ _DIMM = ("size_bytes", "kind", "configured_mts", "part_number")
 Facts = dict[tuple[str, str], str]
 
 
-def circumstances(provenance: Mapping[str, str], inventory: Mapping[str, Any], **more: str | None) -> Facts:
-    """Facts by component ("" for the machine) and name, with `more` of the machine; what is not known is absent.
+def circumstances(
+    provenance: Mapping[str, str], inventory: Mapping[str, Any], **more: str | None
+) -> Facts:
+    """Facts by component ("" for the machine) and name, with `more` of the machine; what is not
+    known is absent.
 
     An inventory is plain data as a journal holds it, of whatever version wrote it.
     """
     found: Facts = {("", name): said for name, said in more.items() if said}
     found |= {("", name): said for name, said in provenance.items() if name not in _OWN}
-    found |= {(component, name): text(value) for component, name, value in _all(inventory) if value is not None}
+    found |= {
+        (component, name): text(value)
+        for component, name, value in _all(inventory)
+        if value is not None
+    }
     return found
 
 
@@ -59,12 +68,15 @@ def _all(inventory: Mapping[str, Any]) -> Iterator[tuple[str, str, object]]:
         yield from _some(gpu.name, recorded_inventory.table(gpu.device, "traits"), _TRAITS)
 
 
-def _some(component: str, table: Mapping[str, Any], names: Sequence[str]) -> Iterator[tuple[str, str, object]]:
+def _some(
+    component: str, table: Mapping[str, Any], names: Sequence[str]
+) -> Iterator[tuple[str, str, object]]:
     for name in names:
         yield component, name, table.get(name)
 
 
-# Measured under load, or after it: the least of a run is what its links were worth. An idle card slows its PCIe link down.
+# Measured under load, or after it: the least of a run is what its links were worth. An idle card
+# slows its PCIe link down.
 _LINKS = {
     "gpu_link_gen": "link_gen",
     "gpu_link_width": "link_width",
@@ -74,16 +86,28 @@ _LINKS = {
 _OF_GPU = ("serial", "memory_bytes")
 _OF_TRAITS = ("cuda_cores", "max_link_gen_here", "max_link_width_here")
 _OF_DISK = ("transport", "kind")
-_OF_LINK = ("kind", "bus", "is_virtual_function", "pci_address", "up", "pcie_speed_gts", "pcie_width")
+_OF_LINK = (
+    "kind",
+    "bus",
+    "is_virtual_function",
+    "pci_address",
+    "up",
+    "pcie_speed_gts",
+    "pcie_width",
+)
 _FOR_PEOPLE = ("memory", "GiB")  # rounded: `total_bytes` stands beside it
 _MAC = re.compile("[0-9a-f]{2}(:[0-9a-f]{2}){5}")
-# IEEE 802: the bits of the first octet that mark an address as a group's, or as given by an administrator and not by the maker.
+# IEEE 802: the bits of the first octet that mark an address as a group's, or as given by an
+# administrator and not by the maker.
 _NO_MAKERS = 0x03
 
 
 def facts_of(entries: Sequence[Entry]) -> MachineFacts | None:
     """What a run tells of its machine; None where its journal has no beginning or no inventory."""
-    start = next(((entry.utc, entry.body.run_id) for entry in entries if isinstance(entry.body, RunStarted)), None)
+    start = next(
+        ((entry.utc, entry.body.run_id) for entry in entries if isinstance(entry.body, RunStarted)),
+        None,
+    )
     inventory = recorded_inventory.observed_record(entries).inventory
     if start is None or not inventory:
         return None
@@ -101,7 +125,9 @@ def facts_of(entries: Sequence[Entry]) -> MachineFacts | None:
 
 
 def _looked(inventory: Table) -> Iterator[str]:
-    """The kinds of parts of which the inventory says what there is, were it nothing: DIMMs are for root to read."""
+    """The kinds of parts of which the inventory says what there is, were it nothing: DIMMs are
+    for root to read.
+    """
     for kind, table, name in (
         ("gpu", inventory, "pci"),
         ("disk", inventory, "disks"),
@@ -115,26 +141,39 @@ def _looked(inventory: Table) -> Iterator[str]:
 def _parts(inventory: Table) -> Iterator[tuple[str, Table]]:
     """Every part that has been found, and what is told of it beside what `circumstances` takes."""
     for gpu in recorded_inventory.recorded_gpus(inventory):
-        yield gpu.name, {**_of_gpu(gpu.device), "pci_address": gpu.address, "slot": gpu.function.get("slot")}
+        yield (
+            gpu.name,
+            {**_of_gpu(gpu.device), "pci_address": gpu.address, "slot": gpu.function.get("slot")},
+        )
     for disk in recorded_inventory.rows(inventory, "disks"):
         yield f"disk:{disk.get('name')}", {name: disk.get(name) for name in _OF_DISK}
     for dimm in recorded_inventory.rows(recorded_inventory.table(inventory, "memory"), "dimms"):
         yield f"dimm:{dimm.get('slot')}", {}
     links = recorded_inventory.rows(inventory, "links")
     for link in links:
-        yield f"net:{link.get('name')}", {**{name: link.get(name) for name in _OF_LINK}, "mac": _own_mac(link, links)}
+        yield (
+            f"net:{link.get('name')}",
+            {**{name: link.get(name) for name in _OF_LINK}, "mac": _own_mac(link, links)},
+        )
 
 
 def _of_gpu(device: Table) -> dict[str, object]:
     traits = recorded_inventory.table(device, "traits")
-    found = {name: device.get(name) for name in _OF_GPU} | {name: traits.get(name) for name in _OF_TRAITS}
-    if traits and not device.get("error"):  # one that has stopped answering tells nothing of its links
-        found["nvlinks"] = sum(link.get("active") is True for link in recorded_inventory.rows(device, "links"))
+    found = {name: device.get(name) for name in _OF_GPU} | {
+        name: traits.get(name) for name in _OF_TRAITS
+    }
+    # one that has stopped answering tells nothing of its links
+    if traits and not device.get("error"):
+        found["nvlinks"] = sum(
+            link.get("active") is True for link in recorded_inventory.rows(device, "links")
+        )
     return found
 
 
 def _own_mac(link: Table, links: Sequence[Table]) -> str | None:
-    """The address that a card was made with: one that two links tell is that of a bond, one that an administrator gave tells of no card."""
+    """The address that a card was made with: one that two links tell is that of a bond, one that
+    an administrator gave tells of no card.
+    """
     mac = link.get("mac")
     if not isinstance(mac, str) or not _MAC.fullmatch(mac) or int(mac[:2], 16) & _NO_MAKERS:
         return None
@@ -147,7 +186,11 @@ def _facts(inventory: Table) -> Facts:
         ("", "board_serial", recorded_inventory.table(inventory, "board").get("serial")),
         ("memory", "total_bytes", memory.get("total_bytes")),
         ("memory", "ecc", memory.get("ecc")),
-        *((component, name, value) for component, told in _parts(inventory) for name, value in told.items()),
+        *(
+            (component, name, value)
+            for component, told in _parts(inventory)
+            for name, value in told.items()
+        ),
     ]
     found = circumstances({}, inventory) | {
         (component, name): text(value) for component, name, value in more if value is not None
@@ -160,7 +203,10 @@ def _number(value: float) -> str:
 
 
 def _links(entries: Sequence[Entry]) -> dict[tuple[str, str], float]:
-    """What links were worth under load and after it: the least that was measured. What is no finite number was not told."""
+    """What links were worth under load and after it: the least that was measured.
+
+    What is no finite number was not told.
+    """
     found: dict[tuple[str, str], float] = {}
     for entry in entries:
         body = entry.body
@@ -177,7 +223,9 @@ NETWORK = "net"
 
 
 def kind_of(component: str) -> str:
-    """The kind of part that a component is, as rules name it: "gpu", "disk", "dimm", "net", "cpu", "memory"; "machine" for the machine."""
+    """The kind of part that a component is, as rules name it: "gpu", "disk", "dimm", "net",
+    "cpu", "memory"; "machine" for the machine.
+    """
     found = (kind for prefix, kind in _PREFIX.items() if component.startswith(prefix))
     return next(found, component or "machine")
 
@@ -185,22 +233,32 @@ def kind_of(component: str) -> str:
 def _counts(component: str, facts: Facts, counted: Counted) -> bool:
     kind = kind_of(component)
     if kind == "disk":
-        return facts.get((component, "transport")) in counted.disks and facts.get((component, "kind")) != "virtual"
+        return (
+            facts.get((component, "transport")) in counted.disks
+            and facts.get((component, "kind")) != "virtual"
+        )
     if kind == NETWORK:
-        own = facts.get((component, "bus")) == "pci" and facts.get((component, "is_virtual_function")) != "on"
+        own = (
+            facts.get((component, "bus")) == "pci"
+            and facts.get((component, "is_virtual_function")) != "on"
+        )
         return own and facts.get((component, "kind")) in counted.links
     return True
 
 
 class Parts:
-    """The parts of one run that count, their identities, and the facts about them and about the machine."""
+    """The parts of one run that count, their identities, and the facts about
+    them and about the machine.
+    """
 
     def __init__(self, told: MachineFacts, counted: Counted) -> None:
         facts = told.told()
         self.names = tuple(part for part in told.parts if _counts(part, facts, counted))
         others = set(told.parts) - set(self.names)
         self.facts = {name: text for name, text in facts.items() if name[0] not in others}
-        self.identities = {part: identity for part, identity in told.identities.items() if part in self.names}
+        self.identities = {
+            part: identity for part, identity in told.identities.items() if part in self.names
+        }
         self.looked = frozenset(told.looked)
 
     def fact(self, part: str, name: str) -> str | None:
@@ -209,7 +267,9 @@ class Parts:
 
     def called(self, part: str) -> str:
         """A part with what is printed on it and where it is, for somebody who looks for it."""
-        model = self.fact(part, "name") or self.fact(part, "model") or self.fact(part, "part_number")
+        model = (
+            self.fact(part, "name") or self.fact(part, "model") or self.fact(part, "part_number")
+        )
         identity = self.identities.get(part) or self.fact(part, "mac")
         told = ", ".join(filter(None, [model, identity, self.place(part)]))
         return f"{part} ({told})" if told else part
@@ -224,8 +284,10 @@ class Parts:
         return frozenset(filter(None, (self.fact(part, "mac") for part in self.names)))
 
     def links(self, shared: frozenset[str]) -> dict[str, str]:
-        """What tells each network link from the others: its own address where that is `shared` with the other run, else its place on the
-        bus, with its port. Names of links change with the system."""
+        """What tells each network link from the others: its own address where that is `shared` with
+        the other run, else its place on the
+        bus, with its port. Names of links change with the system.
+        """
         found = {}
         for part in self.names:
             mac, place = self.fact(part, "mac"), self.fact(part, "pci_address")

@@ -18,7 +18,9 @@ WAIT_S = 20.0  # what others do there takes a second
 
 @contextlib.contextmanager
 def history_lock(folder: Path, wait_s: float = WAIT_S) -> Iterator[None]:
-    """Hold the lock of a machine's history; its folder is made. The kernel releases it when its holder dies.
+    """Hold the lock of a machine's history; its folder is made.
+
+    The kernel releases it when its holder dies.
 
     Raises HistoryError when another process stays at it, or the folder cannot be written.
     """
@@ -38,7 +40,9 @@ def history_lock(folder: Path, wait_s: float = WAIT_S) -> Iterator[None]:
                 if not isinstance(error.__cause__, BlockingIOError):
                     raise
                 if time.monotonic() > until:
-                    raise HistoryError(f"{path}: another process is at this history: wait until it has ended") from None
+                    raise HistoryError(
+                        f"{path}: another process is at this history: wait until it has ended"
+                    ) from None
             time.sleep(0.02)
         yield
     finally:

@@ -1,4 +1,7 @@
-"""One recorded run as the history holds it: who, when, with what, and every measurement as one row. Pure: from a journal's records."""
+"""One recorded run as the history holds it: who, when, with what, and every measurement as one row.
+
+Pure: from a journal's records.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,8 @@ from acceptance.history.era import Era
 from acceptance.history.matching import unique_identities
 from acceptance.machine import recorded_inventory
 
-# Why a night is no measure for others: it tested a part of the machine, it did not come to its end, somebody
-# else used its GPUs, or its loads ran in an image that the user named, which may hold
+# Why a night is no measure for others: it tested a part of the machine, it did not come to its end,
+# somebody else used its GPUs, or its loads ran in an image that the user named, which may hold
 # anything. Or nothing is left of it but what could be read of a damaged history.
 Apart = Literal["partial", "interrupted", "in-use", "own-image", "salvaged"]
 _WAY = "->"  # between the two ends of a path
@@ -31,7 +34,9 @@ _DAY_S = 86400.0
 
 
 class PartMeasurement(NamedTuple):
-    """What is measured of one part, wherever that is; `name` is its identity, or where it has none its component."""
+    """What is measured of one part, wherever that is; `name` is its identity, or where it has
+    none its component.
+    """
 
     check: str
     measurement: str
@@ -40,7 +45,10 @@ class PartMeasurement(NamedTuple):
 
 
 class SeriesKey(NamedTuple):
-    """What one series of values belongs to. `serial` is the part's own identity, of a path those of both ends; None where it has none."""
+    """What one series of values belongs to.
+
+    `serial` is the part's own identity, of a path those of both ends; None where it has none.
+    """
 
     check: str
     measurement: str
@@ -51,14 +59,18 @@ class SeriesKey(NamedTuple):
     @property
     def part(self) -> PartMeasurement:
         """The part that it is of: one that moved to another slot takes its nights along."""
-        return PartMeasurement(self.check, self.measurement, self.unit, self.serial or self.component)
+        return PartMeasurement(
+            self.check, self.measurement, self.unit, self.serial or self.component
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class NightMeasurement:
-    """One due measurement of one night; `value` and `again` (the second look) are in the line's unit, None where there is none.
+    """One due measurement of one night; `value` and `again` (the second look) are in the line's
+    unit, None where there is none.
 
-    `outside` and `unsteady` are that night's word on drift; `failed` says that the value broke its absolute limit without a waiver.
+    `outside` and `unsteady` are that night's word on drift; `failed` says that the value broke its
+    absolute limit without a waiver.
     """
 
     line: SeriesKey
@@ -70,7 +82,9 @@ class NightMeasurement:
 
 
 class ReportedChanges(msgspec.Struct, frozen=True):
-    """What a night has told of changes since the run that is the baseline: `birth` is that run, by its id."""
+    """What a night has told of changes since the run that is the baseline:
+    `birth` is that run, by its id.
+    """
 
     birth: str
     known: tuple[KnownChange, ...]
@@ -78,11 +92,14 @@ class ReportedChanges(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Night:
-    """One recorded run. `day` is when it began, in days since 1970-01-01 in UTC; `seconds` how long it took, where the clock tells.
-    `virtual` says that the machine is one.
+    """One recorded run.
 
-    `apart` says why its values are not among those that later nights are held against; None where they are. A run that was `postponed`
-    found the machine in use and measured nothing. `told` is None where it was held against no baseline.
+    `day` is when it began, in days since 1970-01-01 in UTC; `seconds` how long it took, where the
+    clock tells. `virtual` says that the machine is one.
+
+    `apart` says why its values are not among those that later nights are held against; None where
+    they are. A run that was `postponed` found the machine in use and measured nothing. `told` is
+    None where it was held against no baseline.
     """
 
     run_id: str
@@ -103,7 +120,10 @@ class Night:
 
 
 def night_from_entries(entries: Sequence[Entry]) -> Night:
-    """A run's journal as a night. Raises UnreadableRun where nothing can be judged, or nobody can tell when it was."""
+    """A run's journal as a night.
+
+    Raises UnreadableRun where nothing can be judged, or nobody can tell when it was.
+    """
     run = comparison.run_of(entries, "")
     first = next(entry for entry in entries if isinstance(entry.body, RunStarted))
     start = first.body
@@ -111,7 +131,11 @@ def night_from_entries(entries: Sequence[Entry]) -> Night:
     verdict = run.verdict
     inventory = recorded_inventory.observed_record(entries).inventory
     identities = recorded_inventory.identities(inventory)
-    figures = [_figure(check.id, one, identities, start.plan.gpus) for check in verdict.checks for one in check.judged]
+    figures = [
+        _figure(check.id, one, identities, start.plan.gpus)
+        for check in verdict.checks
+        for one in check.judged
+    ]
     return Night(
         run_id=start.run_id,
         machine_id=start.machine_id,
@@ -138,32 +162,46 @@ def _told(entries: Sequence[Entry], start: RunStarted) -> ReportedChanges | None
 
 
 def day_of(utc: str) -> float:
-    """A moment of a journal in days since 1970-01-01 in UTC. Raises UnreadableRun for a text that is no moment."""
+    """A moment of a journal in days since 1970-01-01 in UTC.
+
+    Raises UnreadableRun for a text that is no moment.
+    """
     try:
         moment = datetime.fromisoformat(utc)
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         return moment.timestamp() / _DAY_S
     except (ValueError, OverflowError) as error:
-        raise UnreadableRun(f"its first record is of no moment ({error}): restore the journal from a copy") from error
+        raise UnreadableRun(
+            f"its first record is of no moment ({error}): restore the journal from a copy"
+        ) from error
 
 
 def _apart(entries: Sequence[Entry], start: RunStarted) -> Apart | None:
     ends = [entry.body for entry in entries if isinstance(entry.body, RunEnded)]
-    if any(isinstance(entry.body, RunClosed) for entry in entries) or not ends or not all(end.complete for end in ends):
+    if (
+        any(isinstance(entry.body, RunClosed) for entry in entries)
+        or not ends
+        or not all(end.complete for end in ends)
+    ):
         return "interrupted"
     if start.plan.scope == "partial":
         return "partial"
     if foreign_process.uses(entries):
         return "in-use"
-    # An image that was built here tells what went into it; one that was named with --image has an id and no more.
+    # An image that was built here tells what went into it; one that was named with --image has an
+    # id and no more.
     named = "image_id" in start.provenance and "image_inputs" not in start.provenance
     return "own-image" if named else None
 
 
-def _figure(check: str, judged: Judgement, identities: Mapping[str, str], gpus: Sequence[str]) -> NightMeasurement:
+def _figure(
+    check: str, judged: Judgement, identities: Mapping[str, str], gpus: Sequence[str]
+) -> NightMeasurement:
     due, drift = judged.due, judged.drift
     value, again = _finite(judged.value), _finite(judged.again)
-    broke = due.limit is not None and any(due.limit.grade(one) == "fail" for one in (value, again) if one is not None)
+    broke = due.limit is not None and any(
+        due.limit.grade(one) == "fail" for one in (value, again) if one is not None
+    )
     return NightMeasurement(
         series_key(check, due, identities, gpus),
         value,
@@ -178,15 +216,25 @@ def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def series_key(check: str, due: Due, identities: Mapping[str, str], gpus: Sequence[str]) -> SeriesKey:
-    """The line of what a check owes; `identities` are the inventory's (`shown.identities`), known before anything is measured."""
-    return SeriesKey(check, due.measurement, due.component, due.unit, part(due.component, identities, gpus))
+def series_key(
+    check: str, due: Due, identities: Mapping[str, str], gpus: Sequence[str]
+) -> SeriesKey:
+    """The line of what a check owes; `identities` are the inventory's (`shown.identities`),
+    known before anything is measured.
+    """
+    return SeriesKey(
+        check, due.measurement, due.component, due.unit, part(due.component, identities, gpus)
+    )
 
 
 def part(component: str, identities: Mapping[str, str], gpus: Sequence[str]) -> str | None:
-    """The identity of what a value belongs to: of a path both ends, of all GPUs together each of them. None where one is not known.
+    """The identity of what a value belongs to: of a path both ends, of all GPUs together each of
+    them.
 
-    What several parts tell is nobody's identity: DIMMs of one serial number, 00000000, would take each other's nights for their own.
+    None where one is not known.
+
+    What several parts tell is nobody's identity: DIMMs of one serial number, 00000000, would take
+    each other's nights for their own.
     """
     ends = sorted(gpus) if component == _TOGETHER else component.split(_WAY)
     told = unique_identities(identities)

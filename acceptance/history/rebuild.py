@@ -24,7 +24,9 @@ _TOLD = 3  # names of a list; who wants them all looks into the folder
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A run's folder with what its first record tells: when it began by two clocks, and during which boot."""
+    """A run's folder with what its first record tells: when it began by two
+    clocks, and during which boot.
+    """
 
     folder: str
     run_id: str
@@ -34,7 +36,8 @@ class _Found:
 
 
 def open_history(out: Path, machine_id: str) -> tuple[Store, tuple[str, ...]]:
-    """The history of a machine, sound and up to date with the runs in `out`, and what there is to tell of that.
+    """The history of a machine, sound and up to date with the runs in `out`, and what there is to
+    tell of that.
 
     One that is damaged is set aside and made anew. Raises HistoryError where there can be none.
     """
@@ -56,17 +59,19 @@ def open_history(out: Path, machine_id: str) -> tuple[Store, tuple[str, ...]]:
 
 
 def rebuild(out: Path, machine_id: str, why: str | None = None) -> tuple[Store, tuple[str, ...]]:
-    """Make another file from the runs that are there, and from what can be read of nights whose run is gone; the old one is kept.
+    """Make another file from the runs that are there, and from what can be read of nights whose run
+    is gone; the old one is kept.
 
-    `why` says what is wrong with it; None where it is only to be made anew. Whoever dies in it leaves the old file or the whole new one.
-    Raises HistoryError.
+    `why` says what is wrong with it; None where it is only to be made anew. Whoever dies in it
+    leaves the old file or the whole new one. Raises HistoryError.
     """
     path = location.database(out, machine_id)
     with history_lock(path.parent), errors.history_errors(path):
         told = [] if why is not None and _sound(path) else _made(out, machine_id, path, why)
     store = Store.open(path)
     try:
-        return store, (*told, *catch_up(store, out, machine_id)[1])  # what came to its end meanwhile
+        # what came to its end meanwhile
+        return store, (*told, *catch_up(store, out, machine_id)[1])
     except BaseException:
         store.close()
         raise
@@ -79,13 +84,16 @@ def _made(out: Path, machine_id: str, path: Path, why: str | None) -> list[str]:
     there = path if path.exists() else None
     with Old.open(there, machine_id) as old, Store.open(making, held=True) as store:
         count, told = catch_up(store, out, machine_id, old)
-    # The last to close a file empties its log: where that found no room, the file alone is not whole.
+    # The last to close a file empties its log: where that found no room, the file alone is not
+    # whole.
     if making.with_name(f"{making.name}-wal").exists():
         raise HistoryError(f"{making}: cannot be written to its end: make room, then start again")
     nights = f"{count} night{'' if count == 1 else 's'}"
     kept = ""
     if there is not None:
-        aside = path.with_name(f"{path.name}.{'damaged' if why else 'replaced'}-{clock.utc().replace(':', '-')}")
+        aside = path.with_name(
+            f"{path.name}.{'damaged' if why else 'replaced'}-{clock.utc().replace(':', '-')}"
+        )
         _keep(path, aside)
         kept = f"; the old file is kept as {aside.name}"
     making.replace(path)
@@ -93,7 +101,9 @@ def _made(out: Path, machine_id: str, path: Path, why: str | None) -> list[str]:
 
 
 def _keep(path: Path, aside: Path) -> None:
-    """Give a file a second name, and its log that name alone: SQLite would take it for the next file's."""
+    """Give a file a second name, and its log that name alone: SQLite would take
+    it for the next file's.
+    """
     try:
         aside.hardlink_to(path)
     except OSError:  # a file system without links
@@ -120,10 +130,14 @@ def _sound(path: Path) -> bool:
     return True
 
 
-def catch_up(store: Store, out: Path, machine_id: str, old: Old | None = None) -> tuple[int, tuple[str, ...]]:
-    """Add every closed run of this machine that the store does not hold, oldest first; how many, and what there is to tell.
+def catch_up(
+    store: Store, out: Path, machine_id: str, old: Old | None = None
+) -> tuple[int, tuple[str, ...]]:
+    """Add every closed run of this machine that the store does not hold, oldest first; how many,
+    and what there is to tell.
 
-    Nights that only an `old` history holds come along. Raises HistoryError; a run that cannot be read is told of, and left out.
+    Nights that only an `old` history holds come along. Raises HistoryError; a run that cannot be
+    read is told of, and left out.
     """
     kept = {one.run_id: one for one in store.nights()}
     folders = {one.folder for one in kept.values()}
@@ -140,7 +154,13 @@ def catch_up(store: Store, out: Path, machine_id: str, old: Old | None = None) -
     count = 0
     for run_id in _order(found.values(), ranks):
         try:
-            made = _night(out, found[run_id]) if run_id in found else old.night(run_id) if old else None
+            made = (
+                _night(out, found[run_id])
+                if run_id in found
+                else old.night(run_id)
+                if old
+                else None
+            )
         except (segment.JournalError, UnreadableRun) as error:
             unread.append(f"{found[run_id].folder} ({error})")
             continue
@@ -148,7 +168,9 @@ def catch_up(store: Store, out: Path, machine_id: str, old: Old | None = None) -
             count += store.add(made, found[run_id].folder if run_id in found else None)
     if unread:
         more = f" and {len(unread) - _TOLD} more" if len(unread) > _TOLD else ""
-        told.append(f"not in the history, because they cannot be read: {'; '.join(unread[:_TOLD])}{more}")
+        told.append(
+            f"not in the history, because they cannot be read: {'; '.join(unread[:_TOLD])}{more}"
+        )
     return count, tuple(told + list(old.told if old else ()))
 
 
@@ -156,31 +178,55 @@ def _night(out: Path, run: _Found) -> Night:
     return night.night_from_entries(reader.read(out / run.folder).entries)
 
 
-def _runs(out: Path, machine_id: str, known: Iterable[str | None], unread: list[str]) -> Iterator[_Found]:
-    """The closed runs of this machine in folders that are not known yet. One whose plan was never written proves nothing of any night."""
+def _runs(
+    out: Path, machine_id: str, known: Iterable[str | None], unread: list[str]
+) -> Iterator[_Found]:
+    """The closed runs of this machine in folders that are not known yet.
+
+    One whose plan was never written proves nothing of any night.
+    """
     with errors.history_errors(out):
-        names = sorted(path.parent.name for path in out.glob(f"*/{reader.SUPERVISOR}") if not path.parent.is_symlink())
+        names = sorted(
+            path.parent.name
+            for path in out.glob(f"*/{reader.SUPERVISOR}")
+            if not path.parent.is_symlink()
+        )
     for name in sorted(set(names) - set(known)):
         if not (out / name / run_folder.VERDICT).is_file():
             continue  # it is being written, or will be closed by the next start
         try:
             head, first = reader.beginning(out / name)
-            if first is None or not isinstance(first.body, RunStarted) or first.body.machine_id != machine_id:
+            if (
+                first is None
+                or not isinstance(first.body, RunStarted)
+                or first.body.machine_id != machine_id
+            ):
                 continue
-            yield _Found(name, first.body.run_id, head.boot_id, first.boot_s, night.day_of(first.utc))
+            yield _Found(
+                name, first.body.run_id, head.boot_id, first.boot_s, night.day_of(first.utc)
+            )
         except (segment.JournalError, UnreadableRun) as error:
             unread.append(f"{name} ({error})")
 
 
 def _order(runs: Iterable[_Found], ranks: Mapping[str, int]) -> list[str]:
-    """Run ids in the order in which they were made: as an earlier history had them, then by the clock.
+    """Run ids in the order in which they were made: as an earlier history had them, then by the
+    clock.
 
-    A clock that was set back has no say within a boot, whose own clock cannot be set; boots stand in the order of their median day.
+    A clock that was set back has no say within a boot, whose own clock cannot be set; boots stand
+    in the order of their median day.
     """
     boots: dict[str, list[_Found]] = {}
     for run in runs:
         boots.setdefault(run.boot_id, []).append(run)
-    whole = sorted(boots.values(), key=lambda found: (statistics.median(run.day for run in found), found[0].run_id))
-    dated = [run.run_id for found in whole for run in sorted(found, key=lambda run: (run.boot_s, run.run_id))]
+    whole = sorted(
+        boots.values(),
+        key=lambda found: (statistics.median(run.day for run in found), found[0].run_id),
+    )
+    dated = [
+        run.run_id
+        for found in whole
+        for run in sorted(found, key=lambda run: (run.boot_s, run.run_id))
+    ]
     first = sorted(ranks, key=lambda run_id: ranks[run_id])
     return [*first, *(run_id for run_id in dated if run_id not in ranks)]

@@ -1,8 +1,8 @@
 """The reference of one measurement: what earlier nights say its value should be. Kept in the plan.
 Pure.
 
-Values, levels, bounds and deviations are in the measurement's unit. Bounds are allowed values; only those on the worse side are there,
-both where nothing tells which side that is.
+Values, levels, bounds and deviations are in the measurement's unit. Bounds are allowed values; only
+those on the worse side are there, both where nothing tells which side that is.
 """
 
 from __future__ import annotations
@@ -25,17 +25,25 @@ class Bounds(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def beyond(self, value: float) -> bool:
         """Whether a value is outside. NaN is, because no comparison with it is true."""
-        return not ((self.low is None or value >= self.low) and (self.high is None or value <= self.high))
+        return not (
+            (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
+        )
 
     def words(self, unit: str) -> str:
         """As people read it: `>= 5 W`."""
         if self.low is not None and self.high is not None:
             return f"{number(self.low)} .. {quantity(self.high, unit)}"
-        return f">= {quantity(self.low, unit)}" if self.low is not None else f"<= {quantity(self.high or 0.0, unit)}"
+        return (
+            f">= {quantity(self.low, unit)}"
+            if self.low is not None
+            else f"<= {quantity(self.high or 0.0, unit)}"
+        )
 
 
 class Level(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The own nights before: their median, how many they are, one deviation from night to night, and how many of it are allowed."""
+    """The own nights before: their median, how many they are, one deviation from night to night,
+    and how many of it are allowed.
+    """
 
     middle: float
     nights: int
@@ -47,7 +55,8 @@ class Level(msgspec.Struct, frozen=True, omit_defaults=True):
 class First(msgspec.Struct, frozen=True, omit_defaults=True):
     """How it began: the median of the first nights, from which `day` on, and how many they are.
 
-    `baseline`: the first of them is the run that accepted the machine. `moved`: the median of the last nights lies beyond these bounds.
+    `baseline`: the first of them is the run that accepted the machine. `moved`: the median of the
+    last nights lies beyond these bounds.
     """
 
     middle: float
@@ -59,7 +68,9 @@ class First(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Slope(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A slow way down, or up: the level at the first and at the last third of so many nights, and the days between the two."""
+    """A slow way down, or up: the level at the first and at the last third of so many nights,
+    and the days between the two.
+    """
 
     first: float
     last: float
@@ -69,7 +80,9 @@ class Slope(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class NoiseGrowth(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Noise that has grown: one deviation of the nights before the last ones, and of the last ones, `nights` in number."""
+    """Noise that has grown: one deviation of the nights before the last ones, and of the last
+    ones, `nights` in number.
+    """
 
     before: float
     now: float
@@ -77,9 +90,11 @@ class NoiseGrowth(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Counter(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A counter that only grows: where it stood `days` before tonight, and by how much it may have grown since.
+    """A counter that only grows: where it stood `days` before tonight, and by how much it may have
+    grown since.
 
-    Beyond `most` it fails at once. `repeats` says that two nights running beyond `allowed` are a failure, and so are several of the last.
+    Beyond `most` it fails at once. `repeats` says that two nights running beyond `allowed` are a
+    failure, and so are several of the last.
     """
 
     stood: float
@@ -93,9 +108,10 @@ class Counter(msgspec.Struct, frozen=True, omit_defaults=True):
 class Reference(msgspec.Struct, frozen=True, omit_defaults=True):
     """All that one measurement of one part is held against from before this run.
 
-    `decides` says that it is known which side is the worse one: without it nothing fails. `before`: the night before was outside.
-    `off` counts the nights before that were outside or unsteady, of the last `off_of` with tonight; with it `off_fails` of them fail.
-    `rebased`: the machine was accepted under other circumstances, so that its value of then says nothing now.
+    `decides` says that it is known which side is the worse one: without it nothing fails. `before`:
+    the night before was outside. `off` counts the nights before that were outside or unsteady, of
+    the last `off_of` with tonight; with it `off_fails` of them fail. `rebased`: the machine was
+    accepted under other circumstances, so that its value of then says nothing now.
     """
 
     decides: bool
@@ -123,7 +139,11 @@ def basis(past: Reference, unit: str) -> str:
     parts = []
     if past.level is not None:
         one = past.level
-        told = f", one deviation {quantity(one.deviation, unit)}, {one.factor:g} of it allowed" if one.deviation else ""
+        told = (
+            f", one deviation {quantity(one.deviation, unit)}, {one.factor:g} of it allowed"
+            if one.deviation
+            else ""
+        )
         parts.append(f"median of {nights(one.nights)} {quantity(one.middle, unit)}{told}")
     if past.first is not None:
         parts.append(f"{describe_first_nights(past.first)} {quantity(past.first.middle, unit)}")
@@ -139,7 +159,11 @@ def describe_first_nights(first: First) -> str:
         if first.baseline
         else f"first {nights(first.nights)} from {date(first.day)} on"
     )
-    return f"{named} and {nights(first.nights - 1)} after it" if first.baseline and first.nights > 1 else named
+    return (
+        f"{named} and {nights(first.nights - 1)} after it"
+        if first.baseline and first.nights > 1
+        else named
+    )
 
 
 def nights(count: int) -> str:

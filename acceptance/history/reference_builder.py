@@ -10,16 +10,26 @@ import msgspec
 
 from acceptance.core.limit import Worse
 from acceptance.history.drift_rules import Constants, DriftRule, Rate
-from acceptance.history.reference import Bounds, Counter, First, Level, NoiseGrowth, Reference, Slope
+from acceptance.history.reference import (
+    Bounds,
+    Counter,
+    First,
+    Level,
+    NoiseGrowth,
+    Reference,
+    Slope,
+)
 
 
 class NightValue(msgspec.Struct, frozen=True, gc=False):
     """What one measurement of one part gave on one night.
 
-    `day` is in days since 1970-01-01 in UTC, with its fraction; `value` and `again`, where a second look was taken, are in the
-    measurement's unit. `outside` and `unsteady` are what that night's judgement said: beyond the bound of its past (and still so at the
-    second look, where there was one), or beyond it at the first look and within it at the second. `failed` says that it broke its limit,
-    and nothing waived that: it counts as a night outside, and is never part of what is usual.
+    `day` is in days since 1970-01-01 in UTC, with its fraction; `value` and `again`, where a second
+    look was taken, are in the measurement's unit. `outside` and `unsteady` are what that night's
+    judgement said: beyond the bound of its past (and still so at the second look, where there was
+    one), or beyond it at the first look and within it at the second. `failed` says that it broke
+    its limit, and nothing waived that: it counts as a night outside, and is never part of what is
+    usual.
     """
 
     day: float
@@ -30,7 +40,8 @@ class NightValue(msgspec.Struct, frozen=True, gc=False):
     failed: bool = False
 
 
-NORMAL = 1.4826  # of a normal distribution, one standard deviation over the median distance from the median
+# of a normal distribution, one standard deviation over the median distance from the median
+NORMAL = 1.4826
 MEDIAN_SPREAD = 1.2533  # the standard error of a median over that of a mean: the root of pi / 2
 _DIGITS = 6  # of a bound, rounded outward: a plan has two thousand of them
 
@@ -46,11 +57,13 @@ def build_reference(
 ) -> Reference | None:
     """What tonight is held against; None where there is nothing yet.
 
-    `looks` are of one part in one era, in the order of their nights, without tonight's: all since the machine was accepted, or the first
-    and the last of them as many as the rules say. `born` is the value of the run that accepted it and `born_day` when that was, in days
-    since 1970-01-01 as `today`. `rebased` says that this run was of another era: then its value does not count, and the first nights of
-    this era stand in its place; that of a counter counts all the same, because a part goes on counting whatever it is tested with. Looks
-    that are no finite number are passed over; one that broke its limit is a night outside, and no measure.
+    `looks` are of one part in one era, in the order of their nights, without tonight's: all since
+    the machine was accepted, or the first and the last of them as many as the rules say. `born` is
+    the value of the run that accepted it and `born_day` when that was, in days since 1970-01-01 as
+    `today`. `rebased` says that this run was of another era: then its value does not count, and the
+    first nights of this era stand in its place; that of a counter counts all the same, because a
+    part goes on counting whatever it is tested with. Looks that are no finite number are passed
+    over; one that broke its limit is a night outside, and no measure.
     """
     every = [one for one in looks if math.isfinite(one.value)]
     held = not rebased or rule.rate is not None
@@ -58,7 +71,8 @@ def build_reference(
     if baseline:
         assert born is not None
         assert born_day is not None
-        every.insert(0, NightValue(born_day, born))  # whatever that night said of it: it was accepted
+        # whatever that night said of it: it was accepted
+        every.insert(0, NightValue(born_day, born))
     known = [one for one in every if not one.failed]
     if rule.rate is not None:
         return _counted(known, every, rule.rate, rule.constants, today)
@@ -74,7 +88,9 @@ def build_reference(
         decides and len(inside) >= 2 * rules.nights.recent
     ):  # else the first nights are the last ones as well
         first = _first(inside, level, rule, baseline=baseline)
-    slope, grown = (_slope(recent, level, rule), _grown(recent, rule)) if level is not None else (None, None)
+    slope, grown = (
+        (_slope(recent, level, rule), _grown(recent, rule)) if level is not None else (None, None)
+    )
     if level is None and first is None:
         return None
     if slope is None and grown is None and _limit_is_tighter(level, first, rule):
@@ -106,14 +122,20 @@ def _level(within: Sequence[NightValue], rule: DriftRule) -> Level:
     mixed = math.sqrt((rules.prior * general**2 + count * own**2) / (rules.prior + count))
     deviation = max(rules.floor * general, mixed, own)
     allowed = step.factor * deviation * math.sqrt(1 + MEDIAN_SPREAD**2 / count)
-    return Level(_shown(middle), count, _shown(deviation), step.factor, _bounds(middle, allowed, rule.worse))
+    return Level(
+        _shown(middle), count, _shown(deviation), step.factor, _bounds(middle, allowed, rule.worse)
+    )
 
 
-def _first(inside: Sequence[NightValue], level: Level | None, rule: DriftRule, *, baseline: bool) -> First:
+def _first(
+    inside: Sequence[NightValue], level: Level | None, rule: DriftRule, *, baseline: bool
+) -> First:
     nights = inside[: rule.constants.nights.recent]
     middle = _median([one.value for one in nights])
     deviation = max(rule.deviation(middle), level.deviation if level is not None else 0.0)
-    allowed = rule.constants.first.factor * deviation * math.sqrt(1 + MEDIAN_SPREAD**2 / len(nights))
+    allowed = (
+        rule.constants.first.factor * deviation * math.sqrt(1 + MEDIAN_SPREAD**2 / len(nights))
+    )
     bounds = _bounds(middle, allowed + (rule.slow or 0.0), rule.worse)  # it began in another season
     moved = level is not None and bounds.beyond(level.middle)
     return First(_shown(middle), len(nights), nights[0].day, bounds, baseline, moved)
@@ -145,31 +167,49 @@ def _grown(within: Sequence[NightValue], rule: DriftRule) -> NoiseGrowth | None:
     middle = _median(early)
     before = max(_spread(early, middle), rule.constants.deviation.floor * rule.deviation(middle))
     now = _spread(late, _median(late))
-    return NoiseGrowth(_shown(before), _shown(now), rules.recent) if now > rules.ratio * before else None
+    return (
+        NoiseGrowth(_shown(before), _shown(now), rules.recent)
+        if now > rules.ratio * before
+        else None
+    )
 
 
 def _counted(
-    known: Sequence[NightValue], every: Sequence[NightValue], rate: Rate, rules: Constants, today: float
+    known: Sequence[NightValue],
+    every: Sequence[NightValue],
+    rate: Rate,
+    rules: Constants,
+    today: float,
 ) -> Reference | None:
-    """A counter since the last night that is as long ago as the rule says, or since the first whose clock can be believed."""
+    """A counter since the last night that is as long ago as the rule says, or since the first
+    whose clock can be believed.
+    """
     if not known:
         return None
-    # With a clock that was set back all that grew since the first night would be held against one day.
+    # With a clock that was set back all that grew since the first night would be held against one
+    # day.
     today = max(today, known[-1].day)
-    # A clock that ran ahead of tonight tells no time; one that fell behind an earlier night was set back, and no day passed.
+    # A clock that ran ahead of tonight tells no time; one that fell behind an earlier night was set
+    # back, and no day passed.
     past = [one for one in known if one.day <= today]
     days = list(accumulate((one.day for one in past), max))
-    place = max((index for index, day in enumerate(days) if day <= today - rate.over_days), default=0)
+    place = max(
+        (index for index, day in enumerate(days) if day <= today - rate.over_days), default=0
+    )
     ago = today - days[place]
     allowed = rate.step + rate.per_day * max(ago, 1.0)
     most = rate.most_per_day * max(ago, 1.0) if rate.most_per_day is not None else None
     counter = Counter(past[place].value, ago, allowed, rate.basis, most, rate.repeats)
     off = sum(_outside(one) for one in every[-rules.off.of + 1 :])
-    return Reference(True, rules.off.fails, rules.off.of, off, before=_outside(every[-1]), counter=counter)
+    return Reference(
+        True, rules.off.fails, rules.off.of, off, before=_outside(every[-1]), counter=counter
+    )
 
 
 def _limit_is_tighter(level: Level | None, first: First | None, rule: DriftRule) -> bool:
-    """Whether the limit fails whatever would lie beyond these bounds: then the nights add nothing to it."""
+    """Whether the limit fails whatever would lie beyond these bounds: then the
+    nights add nothing to it.
+    """
     limit = rule.limit
     if limit is None:
         return False
@@ -206,7 +246,9 @@ def _spread(values: Sequence[float], middle: float) -> float:
 
 
 def _median(values: Sequence[float]) -> float:
-    """The middle value; `statistics.median` takes three times as long, and a board of eight has two thousand figures."""
+    """The middle value; `statistics.median` takes three times as long, and a board of eight has
+    two thousand figures.
+    """
     ordered = sorted(values)
     half = len(ordered) // 2
     return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2

@@ -1,7 +1,9 @@
-"""What of a machine's history may go, by age and by size: figures of old nights, and folders of old runs with their telemetry.
+"""What of a machine's history may go, by age and by size: figures of old nights, and folders of old
+runs with their telemetry.
 
-Never the run that accepted the machine, never the newest, never one that is being written, and never a folder that is no run of this
-machine's. The caller holds the machine's lock, so that no run of this machine is under way.
+Never the run that accepted the machine, never the newest, never one that is being written, and
+never a folder that is no run of this machine's. The caller holds the machine's lock, so that no run
+of this machine is under way.
 """
 
 from __future__ import annotations
@@ -19,13 +21,18 @@ from acceptance.history import errors
 from acceptance.history.store import Store, StoredNight
 from acceptance.journal import reader, run_folder, segment
 
-_WITNESSES = 3  # the last nights, of which two must agree that it is so late: one may have had a wrong clock
-REMOVED = "removed"  # beside the database: what is on its way out is no run any more, whoever dies while it goes
+# the last nights, of which two must agree that it is so late: one may have had a wrong clock
+_WITNESSES = 3
+# beside the database: what is on its way out is no run any more, whoever dies while it goes
+REMOVED = "removed"
 
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """What was removed: folders with their bytes, and how many nights lost their figures. `left` is the bytes of the runs that stay."""
+    """What was removed: folders with their bytes, and how many nights lost their figures.
+
+    `left` is the bytes of the runs that stay.
+    """
 
     folders: tuple[tuple[str, int], ...]
     nights: int
@@ -42,10 +49,12 @@ def prune(
     keep_bytes: int | None = None,
     never: Collection[str] = (),
 ) -> Pruned:
-    """Remove what is older than `keep_days`, then the oldest run folders until the rest holds no more than `keep_bytes`.
+    """Remove what is older than `keep_days`, then the oldest run folders until the rest holds no
+    more than `keep_bytes`.
 
-    `today` is in days since 1970-01-01; it is never taken to be later than two of the last three nights say, nor a night to be older than
-    those recorded before it. `never` names runs that stay. Raises HistoryError.
+    `today` is in days since 1970-01-01; it is never taken to be later than two of the last three
+    nights say, nor a night to be older than those recorded before it. `never` names runs that stay.
+    Raises HistoryError.
     """
     with errors.history_errors(out):
         _finish(store)
@@ -54,7 +63,11 @@ def prune(
             return Pruned((), 0, 0)
         stay = {*never, nights[-1].run_id, *_latest(out)}
         old = (set(_older(nights, today, keep_days)) if keep_days is not None else set()) - stay
-        sizes = {one.run_id: _size(out / str(one.folder)) for one in nights if _is_run(out, one, machine_id)}
+        sizes = {
+            one.run_id: _size(out / str(one.folder))
+            for one in nights
+            if _is_run(out, one, machine_id)
+        }
         going = [run_id for run_id in sizes if run_id in old]
         left = sum(sizes.values()) - sum(sizes[run_id] for run_id in going)
         for run_id in sizes if keep_bytes is not None else ():
@@ -64,11 +77,15 @@ def prune(
         folders = {one.run_id: str(one.folder) for one in nights}
         for run_id in going:
             _remove(store, out / folders[run_id], run_id)
-        return Pruned(tuple((folders[run_id], sizes[run_id]) for run_id in going), _forget(store, old), left)
+        return Pruned(
+            tuple((folders[run_id], sizes[run_id]) for run_id in going), _forget(store, old), left
+        )
 
 
 def _older(nights: Sequence[StoredNight], today: float, days: float) -> Iterator[str]:
-    """The runs that are older than so many days, by clocks of which any may have been wrong on any night."""
+    """The runs that are older than so many days, by clocks of which any may
+    have been wrong on any night.
+    """
     today = min(today, statistics.median_low(one.day for one in nights[-_WITNESSES:]))
     latest = -math.inf
     for one in nights:
@@ -92,14 +109,22 @@ def _is_run(out: Path, one: StoredNight, machine_id: str) -> bool:
         _, first = reader.beginning(out / one.folder)
     except segment.JournalError:
         return False
-    if first is None or not isinstance(first.body, RunStarted) or not (out / one.folder / run_folder.VERDICT).is_file():
+    if (
+        first is None
+        or not isinstance(first.body, RunStarted)
+        or not (out / one.folder / run_folder.VERDICT).is_file()
+    ):
         return False
     return (first.body.run_id, first.body.machine_id) == (one.run_id, machine_id)
 
 
 def _size(folder: Path) -> int:
     """Bytes on the disk of everything below a folder."""
-    return sum((Path(place) / name).lstat().st_blocks * 512 for place, _, names in os.walk(folder) for name in names)
+    return sum(
+        (Path(place) / name).lstat().st_blocks * 512
+        for place, _, names in os.walk(folder)
+        for name in names
+    )
 
 
 def _remove(store: Store, folder: Path, run_id: str) -> None:
@@ -118,15 +143,22 @@ def _finish(store: Store) -> None:
 
 
 def _forget(store: Store, old: Collection[str]) -> int:
-    """Remove the figures of these nights; the nights stay, as links of a chain. How many had any."""
+    """Remove the figures of these nights; the nights stay, as links of a chain.
+
+    How many had any.
+    """
     with store.transaction() as connection:
-        rows = connection.execute("SELECT seq, run_id FROM night WHERE NOT pruned ORDER BY seq").fetchall()
+        rows = connection.execute(
+            "SELECT seq, run_id FROM night WHERE NOT pruned ORDER BY seq"
+        ).fetchall()
         gone = [(seq,) for seq, run_id in rows if run_id in old]
         connection.execute("CREATE TEMP TABLE IF NOT EXISTS gone (seq INTEGER PRIMARY KEY)")
         connection.execute("DELETE FROM gone")
         connection.executemany("INSERT INTO gone VALUES (?)", gone)
         connection.execute("DELETE FROM figure WHERE night IN (SELECT seq FROM gone)")
-        connection.execute("DELETE FROM line WHERE NOT EXISTS (SELECT 1 FROM figure WHERE figure.line = line.id)")
+        connection.execute(
+            "DELETE FROM line WHERE NOT EXISTS (SELECT 1 FROM figure WHERE figure.line = line.id)"
+        )
         connection.execute("UPDATE night SET pruned = 1 WHERE seq IN (SELECT seq FROM gone)")
     if gone:
         # As a script: `execute` would take one step of it, and one step frees one page.

@@ -1,4 +1,7 @@
-"""The history store: one SQLite file. Each night is added whole or not at all, once, by whoever comes first."""
+"""The history store: one SQLite file.
+
+Each night is added whole or not at all, once, by whoever comes first.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +25,10 @@ from acceptance.history.night import Night, NightMeasurement
 
 APPLICATION = 0x52675072  # "RgPr", in the header of the file: whose it is
 
-# Each step takes a file from the version before to the next; what was published is never changed, another step is added.
-# `seq` is the order in which nights were recorded, and never goes back: clocks do. Names stand once, in `line`; a value is one row of
-# some 20 bytes, next to the other values of its line, because that is how they are read.
+# Each step takes a file from the version before to the next; what was published is never changed,
+# another step is added. `seq` is the order in which nights were recorded, and never goes back:
+# clocks do. Names stand once, in `line`; a value is one row of some 20 bytes, next to the other
+# values of its line, because that is how they are read.
 STEPS: tuple[tuple[str, ...], ...] = (
     (
         "CREATE TABLE era (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, facts TEXT NOT NULL)",
@@ -33,28 +37,34 @@ STEPS: tuple[tuple[str, ...], ...] = (
             seq INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT NOT NULL UNIQUE, folder TEXT, utc TEXT NOT NULL, day REAL NOT NULL,
             seconds REAL, profile TEXT NOT NULL, scope TEXT NOT NULL, verdict TEXT NOT NULL, virtual INTEGER NOT NULL,
             postponed INTEGER NOT NULL, apart TEXT, era INTEGER NOT NULL REFERENCES era, parts INTEGER NOT NULL REFERENCES parts,
-            pruned INTEGER NOT NULL DEFAULT 0)""",
+            pruned INTEGER NOT NULL DEFAULT 0)""",  # noqa: E501
         "CREATE INDEX night_by_era ON night (era, seq)",
         """CREATE TABLE line (
             id INTEGER PRIMARY KEY, check_id TEXT NOT NULL, measurement TEXT NOT NULL, component TEXT NOT NULL, unit TEXT NOT NULL,
             serial TEXT NOT NULL, UNIQUE (measurement, component, check_id, unit, serial))""",
         """CREATE TABLE figure (
             line INTEGER NOT NULL REFERENCES line, night INTEGER NOT NULL REFERENCES night, value REAL, again REAL,
-            flags INTEGER NOT NULL, PRIMARY KEY (line, night)) WITHOUT ROWID""",
+            flags INTEGER NOT NULL, PRIMARY KEY (line, night)) WITHOUT ROWID""",  # noqa: E501
     ),
     # What the night told of changes since the baseline, as JSON: the next one is to know it.
     ("ALTER TABLE night ADD COLUMN told TEXT",),
 )
 
 
-def schema_version(connection: sqlite3.Connection, path: Path, steps: Sequence[Sequence[str]]) -> int:
+def schema_version(
+    connection: sqlite3.Connection, path: Path, steps: Sequence[Sequence[str]]
+) -> int:
     """The version of a file; 0 of one in which there is nothing yet.
 
     Raises Damaged for another program's database, HistoryError for one of a later version.
     """
     owner, found, tables = (
         connection.execute(query).fetchone()[0]
-        for query in ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
+        for query in (
+            "PRAGMA application_id",
+            "PRAGMA user_version",
+            "SELECT count(*) FROM sqlite_master",
+        )
     )
     if not tables and not owner:
         return 0
@@ -62,12 +72,17 @@ def schema_version(connection: sqlite3.Connection, path: Path, steps: Sequence[S
         raise Damaged(f"{path}: is another program's database: move it away, then start again")
     if found > len(steps):
         newer = f"is of version {found}, newer than this rigproof knows ({len(steps)})"
-        raise HistoryError(f"{path}: {newer}: install that newer rigproof; this one leaves the file as it is")
+        raise HistoryError(
+            f"{path}: {newer}: install that newer rigproof; this one leaves the file as it is"
+        )
     return found
 
 
 def migrate(connection: sqlite3.Connection, path: Path, steps: Sequence[Sequence[str]]) -> None:
-    """Bring a file to the newest version: all of it or nothing, whoever dies in it. Raises what `version` does."""
+    """Bring a file to the newest version: all of it or nothing, whoever dies in it.
+
+    Raises what `version` does.
+    """
     if schema_version(connection, path, steps) == len(steps):
         return
     connection.execute("BEGIN IMMEDIATE")
@@ -83,13 +98,16 @@ def migrate(connection: sqlite3.Connection, path: Path, steps: Sequence[Sequence
             connection.execute("ROLLBACK")
 
 
-BUSY_S = 20.0  # how long another writer is waited for; a night is written in a hundredth of a second
+# how long another writer is waited for; a night is written in a hundredth of a second
+BUSY_S = 20.0
 OUTSIDE, UNSTEADY, FAILED = 1, 2, 4  # bits of a figure's flags
 
 
 @dataclass(frozen=True, slots=True)
 class StoredNight:
-    """What the store knows of a night besides its figures. `folder` is the run's folder in `out`, None once that was removed.
+    """What the store knows of a night besides its figures.
+
+    `folder` is the run's folder in `out`, None once that was removed.
 
     `pruned` says that its figures were removed. `era` is the era's key.
     """
@@ -110,30 +128,43 @@ class StoredNight:
 
 
 class Store:
-    """An open history. Every method raises HistoryError, and Damaged where the file is no sound database of ours."""
+    """An open history.
+
+    Every method raises HistoryError, and Damaged where the file is no sound database of ours.
+    """
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
         self.connection = connection
 
     @classmethod
-    def open(cls, path: Path, steps: Sequence[Sequence[str]] = STEPS, *, held: bool = False) -> Self:
-        """Open a machine's history to write; it is made where there is none, and brought to this version.
+    def open(
+        cls, path: Path, steps: Sequence[Sequence[str]] = STEPS, *, held: bool = False
+    ) -> Self:
+        """Open a machine's history to write; it is made where there is none, and brought to this
+        version.
 
-        `held` says that the caller is `alone` in its folder.
-        Raises HistoryError, also where the file system does not let two processes share memory, which the write-ahead log needs.
+        `held` says that the caller is `alone` in its folder. Raises HistoryError, also where the
+        file system does not let two processes share memory, which the write-ahead log needs.
         """
-        with errors.history_errors(path), contextlib.nullcontext() if held else history_lock(path.parent):
+        with (
+            errors.history_errors(path),
+            contextlib.nullcontext() if held else history_lock(path.parent),
+        ):
             location.require_files(path)
             connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
             try:
                 if schema_version(connection, path, steps) == 0:
-                    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # what is pruned is given back to the disk
+                    # what is pruned is given back to the disk
+                    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
                 mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
                 if mode != "wal":
-                    told = f"this file system takes no write-ahead log (SQLite stays in mode {mode})"
+                    told = (
+                        f"this file system takes no write-ahead log (SQLite stays in mode {mode})"
+                    )
                     raise HistoryError(f"{path}: {told}: give a folder on a local disk with --out")
-                # A night is on the disk before its folder may be pruned, or the next one is held against it; it is one fsync a night.
+                # A night is on the disk before its folder may be pruned, or the next one is held
+                # against it; it is one fsync a night.
                 connection.execute("PRAGMA synchronous = FULL")
                 migrate(connection, path, steps)
             except BaseException:
@@ -143,10 +174,17 @@ class Store:
 
     @classmethod
     def view(cls, path: Path, steps: Sequence[Sequence[str]] = STEPS) -> Self:
-        """Open a history to read alone, in a folder that may be read-only. Raises HistoryError, also where there is none."""
+        """Open a history to read alone, in a folder that may be read-only.
+
+        Raises HistoryError, also where there is none.
+        """
         if not path.exists():
-            raise HistoryError(f"{path}: there is no history yet: `rigproof history --rebuild` makes one from the runs")
-        # What nobody can write may be read without the shared memory of the log, if nothing is left in that.
+            raise HistoryError(
+                f"{path}: there is no history yet: `rigproof history --rebuild` makes one "
+                "from the runs"
+            )
+        # What nobody can write may be read without the shared memory of the log, if nothing is left
+        # in that.
         log = path.with_name(f"{path.name}-wal")
         still = not os.access(path.parent, os.W_OK) and not (log.is_file() and log.stat().st_size)
         with errors.history_errors(path):
@@ -157,7 +195,9 @@ class Store:
                 found = schema_version(connection, path, steps)
                 if found != len(steps):
                     older = f"is of version {found}, older than this rigproof reads ({len(steps)})"
-                    raise HistoryError(f"{path}: {older}: run this once as a user who may write there")
+                    raise HistoryError(
+                        f"{path}: {older}: run this once as a user who may write there"
+                    )
             except BaseException:
                 connection.close()
                 raise
@@ -167,7 +207,10 @@ class Store:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -177,7 +220,11 @@ class Store:
             self.connection.close()
 
     def check(self) -> None:
-        """Look at the whole file. Raises Damaged where SQLite finds anything wrong in its structure, and for eras without facts."""
+        """Look at the whole file.
+
+        Raises Damaged where SQLite finds anything wrong in its structure, and for eras without
+        facts.
+        """
         with errors.history_errors(self.path):
             found = self.connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if found != "ok":
@@ -198,7 +245,10 @@ class Store:
 
     @contextlib.contextmanager
     def still(self) -> Iterator[None]:
-        """All that is read within is of one moment, whoever adds a night meanwhile. Nothing may be written within."""
+        """All that is read within is of one moment, whoever adds a night meanwhile.
+
+        Nothing may be written within.
+        """
         with errors.history_errors(self.path):
             self.connection.execute("BEGIN")
         try:
@@ -214,19 +264,38 @@ class Store:
         """
         with self.transaction() as connection:
             era = _id(connection, "era", "key", night.era.key, facts=json.dumps(night.era.facts))
-            parts = _id(connection, "parts", "identities", json.dumps(dict(sorted(night.identities.items()))))
-            row = (night.run_id, folder, night.utc, night.day, night.seconds, night.profile, night.scope, night.verdict)
+            parts = _id(
+                connection,
+                "parts",
+                "identities",
+                json.dumps(dict(sorted(night.identities.items()))),
+            )
+            row = (
+                night.run_id,
+                folder,
+                night.utc,
+                night.day,
+                night.seconds,
+                night.profile,
+                night.scope,
+                night.verdict,
+            )
             told = msgspec.json.encode(night.told).decode() if night.told else None
             more = (night.virtual, night.postponed, night.apart, era, parts, told)
             done = connection.execute(
-                "INSERT INTO night (run_id, folder, utc, day, seconds, profile, scope, verdict, virtual, postponed, apart, era, parts,"
-                " told) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run_id) DO NOTHING",
+                "INSERT INTO night (run_id, folder, utc, day, seconds, profile, scope, verdict, "
+                "virtual, postponed, apart, era, parts,"
+                " told) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run_id) DO "
+                "NOTHING",
                 (*row, *more),
             )
             if done.rowcount != 1:
                 return False
             seq = done.lastrowid
-            rows = [(_line(connection, one), seq, one.value, one.again, _flags(one)) for one in night.figures]
+            rows = [
+                (_line(connection, one), seq, one.value, one.again, _flags(one))
+                for one in night.figures
+            ]
             connection.executemany("INSERT INTO figure VALUES (?, ?, ?, ?, ?)", rows)
         return True
 
@@ -238,7 +307,8 @@ class Store:
     def nights(self, last: int | None = None) -> tuple[StoredNight, ...]:
         """The last nights that were recorded, or all, in the order in which they were."""
         query = (
-            "SELECT seq, run_id, folder, utc, day, seconds, profile, verdict, apart, era.key, virtual, postponed, pruned"
+            "SELECT seq, run_id, folder, utc, day, seconds, profile, verdict, apart, era.key, "
+            "virtual, postponed, pruned"
             " FROM night JOIN era ON era.id = night.era ORDER BY seq DESC LIMIT ?"
         )
         with errors.history_errors(self.path):
@@ -258,11 +328,16 @@ class Store:
 
 
 def era_of(facts: Any, path: Path) -> Era:
-    """An era from its facts as they stand in a file. Raises Damaged for anything that is no list of names and texts."""
+    """An era from its facts as they stand in a file.
+
+    Raises Damaged for anything that is no list of names and texts.
+    """
     try:
         return Era(msgspec.json.decode(facts, type=tuple[tuple[str, str], ...]))
     except (msgspec.DecodeError, TypeError, UnicodeError) as error:
-        raise errors.Damaged(f"{path}: is damaged (an era has no facts: {error}): {errors.REBUILD}") from error
+        raise errors.Damaged(
+            f"{path}: is damaged (an era has no facts: {error}): {errors.REBUILD}"
+        ) from error
 
 
 def _id(connection: sqlite3.Connection, table: str, column: str, value: str, **more: str) -> int:
@@ -273,14 +348,31 @@ def _id(connection: sqlite3.Connection, table: str, column: str, value: str, **m
     names = ", ".join((column, *more))
     marks = ", ".join("?" * (1 + len(more)))
     return int(
-        connection.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", (value, *more.values())).lastrowid or 0
+        connection.execute(
+            f"INSERT INTO {table} ({names}) VALUES ({marks})", (value, *more.values())
+        ).lastrowid
+        or 0
     )
 
 
 def _kept(row: Sequence[Any]) -> StoredNight:
     seq, run_id, folder, utc, day, seconds, profile, verdict, apart, era, *words = row
     virtual, postponed, pruned = map(bool, words)
-    return StoredNight(seq, run_id, folder, utc, day, seconds, profile, verdict, apart, era, virtual, postponed, pruned)
+    return StoredNight(
+        seq,
+        run_id,
+        folder,
+        utc,
+        day,
+        seconds,
+        profile,
+        verdict,
+        apart,
+        era,
+        virtual,
+        postponed,
+        pruned,
+    )
 
 
 def _flags(one: NightMeasurement) -> int:
@@ -291,10 +383,15 @@ def _line(connection: sqlite3.Connection, figure: NightMeasurement) -> int:
     one = figure.line
     names = (one.check, one.measurement, one.component, one.unit, one.serial or "")
     found = connection.execute(
-        "SELECT id FROM line WHERE check_id = ? AND measurement = ? AND component = ? AND unit = ? AND serial = ?",
+        (
+            "SELECT id FROM line WHERE check_id = ? AND measurement = ? AND component = ? AND "
+            "unit = ? AND serial = ?"
+        ),
         names,
     ).fetchone()
     if found:
         return int(found[0])
-    made = "INSERT INTO line (check_id, measurement, component, unit, serial) VALUES (?, ?, ?, ?, ?)"
+    made = (
+        "INSERT INTO line (check_id, measurement, component, unit, serial) VALUES (?, ?, ?, ?, ?)"
+    )
     return int(connection.execute(made, names).lastrowid or 0)

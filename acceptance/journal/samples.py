@@ -1,4 +1,6 @@
-"""The samples of a telemetry segment read for a picture: a few readings of each, in a stream, because a segment of days is long."""
+"""The samples of a telemetry segment read for a picture: a few readings of each, in a stream,
+because a segment of days is long.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from acceptance.journal.segment import UNDECODABLE, JournalError, unread
 
 
 class GpuReadings(msgspec.Struct, frozen=True, gc=False):
-    """What a picture shows of a sample: degrees Celsius, watts, megahertz, and reasons (0 or 1) for a clock below the highest.
+    """What a picture shows of a sample: degrees Celsius, watts, megahertz, and reasons (0 or 1) for
+    a clock below the highest.
 
     None: the sample does not have it.
     """
@@ -47,9 +50,11 @@ class TimedSample(msgspec.Struct, frozen=True, gc=False):
 
 
 def read_samples(path: Path) -> Iterator[TimedSample]:
-    """Every sample of a segment, in order; a torn last line is left out, and so is a segment that is not there.
+    """Every sample of a segment, in order; a torn last line is left out, and so is a segment that
+    is not there.
 
-    Raises JournalError where it cannot be read, a whole line is no sample, or a record is not the next by its number.
+    Raises JournalError where it cannot be read, a whole line is no sample, or a record is not the
+    next by its number.
     """
     decode = msgspec.json.Decoder(TimedSample).decode
     due = -1  # the first line is the head
@@ -59,7 +64,9 @@ def read_samples(path: Path) -> Iterator[TimedSample]:
                 if due >= 0 and text.endswith(b"\n"):
                     look = decode(text)
                     if look.seq != due:
-                        told = f"record {look.seq} stands where {due} is due: lines were lost or moved"
+                        told = (
+                            f"record {look.seq} stands where {due} is due: lines were lost or moved"
+                        )
                         raise JournalError(f"{path}: {told}")
                     yield look
                 due += 1
@@ -78,10 +85,16 @@ def sample_from_entry(entry: Entry) -> TimedSample | None:
         return None
     values, low, high = map(_readings, (body.values, body.low, body.high))
     return TimedSample(
-        entry.seq, entry.boot_s, GpuSample(values or GpuReadings(), body.span_s, low, high, body.component)
+        entry.seq,
+        entry.boot_s,
+        GpuSample(values or GpuReadings(), body.span_s, low, high, body.component),
     )
 
 
 def _readings(values: dict[str, float] | None) -> GpuReadings | None:
     known = GpuReadings.__struct_fields__
-    return None if values is None else GpuReadings(**{name: value for name, value in values.items() if name in known})
+    return (
+        None
+        if values is None
+        else GpuReadings(**{name: value for name, value in values.items() if name in known})
+    )

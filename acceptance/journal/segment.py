@@ -1,7 +1,9 @@
-"""One segment of a journal: append-only JSON lines with one writer, crash-safe; writing it, and reading it back.
+"""One segment of a journal: append-only JSON lines with one writer, crash-safe; writing it, and
+reading it back.
 
-A line is one whole record. It reaches the disk (fsync) at check boundaries and events. A writer that dies may leave half a line at the
-end of its own segment, never in the middle: that line is dropped on reading, and said.
+A line is one whole record. It reaches the disk (fsync) at check boundaries and events. A writer
+that dies may leave half a line at the end of its own segment, never in the middle: that line is
+dropped on reading, and said.
 """
 
 from __future__ import annotations
@@ -22,8 +24,10 @@ from acceptance.core.record import Body, Entry, Measured, Observed, Sample, Skip
 from acceptance.journal import clock
 
 VERSION = 1
-UNDECODABLE = (ValueError, RecursionError)  # msgspec: malformed, of another shape, no UTF-8; nested without end
-# What may be lost to a power cut without changing what the run proves: the next record that does matter carries them along.
+# msgspec: malformed, of another shape, no UTF-8; nested without end
+UNDECODABLE = (ValueError, RecursionError)
+# What may be lost to a power cut without changing what the run proves: the next record that does
+# matter carries them along.
 _LAZY = (Measured, Table, Skipped, ToolRan, Sample, Observed)
 
 
@@ -36,7 +40,9 @@ class JournalError(Exception):
 
 
 class SegmentHead(msgspec.Struct, frozen=True):
-    """First line of a segment: which version of the format it is in, who writes it, and during which boot of the machine."""
+    """First line of a segment: which version of the format it is in, who writes it, and during
+    which boot of the machine.
+    """
 
     rigproof_journal: int
     segment: str
@@ -68,8 +74,11 @@ def _known(value: Any) -> Any:
 
 
 def encoded(value: object) -> bytes:
-    """A value as JSON. A byte that is no UTF-8 (the kernel takes one in the name of a network link) becomes a question mark: a record
-    with that is worth more than none."""
+    """A value as JSON.
+
+    A byte that is no UTF-8 (the kernel takes one in the name of a network link) becomes a question
+    mark: a record with that is worth more than none.
+    """
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
@@ -84,22 +93,35 @@ def _numbers(body: Body) -> Iterator[tuple[str, float]]:
             yield from readings.items()
     elif isinstance(body, Table):
         cells = (cell for row in body.rows for cell in row)
-        yield from ((f"a cell of the table {body.name}", cell) for cell in cells if not isinstance(cell, str))
+        yield from (
+            (f"a cell of the table {body.name}", cell)
+            for cell in cells
+            if not isinstance(cell, str)
+        )
 
 
 class Writer:
-    """Appends records to one segment. Every failure to write raises JournalError: evidence that is lost must not go unnoticed."""
+    """Appends records to one segment.
+
+    Every failure to write raises JournalError: evidence that is lost must not go unnoticed.
+    """
 
     def __init__(self, path: Path, root: Path = Path("/")) -> None:
         self._path = path
-        # Size of the file and number of the next record, before the last write of `_pending` bytes; the head has number -1.
+        # Size of the file and number of the next record, before the last write of `_pending` bytes;
+        # the head has number -1.
         self._before = (0, -1)
         self._pending = 0
         self._broken = False
-        head = SegmentHead(VERSION, path.name, clock.boot_id(root), os.getpid(), clock.machine_id(root))
+        head = SegmentHead(
+            VERSION, path.name, clock.boot_id(root), os.getpid(), clock.machine_id(root)
+        )
         try:
-            # Exclusive: a segment has one writer, and nothing is ever written into what another one left.
-            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            # Exclusive: a segment has one writer, and nothing is ever written into what another one
+            # left.
+            self._file = os.open(
+                path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644
+            )
         except OSError as error:
             raise self._unwritten(error) from error
         try:
@@ -119,7 +141,8 @@ class Writer:
     def _next(self) -> int:
         """The number of the next record.
 
-        Ctrl-C, or the belt of the test engine, may raise between a write and whatever would count it: the file itself says what it took.
+        Ctrl-C, or the belt of the test engine, may raise between a write and whatever would count
+        it: the file itself says what it took.
         """
         size, number = self._before
         found = os.fstat(self._file).st_size
@@ -144,15 +167,20 @@ class Writer:
             raise self._unwritten(error) from error
 
     def write(self, body: Body) -> None:
-        """Append one record, and bring it to the disk unless it is one that the next record carries along.
+        """Append one record, and bring it to the disk unless it is one that the next record carries
+        along.
 
-        Raises JournalError when it cannot be written (and then for every later one too), ValueError for NaN and infinity.
+        Raises JournalError when it cannot be written (and then for every later one too), ValueError
+        for NaN and infinity.
         """
         for name, value in _numbers(body):
             if not math.isfinite(value):
                 raise ValueError(f"{name} is {value}: JSON has no such number")
         boot_s, utc = clock.boot_s(), clock.utc()
-        self._put(lambda seq: encoded(SegmentLine(seq, boot_s, utc, body)), sync=not isinstance(body, _LAZY))
+        self._put(
+            lambda seq: encoded(SegmentLine(seq, boot_s, utc, body)),
+            sync=not isinstance(body, _LAZY),
+        )
 
     def sync(self) -> None:
         """Bring everything written so far to the disk."""
@@ -170,14 +198,19 @@ class Writer:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One segment as read: its head, its entries, and the torn last line, if the writer died in it."""
+    """One segment as read: its head, its entries, and the torn last line, if
+    the writer died in it.
+    """
 
     head: SegmentHead | None
     entries: tuple[Entry, ...]
@@ -198,7 +231,8 @@ def most_bytes(path: Path) -> int:
 def read_segment(path: Path) -> Segment:
     """Read one segment.
 
-    Raises JournalError, naming file and line, when it is of a newer version or damaged before its last line.
+    Raises JournalError, naming file and line, when it is of a newer version or damaged before its
+    last line.
     """
     try:
         data = regular_file.read(path, most_bytes(path))
@@ -218,19 +252,27 @@ def read_segment(path: Path) -> Segment:
             raise JournalError(f"{path}, line {number}: is no record ({error}): {told}") from error
         if found.seq != number - 2:
             raise JournalError(
-                f"{path}, line {number}: record {found.seq} stands where {number - 2} is due: lines were lost or moved; {RESTORE}"
+                f"{path}, line {number}: record {found.seq} stands where {number - 2} is "
+                f"due: lines were lost or moved; {RESTORE}"
             )
         entries.append(Entry(found.seq, found.boot_s, found.utc, found.body, path.name))
     return Segment(head, tuple(entries), torn)
 
 
 def head_of(path: Path, line: bytes) -> SegmentHead:
-    """The head from the first line of a segment. Raises JournalError when it is none, or of a newer version."""
+    """The head from the first line of a segment.
+
+    Raises JournalError when it is none, or of a newer version.
+    """
     try:
         version = msgspec.json.decode(line, type=_Version).rigproof_journal
         if version > VERSION:  # first, because a newer head may look otherwise
             newer = f"format {version}, newer than this rigproof reads ({VERSION})"
-            raise JournalError(f"{path}, line 1: written in {newer}: install a newer rigproof to read it")
+            raise JournalError(
+                f"{path}, line 1: written in {newer}: install a newer rigproof to read it"
+            )
         return msgspec.json.decode(line, type=SegmentHead)
     except UNDECODABLE as error:
-        raise JournalError(f"{path}, line 1: is not the head of a rigproof journal ({error}): {RESTORE}") from error
+        raise JournalError(
+            f"{path}, line 1: is not the head of a rigproof journal ({error}): {RESTORE}"
+        ) from error

@@ -1,15 +1,19 @@
-"""What a load of ours prints: one JSON object a line on standard output, and the strict reader of it.
+"""What a load of ours prints: one JSON object a line on standard output, and the strict reader of
+it.
 
-    {"rigproof_load": 1, "load": NAME, "parameters": {...}}                                 first, once
-    {"reading": NAME, "unit": UNIT, "component": COMPONENT, "value": NUMBER}                once for each name and component
-    {"absent": NAME, "component": COMPONENT, "reason": TEXT}                                a reading that this hardware does not have
-    {"table": NAME, "columns": [TEXT, ...], "rows": [[CELL, ...], ...]}                     once for each name; a cell is a number or a text
-    {"miscompare": {...what differed, where and when...}}                                   as soon as it is found
-    {"note": TEXT}                                                                          for people
-    {"progress": SECONDS_DONE, "of": SECONDS}                                               for a progress bar; carries no evidence
-    {"end": true, "readings": COUNT}                                                        last, once; counts absences and tables too
+    {"rigproof_load": 1, "load": NAME, "parameters": {...}}                                 first,
+    once {"reading": NAME, "unit": UNIT, "component": COMPONENT, "value": NUMBER}
+    once for each name and component {"absent": NAME, "component": COMPONENT, "reason": TEXT}
+    a reading that this hardware does not have {"table": NAME, "columns": [TEXT, ...], "rows":
+    [[CELL, ...], ...]}                     once for each name; a cell is a number or a text
+    {"miscompare": {...what differed, where and when...}}                                   as soon
+    as it is found {"note": TEXT}
+    for people {"progress": SECONDS_DONE, "of": SECONDS}
+    for a progress bar; carries no evidence {"end": true, "readings": COUNT}
+    last, once; counts absences and tables too
 
-A text without its last line is that of a load that died, whatever it says before. Standard library only.
+A text without its last line is that of a load that died, whatever it says before. Standard library
+only.
 """
 
 from __future__ import annotations
@@ -21,9 +25,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-UNITS = frozenset({"GB/s", "GFLOP/s", "TFLOP/s", "degC", "W", "MHz", "us", "ns", "s", "count", "ratio", "GiB"})
+UNITS = frozenset(
+    {"GB/s", "GFLOP/s", "TFLOP/s", "degC", "W", "MHz", "us", "ns", "s", "count", "ratio", "GiB"}
+)
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
-_COMPONENT = re.compile(r"[!-~]+")  # printable ASCII without spaces: it becomes a key in the journal and in JUnit
+# printable ASCII without spaces: it becomes a key in the journal and in JUnit
+_COMPONENT = re.compile(r"[!-~]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +45,9 @@ class LoadReading:
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """A reading that was asked for and that this component does not have, and the reason: never a silence."""
+    """A reading that was asked for and that this component does not have, and
+    the reason: never a silence.
+    """
 
     name: str
     component: str
@@ -47,7 +56,10 @@ class Absence:
 
 @dataclass(frozen=True, slots=True)
 class LoadTable:
-    """Figures that belong together; they decide nothing. `columns` name their units, and every row has a cell for each."""
+    """Figures that belong together; they decide nothing.
+
+    `columns` name their units, and every row has a cell for each.
+    """
 
     name: str
     columns: tuple[str, ...]
@@ -56,7 +68,11 @@ class LoadTable:
 
 def reading(record: dict[str, Any]) -> LoadReading:
     """The reading of a line that has exactly its keys."""
-    name, unit, component = _name(record["reading"]), text(record["unit"]), text(record["component"])
+    name, unit, component = (
+        _name(record["reading"]),
+        text(record["unit"]),
+        text(record["component"]),
+    )
     if unit not in UNITS:
         raise ValueError(f"the unit {unit!r} is not one of {', '.join(sorted(UNITS))}")
     return LoadReading(name, unit, _component(component), number(record["value"]))
@@ -64,7 +80,9 @@ def reading(record: dict[str, Any]) -> LoadReading:
 
 def absence(record: dict[str, Any]) -> Absence:
     """The absence of a line that has exactly its keys."""
-    return Absence(_name(record["absent"]), _component(text(record["component"])), text(record["reason"]))
+    return Absence(
+        _name(record["absent"]), _component(text(record["component"])), text(record["reason"])
+    )
 
 
 def table(record: dict[str, Any]) -> LoadTable:
@@ -142,7 +160,9 @@ _KINDS = {  # the key that tells the kind of a line, and all keys it must have
 
 
 class ProtocolError(Exception):
-    """The text is not the whole output of a load; the message is one sentence and quotes the line."""
+    """The text is not the whole output of a load; the message is one sentence
+    and quotes the line.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,23 +185,37 @@ class LoadOutput:
 
 
 class _Evidence:
-    """The readings, absences and tables of one output, in the order in which they came; ValueError for what comes twice."""
+    """The readings, absences and tables of one output, in the order in which they came;
+    ValueError for what comes twice.
+    """
 
     def __init__(self) -> None:
         self.found: dict[tuple[str, ...], LoadReading | Absence | LoadTable] = {}
 
     def add(self, record: dict[str, Any]) -> None:
         """Take the line of one; a reading that is there cannot be absent."""
-        one = reading(record) if "reading" in record else absence(record) if "absent" in record else table(record)
+        one = (
+            reading(record)
+            if "reading" in record
+            else absence(record)
+            if "absent" in record
+            else table(record)
+        )
         key = ("table", one.name) if isinstance(one, LoadTable) else (one.name, one.component)
         if key in self.found:
-            what = f"the table {one.name}" if isinstance(one, LoadTable) else f"{one.name} of {one.component}"
+            what = (
+                f"the table {one.name}"
+                if isinstance(one, LoadTable)
+                else f"{one.name} of {one.component}"
+            )
             raise ValueError(f"{what} comes twice")
         self.found[key] = one
 
 
 class Output:
-    """Writes the lines, flushing each, so that a load that dies leaves what it found; ValueError for what the reader would refuse."""
+    """Writes the lines, flushing each, so that a load that dies leaves what it found; ValueError
+    for what the reader would refuse.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -208,7 +242,9 @@ class Output:
         """A reading that was asked for and that this hardware does not have, with the reason."""
         self._proof({"absent": name, "component": component, "reason": reason})
 
-    def table(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[float | str]]) -> None:
+    def table(
+        self, name: str, columns: Sequence[str], rows: Sequence[Sequence[float | str]]
+    ) -> None:
         """Figures that belong together: at least one row, and a cell for each column."""
         self._proof({"table": name, "columns": list(columns), "rows": [list(row) for row in rows]})
 
@@ -232,9 +268,9 @@ class Output:
 def parse(output: str) -> LoadOutput:
     """Read the whole output of a load.
 
-    Raises ProtocolError, quoting the line, when the first line is not the hello of this version, a line is not an object of a known kind
-    with exactly its keys, a reading or a table comes twice or holds what is not finite, the end is missing or miscounts, or anything
-    follows the end.
+    Raises ProtocolError, quoting the line, when the first line is not the hello of this version, a
+    line is not an object of a known kind with exactly its keys, a reading or a table comes twice or
+    holds what is not finite, the end is missing or miscounts, or anything follows the end.
     """
     if not output:
         raise ProtocolError("the load printed nothing")
@@ -262,7 +298,9 @@ def parse(output: str) -> LoadOutput:
             else:
                 _end(record, len(evidence.found))
                 if index != len(lines) - 1:
-                    raise ProtocolError(f"the load printed after its end: {_quote(lines[index + 1])}")
+                    raise ProtocolError(
+                        f"the load printed after its end: {_quote(lines[index + 1])}"
+                    )
                 found = evidence.found.values()
                 return LoadOutput(
                     load,
@@ -274,15 +312,20 @@ def parse(output: str) -> LoadOutput:
                     tuple(one for one in found if isinstance(one, Absence)),
                 )
         except ValueError as error:
-            raise ProtocolError(f"a line of the load's output cannot be used, {error}: {_quote(line)}") from None
-    raise ProtocolError(f"the load's output ends without its end line; the last line is {_quote(lines[-1])}")
+            raise ProtocolError(
+                f"a line of the load's output cannot be used, {error}: {_quote(line)}"
+            ) from None
+    raise ProtocolError(
+        f"the load's output ends without its end line; the last line is {_quote(lines[-1])}"
+    )
 
 
 def salvage(output: str) -> tuple[dict[str, Any], ...]:
     """The miscompares that can be read from a text that is not whole.
 
-    A load that found a wrong result and then died has still found it. This is evidence against the machine only: nothing that is read
-    here can make a run good, so a line that cannot be read is left out.
+    A load that found a wrong result and then died has still found it. This is evidence against the
+    machine only: nothing that is read here can make a run good, so a line that cannot be read is
+    left out.
     """
     found = []
     for line in output.split("\n"):
@@ -298,11 +341,14 @@ def salvage(output: str) -> tuple[dict[str, Any], ...]:
 def _hello(line: str) -> tuple[str, dict[str, Any]]:
     record = _record(line)
     if "rigproof_load" not in record:
-        raise ProtocolError(f"the load's output does not begin with its hello line but with {_quote(line)}")
+        raise ProtocolError(
+            f"the load's output does not begin with its hello line but with {_quote(line)}"
+        )
     version = record["rigproof_load"]
     if type(version) is not int or version != VERSION:
         raise ProtocolError(
-            f"the load's output has a version that is not {VERSION}, the only one known here: {_quote(line)}"
+            f"the load's output has a version that is not {VERSION}, the only one known "
+            f"here: {_quote(line)}"
         )
     try:
         exactly(record, _HELLO)
@@ -310,7 +356,9 @@ def _hello(line: str) -> tuple[str, dict[str, Any]]:
         if not isinstance(parameters, dict):
             raise ValueError("its parameters are not an object")
     except ValueError as error:
-        raise ProtocolError(f"the load's hello line cannot be used, {error}: {_quote(line)}") from None
+        raise ProtocolError(
+            f"the load's hello line cannot be used, {error}: {_quote(line)}"
+        ) from None
     return name, parameters
 
 
@@ -323,12 +371,15 @@ def _end(record: dict[str, Any], evidence: int) -> None:
 def _record(line: str) -> dict[str, Any]:
     try:
         record = json.loads(line, object_pairs_hook=_unique)
-        # Refuses NaN and infinity, and a lone surrogate, which would stop whoever writes the text to a file.
+        # Refuses NaN and infinity, and a lone surrogate, which would stop whoever writes the text
+        # to a file.
         json.dumps(record, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError):
         record = None
     if not isinstance(record, dict):
-        raise ProtocolError(f"a line of the load's output is not one whole JSON object: {_quote(line)}")
+        raise ProtocolError(
+            f"a line of the load's output is not one whole JSON object: {_quote(line)}"
+        )
     return record
 
 

@@ -10,9 +10,12 @@ from acceptance.machine.inventory import Inventory
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """A GPU that is due: it is on the PCI bus. `uuid`, `model`, `serial` and `nvml_index` are None where NVML does not know it.
+    """A GPU that is due: it is on the PCI bus.
 
-    `error` is what NVML says when the GPU has stopped answering it: such a GPU is known, and of no use.
+    `uuid`, `model`, `serial` and `nvml_index` are None where NVML does not know it.
+
+    `error` is what NVML says when the GPU has stopped answering it: such a GPU is known, and of no
+    use.
     """
 
     name: str
@@ -27,16 +30,31 @@ class Gpu:
 
 
 def gpus(inventory: Inventory) -> tuple[Gpu, ...]:
-    """The GPUs that are due: NVIDIA's display functions on the PCI bus in address order, never NVML's own list.
+    """The GPUs that are due: NVIDIA's display functions on the PCI bus in address order, never
+    NVML's own list.
 
     Named gpu0, gpu1, ... Parts cut out of a GPU by SR-IOV are not counted beside it.
     """
-    known = {device.pci_address: device for device in inventory.nvml.devices if device.pci_address is not None}
-    due = [function for function in inventory.pci if function.is_display and not function.is_virtual_function]
-    return tuple(_gpu(number, function, known.get(function.address)) for number, function in enumerate(due))
+    known = {
+        device.pci_address: device
+        for device in inventory.nvml.devices
+        if device.pci_address is not None
+    }
+    due = [
+        function
+        for function in inventory.pci
+        if function.is_display and not function.is_virtual_function
+    ]
+    return tuple(
+        _gpu(number, function, known.get(function.address)) for number, function in enumerate(due)
+    )
 
 
-def _gpu(number: int, function: machine_inventory.PciFunction, device: machine_inventory.NvmlDevice | None) -> Gpu:
+def _gpu(
+    number: int,
+    function: machine_inventory.PciFunction,
+    device: machine_inventory.NvmlDevice | None,
+) -> Gpu:
     return Gpu(
         name=f"gpu{number}",
         pci_address=function.address,

@@ -1,4 +1,8 @@
-"""The declared machine: what the machine file says should be there, its own limits, and its waivers. TOML, strictly read."""
+"""The declared machine: what the machine file says should be there, its own limits, and its
+waivers.
+
+TOML, strictly read.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +21,16 @@ from acceptance.core.strict import Strict, Text
 from acceptance.core.waiver import Waiver
 from acceptance.machine.toml_place import explain, line_of, spell
 
-# Far above any machine, far below what would hang a plan that names every component or overflow a float.
+# Far above any machine, far below what would hang a plan that names every component or overflow a
+# float.
 Positive = Annotated[int, msgspec.Meta(ge=1, le=10**9)]
-# As many as NVIDIA's driver serves in a machine: NV_MAX_DEVICES in nvlimits.h of open-gpu-kernel-modules.
+# As many as NVIDIA's driver serves in a machine: NV_MAX_DEVICES in nvlimits.h of
+# open-gpu-kernel-modules.
 DRIVER_GPUS = 32
 MOST_GPUS = 2 * DRIVER_GPUS  # a later driver may serve more; a plan names every pair
 MOST_LINKS = 144  # NVML lists up to 18 a GPU today
-# As the kernel writes it: a domain of four digits, longer only where it must be. NVML's eight-digit form would never be equal to it.
+# As the kernel writes it: a domain of four digits, longer only where it must be. NVML's eight-digit
+# form would never be equal to it.
 _ADDRESS = "^([0-9a-f]{4}|[1-9a-f][0-9a-f]{4,7}):[0-9a-f]{2}:[0-9a-f]{2}[.][0-7]$"
 _GpuNumber = Annotated[int, msgspec.Meta(ge=0, le=MOST_GPUS - 1)]
 # What keys with a form of their own must be, as a sentence ends.
@@ -33,12 +40,18 @@ FORMS = {
     "link_width": "1, 2, 4, 8 or 16",
     "link_gen": "1, 2, 3, 4, 5 or 6",
     "between": "the numbers of two GPUs, such as [0, 1]",
-    "path": 'what `nvidia-smi topo -m` prints: "NV" and the number of links (such as "NV12"), "PIX", "PXB", "PHB", "NODE" or "SYS"',
+    "path": (
+        'what `nvidia-smi topo -m` prints: "NV" and the number of links (such as "NV12"), '
+        '"PIX", '
+        '"PXB", "PHB", "NODE" or "SYS"'
+    ),
 }
 
 
 class DeclaredCpu(Strict, frozen=True):
-    """`[cpu]`: `sockets`, `cores` and `threads` count the whole machine; `cpuburn` names a burn program to drive beside ours."""
+    """`[cpu]`: `sockets`, `cores` and `threads` count the whole machine; `cpuburn` names a burn
+    program to drive beside ours.
+    """
 
     model: Text | None = None
     sockets: Positive | None = None
@@ -59,7 +72,9 @@ class DeclaredDimm(Strict, frozen=True):
 
 
 class DeclaredMemory(Strict, frozen=True):
-    """`[memory]`: `total_gib` is what is installed; `test_share` is the share of free RAM that stressapptest fills."""
+    """`[memory]`: `total_gib` is what is installed; `test_share` is the share of free RAM that
+    stressapptest fills.
+    """
 
     total_gib: Positive | None = None
     dimms: Positive | None = None
@@ -69,7 +84,9 @@ class DeclaredMemory(Strict, frozen=True):
 
 
 class DeclaredDisk(Strict, frozen=True):
-    """`[[disk]]`: disks are matched by model and, where given, by serial, never by a kernel name that changes."""
+    """`[[disk]]`: disks are matched by model and, where given, by serial, never
+    by a kernel name that changes.
+    """
 
     model: Text
     count: Positive = 1
@@ -85,7 +102,8 @@ class DeclaredLink(Strict, frozen=True):
 
 
 class DeclaredGpu(Strict, frozen=True):
-    """`[[gpu]]`: one card (or `count` equal ones), in the order of their PCI addresses; each declared fact is compared with that card.
+    """`[[gpu]]`: one card (or `count` equal ones), in the order of their PCI addresses; each
+    declared fact is compared with that card.
 
     `nvlink_links` is how many NVLinks of each card are active; 0 says that none is meant to be.
     """
@@ -102,11 +120,14 @@ class DeclaredGpu(Strict, frozen=True):
 class DeclaredGpuPair(Strict, frozen=True):
     """`[[gpu_pair]]`: what lies between two GPUs, by their numbers (gpu0 is 0), both ways.
 
-    `path` is the way from one to the other as `nvidia-smi topo -m` names it, `p2p` whether each reads and writes the other's memory.
+    `path` is the way from one to the other as `nvidia-smi topo -m` names it, `p2p` whether each
+    reads and writes the other's memory.
     """
 
     between: tuple[_GpuNumber, _GpuNumber]
-    path: Annotated[str, msgspec.Meta(pattern="^(NV[1-9][0-9]{0,2}|PIX|PXB|PHB|NODE|SYS)$")] | None = None
+    path: (
+        Annotated[str, msgspec.Meta(pattern="^(NV[1-9][0-9]{0,2}|PIX|PXB|PHB|NODE|SYS)$")] | None
+    ) = None
     p2p: bool | None = None
 
 
@@ -120,7 +141,8 @@ class DeclaredSystem(Strict, frozen=True):
 
 
 SCHEMA = 1
-# Units in which a sound reading may be 0 or less (a margin, a cold sensor). A floor of 0 can fail in no other.
+# Units in which a sound reading may be 0 or less (a margin, a cold sensor). A floor of 0 can fail
+# in no other.
 BELOW_ZERO = ("degC",)
 
 
@@ -129,7 +151,9 @@ class MachineFileError(Exception):
 
 
 class DeclaredLimit(Strict, frozen=True):
-    """`[[limit]]`: a limit of this machine's own; it replaces the shipped one and is stamped as such."""
+    """`[[limit]]`: a limit of this machine's own; it replaces the shipped one
+    and is stamped as such.
+    """
 
     measurement: Text
     unit: Text
@@ -146,7 +170,10 @@ class DeclaredLimit(Strict, frozen=True):
 
 
 class Machine(Strict, frozen=True):
-    """A machine file. `gpus` is how many NVIDIA GPUs the machine has; 0 declares a machine without."""
+    """A machine file.
+
+    `gpus` is how many NVIDIA GPUs the machine has; 0 declares a machine without.
+    """
 
     schema: Literal[1]
     name: Text
@@ -181,7 +208,13 @@ def _problems(machine: Machine) -> Iterator[Problem]:
     """What types cannot say."""
     if (count := machine.gpu_count() or 0) > MOST_GPUS:
         key: KeyPath = ["gpus"] if machine.gpus is not None else ["gpu"]
-        yield key, f"{count} GPUs are declared, and a machine has at most {DRIVER_GPUS} (NVIDIA's driver): correct it"
+        yield (
+            key,
+            (
+                f"{count} GPUs are declared, and a machine has at most {DRIVER_GPUS} (NVIDIA's "
+                "driver): correct it"
+            ),
+        )
     places: dict[tuple[str, str | None], int] = {}  # of the limits, by measurement and component
     for index, row in enumerate(machine.limit):
         key = ["limit", index]
@@ -192,14 +225,25 @@ def _problems(machine: Machine) -> Iterator[Problem]:
         for bound in ("low", "warn_low"):
             floor = getattr(row, bound)
             if floor is not None and floor <= 0 and row.unit not in BELOW_ZERO:
-                told = f"{bound} is {number(floor)}, and nothing measured in {row.unit} is ever below 0"
+                told = (
+                    f"{bound} is {number(floor)}, and nothing measured in {row.unit} is ever "
+                    "below 0"
+                )
                 cure = "give the least that is accepted, or leave it out where high alone is meant"
-                yield [*key, bound], f"{spell(key)} for {row.measurement}: {told}, so it could never fail: {cure}"
+                yield (
+                    [*key, bound],
+                    f"{spell(key)} for {row.measurement}: {told}, so it could never fail: {cure}",
+                )
         earlier = [
-            places[name] for name in ((row.measurement, None), (row.measurement, row.component)) if name in places
+            places[name]
+            for name in ((row.measurement, None), (row.measurement, row.component))
+            if name in places
         ]
         for first in sorted(set(earlier)):
-            told = f"{spell(key)} for {row.measurement} never holds, because {spell(['limit', first])} goes before it"
+            told = (
+                f"{spell(key)} for {row.measurement} never holds, because "
+                f"{spell(['limit', first])} goes before it"
+            )
             yield key, f"{told}: remove one of them, or put the one that names a component first"
         places.setdefault((row.measurement, row.component), index)
     for index, waiver in enumerate(machine.waiver):
@@ -218,13 +262,19 @@ def _problems(machine: Machine) -> Iterator[Problem]:
         if gpu.address is not None and gpu.count > 1:
             yield (
                 ["gpu", index, "count"],
-                f"{spell(['gpu', index])} has one address, so its count cannot be {gpu.count}: remove one",
+                (
+                    f"{spell(['gpu', index])} has one address, so its count cannot be "
+                    f"{gpu.count}: remove one"
+                ),
             )
     for index, disk in enumerate(machine.disk):
         if disk.serial is not None and disk.count > 1:
             yield (
                 ["disk", index, "count"],
-                f"{spell(['disk', index])} has one serial, so its count cannot be {disk.count}: remove one",
+                (
+                    f"{spell(['disk', index])} has one serial, so its count cannot be "
+                    f"{disk.count}: remove one"
+                ),
             )
     yield from _pair_problems(machine)
     listed = sum(gpu.count for gpu in machine.gpu)
@@ -245,12 +295,21 @@ def _pair_problems(machine: Machine) -> Iterator[Problem]:
         if len(both) == 1:
             yield [*key, "between"], f"{told} names GPU {pair.between[0]} twice: name two"
         elif count is None:
-            yield [*key, "between"], f"{told} names GPUs, and the file does not say how many there are: add gpus"
+            yield (
+                [*key, "between"],
+                f"{told} names GPUs, and the file does not say how many there are: add gpus",
+            )
         elif max(both) >= count:
             numbers = f"numbered from 0 to {count - 1}" if count else "none"
-            yield [*key, "between"], f"{told} names GPU {max(both)}, but the declared GPUs are {numbers}: correct it"
+            yield (
+                [*key, "between"],
+                f"{told} names GPU {max(both)}, but the declared GPUs are {numbers}: correct it",
+            )
         elif both in seen:
-            yield [*key, "between"], f"{told} names GPUs {min(both)} and {max(both)} again: name each pair once"
+            yield (
+                [*key, "between"],
+                f"{told} names GPUs {min(both)} and {max(both)} again: name each pair once",
+            )
         elif pair.path is None and pair.p2p is None:
             yield key, f"{told} declares nothing: add path, p2p, or both"
         seen.add(both)
@@ -271,9 +330,17 @@ def _waiver_problem(waiver: Waiver) -> str | None:
     if (waiver.measurement is None) == (waiver.skip is None):
         return "give either measurement (with worst) or skip, the name of a check"
     if waiver.skip is not None and set(waiver.skip) & set("*?"):
-        return "a pattern would excuse whatever could not be done: name one check or one subject in skip"
+        return (
+            "a pattern would excuse whatever could not be done: name one check or one subject "
+            "in "
+            "skip"
+        )
     if waiver.skip is not None:
-        return None if waiver.worst is None else "a skip has no value, so worst means nothing here: remove it"
+        return (
+            None
+            if waiver.worst is None
+            else "a skip has no value, so worst means nothing here: remove it"
+        )
     if waiver.worst is None:
         return "a waiver without a bound would excuse anything: add worst, the worst value accepted"
     if not math.isfinite(waiver.worst):
@@ -290,29 +357,43 @@ def _parse(text: str, file: Path) -> dict[str, object]:
         at = re.fullmatch(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", str(error))
         line = int(at[2]) if at and at[2] else text.count("\n") + 1
         what = f"{at[1]}, column {at[3]}" if at and at[3] else str(error)
-        raise _error(file, line, f"is not valid TOML ({what}): correct it there, or before") from error
+        raise _error(
+            file, line, f"is not valid TOML ({what}): correct it there, or before"
+        ) from error
     except RecursionError as error:
-        raise _error(file, None, "is nested too deeply: a machine file has tables in tables, no more") from error
+        raise _error(
+            file, None, "is nested too deeply: a machine file has tables in tables, no more"
+        ) from error
     except ValueError as error:  # a number of thousands of digits
-        raise _error(file, None, f"holds a value that cannot be read ({error}): correct it") from error
+        raise _error(
+            file, None, f"holds a value that cannot be read ({error}): correct it"
+        ) from error
 
 
 def _text(file: Path) -> str:
-    """The text of a machine file. Raises MachineFileError where it is no file, too large, or no UTF-8."""
+    """The text of a machine file.
+
+    Raises MachineFileError where it is no file, too large, or no UTF-8.
+    """
     try:
         content = regular_file.read(file, regular_file.MACHINE_FILE)
-        text = content.decode("utf-8-sig")  # editors on Windows put a byte order mark before the text
+        # editors on Windows put a byte order mark before the text
+        text = content.decode("utf-8-sig")
         return text.replace("\r\n", "\n").replace("\r", "\n")
     except OSError as error:
         cure = "give the path of a machine file with --machine"
         raise _error(file, None, f"cannot be read ({error.strerror}): {cure}") from error
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
-        raise _error(file, line, f"is not UTF-8 text (byte {error.start}): save it as UTF-8") from error
+        raise _error(
+            file, line, f"is not UTF-8 text (byte {error.start}): save it as UTF-8"
+        ) from error
 
 
 def misfit(file: Path, place: Sequence[str | int], sentence: str) -> MachineFileError:
-    """What is wrong with one key of a file that was read already, beside the checks that there are; with file, line and key."""
+    """What is wrong with one key of a file that was read already, beside the checks that there
+    are; with file, line and key.
+    """
     return _error(file, line_of(_text(file), place), f"{spell(place)}: {sentence}")
 
 
@@ -325,7 +406,11 @@ def read(file: Path) -> Machine:
     table = _parse(text, file)
     schema = table.get("schema")
     if isinstance(schema, int) and schema > SCHEMA:
-        sentence = f"schema {schema} is newer than this rigproof reads ({SCHEMA}): install a newer rigproof"
+        sentence = (
+            f"schema {schema} is newer than this rigproof reads ({SCHEMA}): install a "
+            "newer "
+            "rigproof"
+        )
         raise _error(file, line_of(text, ["schema"]), sentence)
     try:
         machine = msgspec.convert(table, Machine)

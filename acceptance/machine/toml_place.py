@@ -1,4 +1,6 @@
-"""Where in a TOML text a key stands, and what is wrong with it: the standard parser gives values without their lines."""
+"""Where in a TOML text a key stands, and what is wrong with it: the standard parser gives values
+without their lines.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ _TOKEN = re.compile(
 
 
 class _Places:
-    """Walks a TOML text that the standard parser has accepted, and notes the line of every table, key and list element."""
+    """Walks a TOML text that the standard parser has accepted, and notes the line of every
+    table, key and list element.
+    """
 
     def __init__(self, text: str) -> None:
         self.lines: dict[Path, int] = {}
@@ -62,7 +66,9 @@ class _Places:
         return self._tokens[self._next - 1][0]
 
     def _within(self, closing: str) -> bool:
-        """Whether more comes before the closing bracket, which is taken with the line ends and commas before it."""
+        """Whether more comes before the closing bracket, which is taken with the line ends and
+        commas before it.
+        """
         while self._peek() in ("\n", ","):
             self._take()
         if self._peek() != closing:
@@ -125,34 +131,49 @@ class _Places:
 
 
 def places(text: str) -> dict[Path, int]:
-    """The line of every table, key and list element of a valid TOML text, by path: `("limit", 1, "unit")`."""
+    """The line of every table, key and list element of a valid TOML text, by
+    path: `("limit", 1, "unit")`.
+    """
     return _Places(text).lines
 
 
 def line_of(text: str, path: Sequence[str | int]) -> int | None:
-    """The line on which the key at `path` stands in a valid TOML text, or that of the innermost table around it; else None."""
+    """The line on which the key at `path` stands in a valid TOML text, or that of the innermost
+    table around it; else None.
+    """
     lines = places(text)
-    return next((lines[tuple(path[:end])] for end in range(len(path), 0, -1) if tuple(path[:end]) in lines), None)
+    return next(
+        (lines[tuple(path[:end])] for end in range(len(path), 0, -1) if tuple(path[:end]) in lines),
+        None,
+    )
 
 
 def spell(path: Sequence[str | int]) -> str:
     """A key as people count: `limit (number 2).unit` reads better than `limit[1].unit`."""
     plain = re.compile(r"[A-Za-z0-9_-]+")
     return "".join(
-        f" (number {part + 1})" if isinstance(part, int) else f".{part if plain.fullmatch(part) else json.dumps(part)}"
+        f" (number {part + 1})"
+        if isinstance(part, int)
+        else f".{part if plain.fullmatch(part) else json.dumps(part)}"
         for part in path
     ).lstrip(".")
 
 
 def explain(message: str, text: str, forms: Mapping[str, str]) -> tuple[str, int | None]:
-    """What is wrong with a table that msgspec refused, as one sentence for the user, and the line it concerns.
+    """What is wrong with a table that msgspec refused, as one sentence for the user, and the line
+    it concerns.
 
-    `message` is msgspec's own, `text` the valid TOML text, `forms` says of keys with a form of their own what they must be.
+    `message` is msgspec's own, `text` the valid TOML text, `forms` says of keys with a form of
+    their own what they must be.
     """
     what, _, pointer = (
-        message.rpartition(" - at `$") if re.search(r" - at `\$[\w.\[\]]*`$", message) else (message, "", "")
+        message.rpartition(" - at `$")
+        if re.search(r" - at `\$[\w.\[\]]*`$", message)
+        else (message, "", "")
     )
-    path: list[str | int] = [int(i) if i else name for name, i in re.findall(r"(\w+)|\[(\d+)\]", pointer)]
+    path: list[str | int] = [
+        int(i) if i else name for name, i in re.findall(r"(\w+)|\[(\d+)\]", pointer)
+    ]
     unknown = re.fullmatch(r"Object contains unknown field `(.*)`", what, re.DOTALL)
     missing = re.fullmatch(r"Object missing required field `(.*)`", what)
     expected = re.fullmatch(r"Expected `(.*)`, got `(.*)`", what)
@@ -161,13 +182,19 @@ def explain(message: str, text: str, forms: Mapping[str, str]) -> tuple[str, int
         path.append(absent[1])
     key = spell(path)
     if unknown:
-        sentence = f"{key} is no key that rigproof knows: correct its spelling or remove it (README, “Machine files”)"
+        sentence = (
+            f"{key} is no key that rigproof knows: correct its spelling or remove it "
+            "(README, "
+            "“Machine files”)"
+        )
     elif missing:
         sentence = f"{key} is missing: add it"
     elif path and path[-1] in forms:
         sentence = f"{key} must be {forms[str(path[-1])]}"
     elif expected:
-        wanted = " or ".join(_TYPES.get(kind, kind) for kind in expected[1].split(" | ") if kind != "null")
+        wanted = " or ".join(
+            _TYPES.get(kind, kind) for kind in expected[1].split(" | ") if kind != "null"
+        )
         sentence = f"{key} must be {wanted}, not {_TYPES.get(expected[2], expected[2])}"
     elif bound:
         sentence = f"{key} must be {_BOUNDS[bound[1]]} {float(bound[2]):g}"

@@ -26,7 +26,8 @@ _UNKNOWN = "-"
 class Topology:
     """The matrix: `cells` by the names of its row and its column, without those that are not known.
 
-    `numa_nodes` and `cpus` (logical CPUs that are near, "0-31,64-95") are by name, where they are known.
+    `numa_nodes` and `cpus` (logical CPUs that are near, "0-31,64-95") are by name, where they are
+    known.
     """
 
     names: tuple[str, ...]
@@ -40,11 +41,21 @@ class Topology:
         if not rows:
             return ""
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in rows
+        ]
         shown = {cell for row in rows[1:] for cell in row[1 : 1 + len(self.names)]}
-        told = [mark for mark in LEGEND if mark in shown or (mark == "NV#" and any(map(_is_nvlink, shown)))]
+        told = [
+            mark
+            for mark in LEGEND
+            if mark in shown or (mark == "NV#" and any(map(_is_nvlink, shown)))
+        ]
         width = max(map(len, told))
-        return "\n".join([*lines, "", *(f"{mark.ljust(width)}  {LEGEND[mark]}" for mark in told)]) + "\n"
+        return (
+            "\n".join([*lines, "", *(f"{mark.ljust(width)}  {LEGEND[mark]}" for mark in told)])
+            + "\n"
+        )
 
     def rows(self) -> tuple[tuple[str, ...], ...]:
         """The matrix as rows of cells, the first its head; empty where there is nothing to show."""
@@ -55,7 +66,12 @@ class Topology:
     def _row(self, name: str) -> tuple[str, ...]:
         cells = (self.cells.get((name, other), _UNKNOWN) for other in self.names)
         node = self.numa_nodes.get(name)
-        return (name, *cells, self.cpus.get(name, _UNKNOWN), _UNKNOWN if node is None else str(node))
+        return (
+            name,
+            *cells,
+            self.cpus.get(name, _UNKNOWN),
+            _UNKNOWN if node is None else str(node),
+        )
 
 
 def _is_nvlink(cell: str) -> bool:
@@ -63,7 +79,9 @@ def _is_nvlink(cell: str) -> bool:
 
 
 def cards(inventory: Inventory) -> dict[str, str]:
-    """The network cards on the PCI bus: the name of the first port of each, InfiniBand's before others, with its PCI address."""
+    """The network cards on the PCI bus: the name of the first port of each, InfiniBand's before
+    others, with its PCI address.
+    """
     real = [link for link in inventory.links if link.pci_address is not None and not link.virtual]
     wired = [link for link in real if link.kind != "wireless"]
     named: dict[str, NetworkLink] = {}
@@ -78,7 +96,9 @@ def addresses(inventory: Inventory) -> tuple[str, ...]:
 
 
 def build(inventory: Inventory, places: Mapping[str, PciPlace]) -> Topology:
-    """The matrix of the GPUs that are due and the network cards, with NVLinks before any other way."""
+    """The matrix of the GPUs that are due and the network cards, with NVLinks
+    before any other way.
+    """
     due = gpus(inventory)
     where = {gpu.name: gpu.pci_address for gpu in due} | cards(inventory)
     devices = {device.index: device for device in inventory.nvml.devices}
@@ -99,7 +119,9 @@ def build(inventory: Inventory, places: Mapping[str, PciPlace]) -> Topology:
     )
 
 
-def _of_gpus(inventory: Inventory, due: Sequence[Gpu], devices: Mapping[int, NvmlDevice]) -> dict[tuple[str, str], str]:
+def _of_gpus(
+    inventory: Inventory, due: Sequence[Gpu], devices: Mapping[int, NvmlDevice]
+) -> dict[tuple[str, str], str]:
     """The cells between GPUs, as far as NVML tells them."""
     names = {gpu.nvml_index: gpu.name for gpu in due if gpu.nvml_index is not None}
     found = {}
@@ -113,23 +135,39 @@ def _of_gpus(inventory: Inventory, due: Sequence[Gpu], devices: Mapping[int, Nvm
 
 
 def nvlinks(a: NvmlDevice, b: NvmlDevice) -> int:
-    """How many NVLinks lead from one GPU to the other: those that end there; over switches, as many as both have active."""
+    """How many NVLinks lead from one GPU to the other: those that end there; over switches, as
+    many as both have active.
+    """
     direct = [link for link in a.links if link.active and link.remote_kind != "switch"]
-    to_switch = [sum(link.active and link.remote_kind == "switch" for link in device.links) for device in (a, b)]
-    ending = sum(link.remote_address is not None and link.remote_address == b.pci_address for link in direct)
+    to_switch = [
+        sum(link.active and link.remote_kind == "switch" for link in device.links)
+        for device in (a, b)
+    ]
+    ending = sum(
+        link.remote_address is not None and link.remote_address == b.pci_address for link in direct
+    )
     return ending + min(to_switch)
 
 
-def _nodes(where: Mapping[str, str], places: Mapping[str, PciPlace], known: Mapping[str, NvmlDevice]) -> dict[str, int]:
-    found = {name: places[address].numa_node if address in places else None for name, address in where.items()}
+def _nodes(
+    where: Mapping[str, str], places: Mapping[str, PciPlace], known: Mapping[str, NvmlDevice]
+) -> dict[str, int]:
+    found = {
+        name: places[address].numa_node if address in places else None
+        for name, address in where.items()
+    }
     for name, device in known.items():
         if found[name] is None and device.traits is not None:
             found[name] = device.traits.numa_node
     return {name: node for name, node in found.items() if node is not None}
 
 
-def _cpus(where: Mapping[str, str], places: Mapping[str, PciPlace], known: Mapping[str, NvmlDevice]) -> dict[str, str]:
-    found = {name: places[address].cpus if address in places else None for name, address in where.items()}
+def _cpus(
+    where: Mapping[str, str], places: Mapping[str, PciPlace], known: Mapping[str, NvmlDevice]
+) -> dict[str, str]:
+    found = {
+        name: places[address].cpus if address in places else None for name, address in where.items()
+    }
     for name, device in known.items():
         if device.traits is not None and device.traits.cpu_affinity is not None:
             found[name] = device.traits.cpu_affinity
@@ -150,8 +188,8 @@ def ranges(numbers: Sequence[int]) -> str:
 def path(a: PciPlace, b: PciPlace) -> str:
     """What lies between two functions, in the words of `nvidia-smi topo`.
 
-    "PIX": one bridge or switch; "PXB": several, and no host bridge; "PHB": a host bridge; "NODE": host bridges of one NUMA node; "SYS":
-    more than that, or nodes that the kernel does not tell.
+    "PIX": one bridge or switch; "PXB": several, and no host bridge; "PHB": a host bridge; "NODE":
+    host bridges of one NUMA node; "SYS": more than that, or nodes that the kernel does not tell.
     """
     if a.host_bridge != b.host_bridge:
         return "NODE" if a.numa_node is not None and a.numa_node == b.numa_node else "SYS"
@@ -160,5 +198,6 @@ def path(a: PciPlace, b: PciPlace) -> str:
         common += 1
     if common == 0:
         return "PHB"
-    # A switch is two bridges in a row: the port towards the host, which both have in common, and one port towards each function.
+    # A switch is two bridges in a row: the port towards the host, which both have in common, and
+    # one port towards each function.
     return "PIX" if max(len(a.bridges), len(b.bridges)) - common <= 1 else "PXB"

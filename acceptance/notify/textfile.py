@@ -1,4 +1,6 @@
-"""What node-exporter's textfile collector reads of a run: a pure function of its journal, in Prometheus' text format."""
+"""What node-exporter's textfile collector reads of a run: a pure function of its journal, in
+Prometheus' text format.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,10 @@ LABEL = 200  # characters of a label's value; a name that is longer is cut, and 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A gauge: its name with its unit, one sentence of help, and its samples. A label that is None is absent."""
+    """A gauge: its name with its unit, one sentence of help, and its samples.
+
+    A label that is None is absent.
+    """
 
     name: str
     help: str
@@ -34,7 +39,9 @@ def metric(name: str, help_: str, value: float | None) -> Metric:
 
 
 def escaped(text: str) -> str:
-    """A label's value on one line, as the format wants it: backslash, quote and line end escaped."""
+    """A label's value on one line, as the format wants it: backslash, quote and
+    line end escaped.
+    """
     return one_line(text, LABEL).replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
@@ -47,7 +54,8 @@ def _lines(metrics: Iterable[Metric]) -> Iterator[str]:
     for one in metrics:
         values: dict[str, float] = {}
         for labels, value in one.samples:
-            # A file in which two samples have the same labels is refused whole: of two names that were cut to one the first stays.
+            # A file in which two samples have the same labels is refused whole: of two names that
+            # were cut to one the first stays.
             values.setdefault(_series(one.name, labels), value)
         if values:
             yield f"# HELP {one.name} {one.help}"
@@ -71,7 +79,9 @@ def of_run(verdict: Verdict, found: Journal) -> bytes:
 
 
 def of_night(verdict: Verdict, found: Journal) -> bytes:
-    """What is told of the night itself, in a file of its own: a night that was skipped takes no verdict away."""
+    """What is told of the night itself, in a file of its own: a night that was
+    skipped takes no verdict away.
+    """
     began = _began(found)
     skipped = verdict.postponed
     return render(
@@ -83,12 +93,18 @@ def of_night(verdict: Verdict, found: Journal) -> bytes:
             ),
             metric(
                 "rigproof_nights_skipped",
-                "How many nights in a row were skipped because the machine was in use; 0 after one that was not.",
+                (
+                    "How many nights in a row were skipped because the machine was in use; 0 "
+                    "after one that was not."
+                ),
                 skipped.in_a_row if skipped else 0,
             ),
             metric(
                 "rigproof_nights_skipped_most",
-                "How many such nights in a row are a failure; absent after a night that was not skipped.",
+                (
+                    "How many such nights in a row are a failure; absent after a night that was "
+                    "not skipped."
+                ),
                 skipped.most if skipped else None,
             ),
         )
@@ -103,7 +119,9 @@ def of_trouble() -> bytes:
 def _verdict(word: Word) -> Metric:
     samples = tuple(({"verdict": one}, float(one == word)) for one in get_args(Word))
     return Metric(
-        "rigproof_run_verdict", "1 for the verdict of the last run that was judged, 0 for the others.", samples
+        "rigproof_run_verdict",
+        "1 for the verdict of the last run that was judged, 0 for the others.",
+        samples,
     )
 
 
@@ -116,11 +134,17 @@ def _run(verdict: Verdict, found: Journal) -> Iterator[Metric]:
         "machine": verdict.provenance.get("machine"),
         "version": verdict.provenance.get("rigproof"),
     }
-    yield Metric("rigproof_run_info", "The last run; a partial one is no acceptance of the machine.", ((about, 1.0),))
+    yield Metric(
+        "rigproof_run_info",
+        "The last run; a partial one is no acceptance of the machine.",
+        ((about, 1.0),),
+    )
     began = _began(found)
     ended = next((entry for entry in found.entries if isinstance(entry.body, RunEnded)), None)
     yield metric(
-        "rigproof_run_started_timestamp_seconds", "When the last run began.", _moment(began.utc) if began else None
+        "rigproof_run_started_timestamp_seconds",
+        "When the last run began.",
+        _moment(began.utc) if began else None,
     )
     yield metric(
         "rigproof_run_ended_timestamp_seconds",
@@ -140,12 +164,22 @@ def _run(verdict: Verdict, found: Journal) -> Iterator[Metric]:
         "When the run began that accepted the machine; absent where none was accepted.",
         _moment(birth.utc) if birth else None,
     )
-    yield metric("rigproof_run_violations", "What made the last run FAIL.", len(verdict.of_kind("fail")))
-    yield metric("rigproof_run_unjudged", "What kept the last run from PASS.", len(verdict.of_kind("error", "skip")))
+    yield metric(
+        "rigproof_run_violations", "What made the last run FAIL.", len(verdict.of_kind("fail"))
+    )
+    yield metric(
+        "rigproof_run_unjudged",
+        "What kept the last run from PASS.",
+        len(verdict.of_kind("error", "skip")),
+    )
     yield metric("rigproof_run_warnings", "Warnings of the last run.", len(verdict.of_kind("warn")))
     yield _changes(verdict)
     outcomes = tuple(({"check": one.id, "outcome": one.outcome}, 1.0) for one in verdict.checks)
-    yield Metric("rigproof_check_outcome", "1 for the outcome of each check: pass, fail, error or skip.", outcomes)
+    yield Metric(
+        "rigproof_check_outcome",
+        "1 for the outcome of each check: pass, fail, error or skip.",
+        outcomes,
+    )
 
 
 def _measurements(checks: tuple[CheckResult, ...]) -> Iterator[Metric]:
@@ -160,13 +194,20 @@ def _measurements(checks: tuple[CheckResult, ...]) -> Iterator[Metric]:
         ("low", "The limit that a value may not be below."),
         ("high", "The limit that it may not exceed."),
     ):
-        bounds = ((labels, getattr(one.due.limit, name)) for labels, one in each if one.due.limit is not None)
+        bounds = (
+            (labels, getattr(one.due.limit, name))
+            for labels, one in each
+            if one.due.limit is not None
+        )
         samples = tuple((labels, bound) for labels, bound in bounds if bound is not None)
         yield Metric(f"rigproof_measurement_limit_{name}", help_, samples)
     yield from _before(each)
     yield Metric(
         "rigproof_measurement_outcome",
-        "1 for what came of each measurement: pass, fail, error, skip, waived, warn, or recorded (held against nothing).",
+        (
+            "1 for what came of each measurement: pass, fail, error, skip, waived, warn, or "
+            "recorded (held against nothing)."
+        ),
         tuple(({**labels, "outcome": _grade(one)}, 1.0) for labels, one in each),
     )
 
@@ -176,7 +217,10 @@ def _before(each: Sequence[tuple[Mapping[str, str | None], Judgement]]) -> Itera
     drifted = [(labels, one.drift) for labels, one in each if one.drift is not None]
     yield Metric(
         "rigproof_measurement_outside",
-        "1 when the value lies outside what it was on the nights before, at the second look too where one was taken.",
+        (
+            "1 when the value lies outside what it was on the nights before, at the second look "
+            "too where one was taken."
+        ),
         tuple((labels, float(drift.outside)) for labels, drift in drifted),
     )
     yield Metric(
@@ -186,9 +230,12 @@ def _before(each: Sequence[tuple[Mapping[str, str | None], Judgement]]) -> Itera
     )
     yield Metric(
         "rigproof_measurement_drift",
-        "1 for each way in which the value strayed from its past: step, slope, noise, counter, unsteady, or changed (nothing tells which"
+        "1 for each way in which the value strayed from its past: step, slope, noise, counter, "
+        "unsteady, or changed (nothing tells which"
         " side is the worse one).",
-        tuple(({**labels, "what": what}, 1.0) for labels, drift in drifted for what in _ways(drift)),
+        tuple(
+            ({**labels, "what": what}, 1.0) for labels, drift in drifted for what in _ways(drift)
+        ),
     )
     pasts = [(labels, one.due.past) for labels, one in each if one.due.past is not None]
     yield Metric(
@@ -199,7 +246,11 @@ def _before(each: Sequence[tuple[Mapping[str, str | None], Judgement]]) -> Itera
     yield Metric(
         "rigproof_measurement_baseline",
         "The value of the run that accepted the machine.",
-        tuple((labels, past.first.middle) for labels, past in pasts if past.first is not None and past.first.baseline),
+        tuple(
+            (labels, past.first.middle)
+            for labels, past in pasts
+            if past.first is not None and past.first.baseline
+        ),
     )
 
 
@@ -220,7 +271,10 @@ def _changes(verdict: Verdict) -> Metric:
     )
     return Metric(
         "rigproof_machine_changes",
-        "Changes of the machine since its baseline that are a failure or a warning: of what kind, and of which component.",
+        (
+            "Changes of the machine since its baseline that are a failure or a warning: of what "
+            "kind, and of which component."
+        ),
         tuple(samples),
     )
 

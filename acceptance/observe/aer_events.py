@@ -1,8 +1,10 @@
-"""PCIe Advanced Error Reporting: one event for each report, which the kernel spreads over several messages.
+"""PCIe Advanced Error Reporting: one event for each report, which the kernel spreads over several
+messages.
 
-Linux 4 to 6 (drivers/pci/pcie/aer.c) prints a header (`AER: Corrected error received: id=0010`), then `PCIe Bus Error:
-severity=...`, then the device's status and the names of its bits (`[12] Replay Timer Timeout`). Where the firmware holds the reports, it
-prints `aer_status: ...` instead, the names, and for uncorrected errors `aer_uncor_severity: ...`, whose bits say which are fatal.
+Linux 4 to 6 (drivers/pci/pcie/aer.c) prints a header (`AER: Corrected error received: id=0010`),
+then `PCIe Bus Error: severity=...`, then the device's status and the names of its bits (`[12]
+Replay Timer Timeout`). Where the firmware holds the reports, it prints `aer_status: ...` instead,
+the names, and for uncorrected errors `aer_uncor_severity: ...`, whose bits say which are fatal.
 """
 
 from __future__ import annotations
@@ -14,22 +16,46 @@ from acceptance.observe.event import KernelEvent, Severity, clean, pci_address
 from acceptance.observe.kernel_line import KernelLine
 
 _ADDRESS = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
-_CLASS = r"(?P<cls>Corrected|Correctable|Uncorrected|Uncorrectable)(?: \((?P<fatality>Fatal|Non-Fatal)\))?"
+_CLASS = (
+    r"(?P<cls>Corrected|Correctable|Uncorrected|Uncorrectable)(?: "
+    r"\((?P<fatality>Fatal|Non-Fatal)\))?"
+)
 _HEADER = re.compile(
-    rf"^\S+ (?P<pci>{_ADDRESS}): AER: (?:Multiple )?{_CLASS} error (?:message )?received", re.IGNORECASE
+    rf"^\S+ (?P<pci>{_ADDRESS}): AER: (?:Multiple )?{_CLASS} error (?:message )?received",
+    re.IGNORECASE,
 )
 _BUS = re.compile(
-    rf"^\S+ (?P<pci>{_ADDRESS}): (?:AER: )?PCIe Bus Error: severity={_CLASS}(?:, type=(?P<type>[\w ]+))?", re.IGNORECASE
+    (
+        rf"^\S+ (?P<pci>{_ADDRESS}): (?:AER: )?PCIe Bus Error: severity={_CLASS}(?:, "
+        r"type=(?P<type>[\w ]+))?"
+    ),
+    re.IGNORECASE,
 )
 _BIT = re.compile(rf"^\S+ (?P<pci>{_ADDRESS}):(?: AER:)? +\[ *\d+\] (?P<name>\S.*)$", re.IGNORECASE)
-_STATUS = re.compile(rf"^\S+ (?P<pci>{_ADDRESS}): (?:AER: )?aer_status: 0x(?P<status>[0-9a-f]{{1,8}})\b", re.IGNORECASE)
-_LEVELS = re.compile(rf"^\S+ (?P<pci>{_ADDRESS}): (?:AER: )?aer_uncor_severity: 0x(?P<fatal>[0-9a-f]{{1,8}})\b", re.I)
+_STATUS = re.compile(
+    rf"^\S+ (?P<pci>{_ADDRESS}): (?:AER: )?aer_status: 0x(?P<status>[0-9a-f]{{1,8}})\b",
+    re.IGNORECASE,
+)
+_LEVELS = re.compile(
+    rf"^\S+ (?P<pci>{_ADDRESS}): (?:AER: )?aer_uncor_severity: 0x(?P<fatal>[0-9a-f]{{1,8}})\b", re.I
+)
 # Anything of AER that is none of the known messages, but speaks of an error.
-_OTHER = re.compile(rf"^\S+ (?P<pci>{_ADDRESS}): (?:AER: )?(?:PCIe Bus Error|aer_(?:un)?cor_status)", re.IGNORECASE)
+_OTHER = re.compile(
+    rf"^\S+ (?P<pci>{_ADDRESS}): (?:AER: )?(?:PCIe Bus Error|aer_(?:un)?cor_status)", re.IGNORECASE
+)
 # What the kernel calls the bits of the correctable status register, in its versions 4 to 6.
 _CORRECTABLE = frozenset(
     {
-        *("RxErr", "BadTLP", "BadDLLP", "Rollover", "Timeout", "NonFatalErr", "CorrIntErr", "HeaderOF"),
+        *(
+            "RxErr",
+            "BadTLP",
+            "BadDLLP",
+            "Rollover",
+            "Timeout",
+            "NonFatalErr",
+            "CorrIntErr",
+            "HeaderOF",
+        ),
         *("Receiver Error", "Bad TLP", "Bad DLLP", "RELAY_NUM Rollover", "REPLAY_NUM Rollover"),
         *("Replay Timer Timeout", "Advisory Non-Fatal", "Advisory Non-Fatal Error"),
         *("Corrected Internal Error", "Header Log Overflow"),
@@ -44,12 +70,21 @@ _MEANING = {
     "unknown": "An error of the link that the message does not class.",
 }
 _ACTION = {
-    "corrected": "If it repeats: reseat the card and its riser, shorten or replace the cable, try the slot at a lower PCIe generation.",
+    "corrected": (
+        "If it repeats: reseat the card and its riser, shorten or replace the cable, "
+        "try the "
+        "slot at a lower PCIe generation."
+    ),
     "non-fatal": "Reseat the card and its riser; try another slot.",
     "fatal": "Reseat the card, its riser and its power cables; try another slot.",
     "unknown": "Look at the line itself.",
 }
-_SEVERITY: dict[str, Severity] = {"corrected": "warning", "non-fatal": "error", "fatal": "fatal", "unknown": "error"}
+_SEVERITY: dict[str, Severity] = {
+    "corrected": "warning",
+    "non-fatal": "error",
+    "fatal": "fatal",
+    "unknown": "error",
+}
 
 
 def _code(match: re.Match[str]) -> str:
@@ -61,7 +96,14 @@ def _code(match: re.Match[str]) -> str:
 def _event(line: KernelLine, code: str, address: str, bits: Sequence[str] = ()) -> KernelEvent:
     text = f"{line.text.strip()}; {', '.join(bits)}" if bits else line.text
     return KernelEvent(
-        "aer", code, pci_address(address), _SEVERITY[code], line.time, clean(text), _MEANING[code], _ACTION[code]
+        "aer",
+        code,
+        pci_address(address),
+        _SEVERITY[code],
+        line.time,
+        clean(text),
+        _MEANING[code],
+        _ACTION[code],
     )
 
 
@@ -76,7 +118,8 @@ def _details(lines: Sequence[KernelLine], index: int) -> Iterator[KernelLine]:
 def _bits(lines: Sequence[KernelLine], index: int, address: str) -> list[str]:
     """Names of the error bits that belong to the report at `index`."""
     found = (_BIT.match(line.text) for line in _details(lines, index))
-    # Taken off here: a pattern that looks for it at the end of every run of blanks takes time without end.
+    # Taken off here: a pattern that looks for it at the end of every run of blanks takes time
+    # without end.
     return [
         match["name"].rstrip().removesuffix("(First)").rstrip()
         for match in found
@@ -84,7 +127,9 @@ def _bits(lines: Sequence[KernelLine], index: int, address: str) -> list[str]:
     ]
 
 
-def _class(lines: Sequence[KernelLine], index: int, status: re.Match[str], bits: Sequence[str]) -> str:
+def _class(
+    lines: Sequence[KernelLine], index: int, status: re.Match[str], bits: Sequence[str]
+) -> str:
     """The class of a report that came through the firmware, from what stands below it."""
     for line in _details(lines, index):
         if (levels := _LEVELS.match(line.text)) and levels["pci"].lower() == status["pci"].lower():

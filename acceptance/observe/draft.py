@@ -1,4 +1,6 @@
-"""A machine file drafted from what was found, to be corrected by hand: it captures a defect as readily as a virtue."""
+"""A machine file drafted from what was found, to be corrected by hand: it captures a defect as
+readily as a virtue.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,12 @@ _WIDTHS = (1, 2, 4, 8, 16)
 
 
 def _text(text: str) -> str:
-    """A TOML basic string. JSON's escapes are TOML's, but for the DEL character, which TOML wants escaped too.
+    """A TOML basic string.
 
-    A byte that is no UTF-8 (in the name of a network link, say) becomes a question mark: no file of text can hold it.
+    JSON's escapes are TOML's, but for the DEL character, which TOML wants escaped too.
+
+    A byte that is no UTF-8 (in the name of a network link, say) becomes a question mark: no file of
+    text can hold it.
     """
     known = text.encode("utf-8", errors="replace").decode("utf-8")
     return json.dumps(known, ensure_ascii=False).replace("\x7f", "\\u007f")
@@ -36,7 +41,9 @@ def _comment(text: str) -> str:
 
 
 def _pairs(**values: str | int | None) -> Iterator[str]:
-    """`key = value` for everything that was found and that a machine file may say: no empty text, no 0."""
+    """`key = value` for everything that was found and that a machine file may
+    say: no empty text, no 0.
+    """
     for key, value in values.items():
         if value:
             yield f"{key} = {_text(value) if isinstance(value, str) else value}"
@@ -45,16 +52,31 @@ def _pairs(**values: str | int | None) -> Iterator[str]:
 def _lines(inventory: Inventory) -> Iterator[str]:
     cpu, board = inventory.cpu, inventory.board
     governor = None if cpu.governor is None or cpu.governor.startswith("mixed") else cpu.governor
-    yield "# Drafted by `rigproof inventory` from what the machine shows now. Correct it by hand: what is missing or slow today is drafted"
-    yield "# as if it were meant to be so. Compare each line with what you bought, and remove what you do not want checked."
+    yield (
+        "# Drafted by `rigproof inventory` from what the machine shows now. Correct it by hand: "
+        "what is missing or slow today is drafted"
+    )
+    yield (
+        "# as if it were meant to be so. Compare each line with what you bought, and remove "
+        "what "
+        "you do not want checked."
+    )
     yield "schema = 1"
     yield f"name = {_text(board.hostname or 'machine')}"
     yield f"gpus = {len(gpus(inventory))}"
     yield ""
     yield "[cpu]"
-    yield from _pairs(model=cpu.model, sockets=cpu.sockets, cores=cpu.cores, threads=cpu.threads, governor=governor)
+    yield from _pairs(
+        model=cpu.model,
+        sockets=cpu.sockets,
+        cores=cpu.cores,
+        threads=cpu.threads,
+        governor=governor,
+    )
     yield from _memory(inventory.memory)
-    system = list(_pairs(board=board.name, bios_version=board.bios_version, driver=board.nvidia_driver))
+    system = list(
+        _pairs(board=board.name, bios_version=board.bios_version, driver=board.nvidia_driver)
+    )
     if system:
         yield ""
         yield "[system]"
@@ -66,7 +88,10 @@ def _memory(memory: Memory) -> Iterator[str]:
     yield ""
     yield "[memory]"
     if not memory.dimms:
-        yield f"total_gib = {-(-memory.total_bytes // GIB)}  # what the kernel manages, rounded up; put in what you bought"
+        yield (
+            f"total_gib = {-(-memory.total_bytes // GIB)}  # what the kernel manages, rounded "
+            "up; put in what you bought"
+        )
         yield f"# modules were not read: {_comment(memory.dimms_unread or 'none listed')}"
         return
     sizes = [dimm.size_bytes for dimm in memory.dimms]
@@ -74,35 +99,53 @@ def _memory(memory: Memory) -> Iterator[str]:
     if len(known) == len(sizes):
         yield from _pairs(total_gib=sum(known) // GIB)
     yield f"dimms = {len(memory.dimms)}"
-    yield "# channels = 2  # how many memory channels the modules fill: with it, memory bandwidth is judged"
+    yield (
+        "# channels = 2  # how many memory channels the modules fill: with it, memory bandwidth "
+        "is judged"
+    )
     for dimm in memory.dimms:
         whole = dimm.size_bytes is not None and dimm.size_bytes % GIB == 0
         yield ""
         yield "[[memory.dimm]]"
         yield f"slot = {_text(dimm.slot)}"
         yield from _pairs(size_gib=dimm.size_bytes // GIB if whole and dimm.size_bytes else None)
-        yield from _pairs(rated_mts=dimm.rated_mts, configured_mts=dimm.configured_mts, part_number=dimm.part_number)
+        yield from _pairs(
+            rated_mts=dimm.rated_mts,
+            configured_mts=dimm.configured_mts,
+            part_number=dimm.part_number,
+        )
 
 
 def _devices(inventory: Inventory) -> Iterator[str]:
     functions = {function.address: function for function in inventory.pci}
     for gpu in gpus(inventory):
         function = functions[gpu.pci_address]
-        widths = [width for width in (function.max_link_width, function.slot_max_link_width) if width is not None]
+        widths = [
+            width
+            for width in (function.max_link_width, function.slot_max_link_width)
+            if width is not None
+        ]
         width = min(widths, default=None)
         yield ""
         yield "[[gpu]]"
         yield from _pairs(model=gpu.model, pci_id=gpu.device_id, address=gpu.pci_address)
         speeds = [
-            speed for speed in (function.max_link_speed_gts, function.slot_max_link_speed_gts) if speed is not None
+            speed
+            for speed in (function.max_link_speed_gts, function.slot_max_link_speed_gts)
+            if speed is not None
         ]
         yield from _pairs(
-            link_width=width if width in _WIDTHS else None, link_gen=generation(min(speeds, default=None))
+            link_width=width if width in _WIDTHS else None,
+            link_gen=generation(min(speeds, default=None)),
         )
-        device = next((one for one in inventory.nvml.devices if one.pci_address == gpu.pci_address), None)
+        device = next(
+            (one for one in inventory.nvml.devices if one.pci_address == gpu.pci_address), None
+        )
         active = sum(link.active for link in device.links) if device is not None else 0
         yield from _pairs(nvlink_links=active or None)
-    models = Counter((disk.model, disk.size_bytes // 10**9) for disk in inventory.disks if disk.model)
+    models = Counter(
+        (disk.model, disk.size_bytes // 10**9) for disk in inventory.disks if disk.model
+    )
     for (model, size), count in models.items():
         yield ""
         yield "[[disk]]"
@@ -120,12 +163,19 @@ def render(inventory: Inventory) -> str:
 
 
 def write(inventory: Inventory, file: Path) -> None:
-    """Write the draft. Raises DraftError when the file is there already: a machine file is somebody's work."""
+    """Write the draft.
+
+    Raises DraftError when the file is there already: a machine file is somebody's work.
+    """
     text = render(inventory)
     try:
         with file.open("x", encoding="utf-8") as opened:
             opened.write(text)
     except FileExistsError as error:
-        raise DraftError(f"{file}: is there already and is not overwritten: give another name") from error
+        raise DraftError(
+            f"{file}: is there already and is not overwritten: give another name"
+        ) from error
     except OSError as error:
-        raise DraftError(f"{file}: cannot be written ({error.strerror}): give another place") from error
+        raise DraftError(
+            f"{file}: cannot be written ({error.strerror}): give another place"
+        ) from error

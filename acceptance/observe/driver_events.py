@@ -1,4 +1,6 @@
-"""What NVIDIA's kernel driver says, message by message: its numbered errors, a GPU that is gone, one that cannot be started."""
+"""What NVIDIA's kernel driver says, message by message: its numbered errors, a GPU that is gone,
+one that cannot be started.
+"""
 
 from __future__ import annotations
 
@@ -13,25 +15,35 @@ from typing import Any, NamedTuple, cast
 from acceptance.observe.event import KernelEvent, Severity, clean, pci_address, table, worse
 from acceptance.observe.kernel_line import KernelLine
 
-# `NVRM: Xid (PCI:0000:01:00): 79, ...`; older drivers leave out `PCI:`, MIG adds ` GPU-I:05`. One line of a ticket may hold several.
+# `NVRM: Xid (PCI:0000:01:00): 79, ...`; older drivers leave out `PCI:`, MIG adds ` GPU-I:05`. One
+# line of a ticket may hold several.
 _XID = re.compile(
-    r"(?:NVRM: )?\bXid \((?:PCI:)?(?P<pci>[0-9A-Fa-f:.]+)(?: [^()]*)?\): ?(?P<code>\d{1,5})\b(?P<rest>(?:(?!NVRM: |\bXid \().)*)"
+    r"(?:NVRM: )?\bXid \((?:PCI:)?(?P<pci>[0-9A-Fa-f:.]+)(?: [^()]*)?\): "
+    r"?(?P<code>\d{1,5})\b(?P<rest>(?:(?!NVRM: |\bXid \().)*)"
 )
 _RECOVERY = re.compile(
-    r"recovery action changed from (?:(?!recovery action ).)* to 0x(?P<value>[0-9a-fA-F]{1,4}) \((?P<name>[^)]*)\)"
+    r"recovery action changed from (?:(?!recovery action ).)* to "
+    r"0x(?P<value>[0-9a-fA-F]{1,4}) \((?P<name>[^)]*)\)"
 )
 _NON_FATAL = re.compile(r"\bnon[- ]?fatal\b", re.IGNORECASE)
 _FATAL = re.compile(r"\bfatal\b", re.IGNORECASE)
 _SXID = re.compile(r"\bSXid \((?:PCI:)?(?P<pci>[0-9A-Fa-f:.]+)\): ?(?P<code>\d{1,6})\b(?P<rest>.*)")
-# What follows the first line of an SXid: `10002, Severity 5 Engine instance 00 ...` and `10002, Data {0x00000001, ...}`.
+# What follows the first line of an SXid: `10002, Severity 5 Engine instance 00 ...` and `10002,
+# Data {0x00000001, ...}`.
 _SXID_DETAIL = re.compile(r"^, (?:Severity (?P<level>\d)|Data \{)")
 
 
 def xid(code: int, text: str = "") -> tuple[Severity, str, str]:
-    """Severity, meaning and action of an Xid; `text` is what the driver said beside its number, where it said something."""
+    """Severity, meaning and action of an Xid; `text` is what the driver said beside its number,
+    where it said something.
+    """
     entry = cast("dict[str, Any]", table("xid")["xid"]).get(str(code))
     if entry is None:
-        return "error", "An Xid that rigproof's table does not know.", "Look it up in NVIDIA's Xid catalog."
+        return (
+            "error",
+            "An Xid that rigproof's table does not know.",
+            "Look it up in NVIDIA's Xid catalog.",
+        )
     severity: Severity = entry["severity"]
     if entry.get("by_text") and _NON_FATAL.search(text):
         severity = "warning"
@@ -49,7 +61,9 @@ def _xid(line: KernelLine, match: re.Match[str]) -> KernelEvent:
     if code == 154 and (wanted := _RECOVERY.search(text)):
         severity = table("xid")["recovery_action"].get(str(int(wanted["value"], 16)), "error")
         action = f"The driver asks for: {clean(wanted['name'])}."
-    return KernelEvent("xid", code, pci_address(match["pci"]), severity, line.time, clean(text), meaning, action)
+    return KernelEvent(
+        "xid", code, pci_address(match["pci"]), severity, line.time, clean(text), meaning, action
+    )
 
 
 def xids(line: KernelLine) -> list[KernelEvent]:
@@ -59,7 +73,9 @@ def xids(line: KernelLine) -> list[KernelEvent]:
 
 @cache
 def _sxids() -> dict[int, Mapping[str, Any]]:
-    """What is known of each SXid: the codes that are grouped, then those with an entry of their own."""
+    """What is known of each SXid: the codes that are grouped, then those with
+    an entry of their own.
+    """
     found: dict[int, Mapping[str, Any]] = {}
     for group in table("sxid")["class"]:
         found |= dict.fromkeys(group["codes"], group)
@@ -67,7 +83,9 @@ def _sxids() -> dict[int, Mapping[str, Any]]:
 
 
 def sxid(line: KernelLine) -> tuple[KernelEvent, bool] | None:
-    """The SXid in a message, and whether the message only adds details to the one before it; None where there is none."""
+    """The SXid in a message, and whether the message only adds details to the one before it;
+    None where there is none.
+    """
     match = _SXID.search(line.text)
     if match is None:
         return None
@@ -81,22 +99,39 @@ def sxid(line: KernelLine) -> tuple[KernelEvent, bool] | None:
         severity = "fatal"
     meaning, action = "An error of an NVSwitch.", "default" if severity != "warning" else "none"
     if entry:
-        severity, meaning, action = worse(severity, entry["severity"]), entry["meaning"], entry["action"]
+        severity, meaning, action = (
+            worse(severity, entry["severity"]),
+            entry["meaning"],
+            entry["action"],
+        )
     advice = table("sxid")["action"][action]
-    event = KernelEvent("sxid", code, pci_address(match["pci"]), severity, line.time, clean(match[0]), meaning, advice)
+    event = KernelEvent(
+        "sxid",
+        code,
+        pci_address(match["pci"]),
+        severity,
+        line.time,
+        clean(match[0]),
+        meaning,
+        advice,
+    )
     return event, detail is not None
 
 
 _XID_MENTION = re.compile(r"NVRM: Xid \(")
-_ADDRESS = re.compile(r"\b(?:PCI:)?(?P<pci>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)\b")
+_ADDRESS = re.compile(
+    r"\b(?:PCI:)?(?P<pci>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)\b"
+)
 _LOST = re.compile(r"fallen off the bus|GPU lost from the bus|NV_ERR_GPU_IS_LOST", re.IGNORECASE)
 # Other drivers of NVIDIA's (`nvidia-gpu` for the USB-C port) fail to probe where nobody needs them.
 _INIT = re.compile(
-    r"RmInitAdapter failed|rm_init_adapter\S* failed|^nvidia: probe of \S+ failed with error|probe with driver nvidia failed with error"
+    r"RmInitAdapter failed|rm_init_adapter\S* failed|^nvidia: probe of \S+ failed with "
+    r"error|probe with driver nvidia failed with error"
 )
 _BOARD = re.compile(r"NVRM: GPU at PCI:(?P<pci>[0-9A-Fa-f:.]+): (?P<uuid>GPU-[0-9A-Fa-f-]{36})")
 _SERIAL = re.compile(
-    r"NVRM: GPU (?:(?P<pci>[0-9A-Fa-f:.]+): GPU serial number is|Board Serial Number:) (?P<serial>\d+)"
+    r"NVRM: GPU (?:(?P<pci>[0-9A-Fa-f:.]+): GPU serial number is|Board Serial Number:) "
+    r"(?P<serial>\d+)"
 )
 _NEAR_LINES = 4
 # The driver complains of a lost GPU for a while before it says so with an Xid.
@@ -104,7 +139,9 @@ _AHEAD_LINES = 40
 
 
 class _Said(NamedTuple):
-    """A message of the driver that needs no memory: kind `driver` for what software alone can cause."""
+    """A message of the driver that needs no memory: kind `driver` for what
+    software alone can cause.
+    """
 
     pattern: re.Pattern[str]
     kind: str
@@ -174,7 +211,9 @@ def address_in(text: str) -> str | None:
 
 @dataclass(slots=True)
 class NvidiaReader:
-    """Reads a log's messages one by one; it knows the others, so that one incident is not told twice."""
+    """Reads a log's messages one by one; it knows the others, so that one
+    incident is not told twice.
+    """
 
     lines: Sequence[KernelLine]
     _sxids: list[tuple[str | None, int | str | None]] = field(default_factory=list)
@@ -186,7 +225,9 @@ class NvidiaReader:
     _boards: dict[str | None, dict[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Look ahead: which Xids the driver itself told, when GPUs were lost, and what is known of each board."""
+        """Look ahead: which Xids the driver itself told, when GPUs were lost,
+        and what is known of each board.
+        """
         named: str | None = None
         for index, line in enumerate(self.lines):
             if board := _BOARD.search(line.text):
@@ -202,12 +243,18 @@ class NvidiaReader:
                     self._xids_79.append((index, event.component))
 
     def read(self, index: int) -> list[KernelEvent]:
-        """The events of the message at `index`; none for what merely speaks of Xids (RPC history, stack traces)."""
+        """The events of the message at `index`; none for what merely speaks of Xids (RPC
+        history, stack traces).
+        """
         line = self.lines[index]
         if found := xids(line):
             self._lost.update(event.component for event in found if event.code == 79)
             # Another program of the journal may quote what the kernel said itself.
-            return [self._of_board(event) for event in found if not (line.foreign and event.text in self._xids)]
+            return [
+                self._of_board(event)
+                for event in found
+                if not (line.foreign and event.text in self._xids)
+            ]
         if switch := sxid(line):
             event, detail = switch
             repeated = detail and (event.component, event.code) in self._sxids[-5:]
@@ -221,7 +268,11 @@ class NvidiaReader:
         text = line.text.strip()
         if _XID_MENTION.search(text):
             meaning = "An Xid line that cannot be read."
-            return [self._event(line, "xid", None, meaning, "Look at the line itself.", address_in(text))]
+            return [
+                self._event(
+                    line, "xid", None, meaning, "Look at the line itself.", address_in(text)
+                )
+            ]
         if _LOST.search(text):
             return self._gone(index, line)
         if _INIT.search(text):
@@ -238,19 +289,28 @@ class NvidiaReader:
         )
         self._said.append((index, said.code))
         where = here or self._address_before(index)
-        return [] if again else [self._event(line, said.kind, said.code, said.meaning, said.action, where)]
+        return (
+            []
+            if again
+            else [self._event(line, said.kind, said.code, said.meaning, said.action, where)]
+        )
 
     def _gone(self, index: int, line: KernelLine) -> list[KernelEvent]:
         component = address_in(line.text) or self._address_before(index)
         first = bisect_right(self._xids_79, index, key=itemgetter(0))
         last = bisect_right(self._xids_79, index + _AHEAD_LINES, key=itemgetter(0))
         told = {where for _, where in self._xids_79[first:last]}
-        if component in self._lost or component in told or (component is None and (self._lost or told)):
+        if (
+            component in self._lost
+            or component in told
+            or (component is None and (self._lost or told))
+        ):
             return []
         self._lost.add(component)
         meaning = "The GPU no longer answers on the PCIe bus."
         action = (
-            "Power the machine off and on, reseat the card and its power cables; if it comes back, replace the GPU."
+            "Power the machine off and on, reseat the card and its power cables; if it comes "
+            "back, replace the GPU."
         )
         event = self._event(line, "gpu-lost", "bus", meaning, action, component)
         return [self._of_board(replace(event, severity="fatal"))]
@@ -258,30 +318,55 @@ class NvidiaReader:
     def _not_started(self, index: int, line: KernelLine) -> list[KernelEvent]:
         """One event for the two or three messages with which the driver gives up one GPU."""
         component = address_in(line.text)
-        near = [where for at, where in self._initialising[-_NEAR_LINES:] if index - at < _NEAR_LINES]
+        near = [
+            where for at, where in self._initialising[-_NEAR_LINES:] if index - at < _NEAR_LINES
+        ]
         self._initialising.append((index, component))
         echo = component in near or (near and (component is None or None in near))
-        if echo and "RmInitAdapter failed" not in line.text:  # with these words every attempt begins to fail
+        # with these words every attempt begins to fail
+        if echo and "RmInitAdapter failed" not in line.text:
             return []
         meaning = "The driver could not start the GPU."
-        action = "Look at the lines before it: a driver that does not know the card, a card without power, a slot without room."
+        action = (
+            "Look at the lines before it: a driver that does not know the card, a card "
+            "without "
+            "power, a slot without room."
+        )
         return [self._event(line, "rm-init", "adapter", meaning, action, component)]
 
     def _address_before(self, index: int) -> str | None:
-        """The address of a message that runs over several lines: `The NVIDIA GPU ADDRESS` / `installed in this system has` / ..."""
+        """The address of a message that runs over several lines: `The NVIDIA GPU ADDRESS` /
+        `installed in this system has` / ...
+        """
         for line in reversed(self.lines[max(0, index - _NEAR_LINES) : index]):
             if line.text.lstrip().startswith("NVRM") and (found := address_in(line.text)):
                 return found
         return None
 
     def _of_board(self, event: KernelEvent) -> KernelEvent:
-        """The event with the GPU's UUID and its board's serial number, where the driver told them."""
+        """The event with the GPU's UUID and its board's serial number, where
+        the driver told them.
+        """
         board = self._boards.get(event.component) if event.component else None
-        return replace(event, text=clean(f"{event.text}; {', '.join(board.values())}")) if board else event
+        return (
+            replace(event, text=clean(f"{event.text}; {', '.join(board.values())}"))
+            if board
+            else event
+        )
 
     @staticmethod
     def _event(
         line: KernelLine, kind: str, code: str | None, meaning: str, action: str, where: str | None
     ) -> KernelEvent:
         hardware = kind != "driver"
-        return KernelEvent(kind, code, where, "error", line.time, clean(line.text), meaning, action, hardware=hardware)
+        return KernelEvent(
+            kind,
+            code,
+            where,
+            "error",
+            line.time,
+            clean(line.text),
+            meaning,
+            action,
+            hardware=hardware,
+        )

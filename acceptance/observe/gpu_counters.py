@@ -39,15 +39,20 @@ def wanted(nvml: Any, links: Sequence[int]) -> list[Field]:
 
 
 def read(nvml: Any, handle: Any, links: Sequence[int]) -> GpuCounters:
-    """The counters of one GPU, in one call where its driver has them as fields; `links` are its active NVLinks.
+    """The counters of one GPU, in one call where its driver has them as fields; `links` are its
+    active NVLinks.
 
     Raises the binding's NVMLError when it is lost.
     """
     return found_in(nvml, handle, links, available_fields(nvml, handle, wanted(nvml, links)))
 
 
-def found_in(nvml: Any, handle: Any, links: Sequence[int], values: dict[Field, float]) -> GpuCounters:
-    """The counters from fields that were read already; what is not among them is asked for by itself."""
+def found_in(
+    nvml: Any, handle: Any, links: Sequence[int], values: dict[Field, float]
+) -> GpuCounters:
+    """The counters from fields that were read already; what is not among them
+    is asked for by itself.
+    """
     found: dict[str, Any] = {}
     for name, field_name in _FIELDS.items():
         numbers = [values[one] for one in field(nvml, field_name) if one in values]
@@ -63,7 +68,9 @@ def found_in(nvml: Any, handle: Any, links: Sequence[int], values: dict[Field, f
 
 
 def _ecc(kind: int, counter: int) -> _Function:
-    return lambda nvml, handle: ask_or_none(nvml, "nvmlDeviceGetTotalEccErrors", handle, kind, counter)
+    return lambda nvml, handle: ask_or_none(
+        nvml, "nvmlDeviceGetTotalEccErrors", handle, kind, counter
+    )
 
 
 def _remapped(place: int) -> _Function:
@@ -93,6 +100,10 @@ _FUNCTIONS: dict[str, _Function] = {
     "remap_failed": _remapped(3),
     "retired_single": _retired(_SINGLE),
     "retired_double": _retired(_DOUBLE),
-    "retired_pending": lambda nvml, handle: ask_or_none(nvml, "nvmlDeviceGetRetiredPagesPendingStatus", handle),
-    "pcie_replays": lambda nvml, handle: ask_or_none(nvml, "nvmlDeviceGetPcieReplayCounter", handle),
+    "retired_pending": lambda nvml, handle: ask_or_none(
+        nvml, "nvmlDeviceGetRetiredPagesPendingStatus", handle
+    ),
+    "pcie_replays": lambda nvml, handle: ask_or_none(
+        nvml, "nvmlDeviceGetPcieReplayCounter", handle
+    ),
 }

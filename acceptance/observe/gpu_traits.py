@@ -15,7 +15,8 @@ from acceptance.observe.nvml_call import ask_or_none, field, fields, none_if_ref
 SM, MEMORY = 1, 2
 SHUTDOWN, SLOWDOWN, MEMORY_MAX, GPU_MAX = 0, 1, 2, 3
 _SCOPE_NODE = 0
-# Words of 64 bits: room for the most CPUs (8192) and NUMA nodes (1024) that a Linux kernel is built for.
+# Words of 64 bits: room for the most CPUs (8192) and NUMA nodes (1024) that a Linux kernel is built
+# for.
 _CPU_WORDS, _NODE_WORDS = 128, 16
 _COMPUTE_MODES = {0: "default", 1: "exclusive-thread", 2: "prohibited", 3: "exclusive-process"}
 _FABRIC_STATES = {0: "not-supported", 1: "not-started", 2: "in-progress", 3: "completed"}
@@ -29,7 +30,10 @@ def read(nvml: Any, handle: Any, proc: Path = Path("/proc")) -> GpuTraits:
     """The traits of one GPU. Raises the binding's NVMLError when it is lost."""
     capability = ask_or_none(nvml, "nvmlDeviceGetCudaComputeCapability", handle)
     use = ask_or_none(nvml, "nvmlDeviceGetUtilizationRates", handle)
-    mig, ecc = ask_or_none(nvml, "nvmlDeviceGetMigMode", handle), ask_or_none(nvml, "nvmlDeviceGetEccMode", handle)
+    mig, ecc = (
+        ask_or_none(nvml, "nvmlDeviceGetMigMode", handle),
+        ask_or_none(nvml, "nvmlDeviceGetEccMode", handle),
+    )
     state, status = _fabric(nvml, handle)
     return GpuTraits(
         compute_capability=f"{capability[0]}.{capability[1]}" if capability else None,
@@ -41,7 +45,9 @@ def read(nvml: Any, handle: Any, proc: Path = Path("/proc")) -> GpuTraits:
         max_link_gen_here=ask_or_none(nvml, "nvmlDeviceGetMaxPcieLinkGeneration", handle),
         max_link_width_here=ask_or_none(nvml, "nvmlDeviceGetMaxPcieLinkWidth", handle),
         power_limit_w=_thousandth(ask_or_none(nvml, "nvmlDeviceGetEnforcedPowerLimit", handle)),
-        power_limit_default_w=_thousandth(ask_or_none(nvml, "nvmlDeviceGetPowerManagementDefaultLimit", handle)),
+        power_limit_default_w=_thousandth(
+            ask_or_none(nvml, "nvmlDeviceGetPowerManagementDefaultLimit", handle)
+        ),
         max_temperature_c=threshold(nvml, handle, GPU_MAX),
         slowdown_temperature_c=threshold(nvml, handle, SLOWDOWN),
         shutdown_temperature_c=threshold(nvml, handle, SHUTDOWN),
@@ -52,14 +58,17 @@ def read(nvml: Any, handle: Any, proc: Path = Path("/proc")) -> GpuTraits:
         persistence=_flag(ask_or_none(nvml, "nvmlDeviceGetPersistenceMode", handle)),
         ecc_enabled=_flag(ecc[0] if ecc else None),
         numa_node=_node(nvml, handle),
-        cpu_affinity=_bits(ask_or_none(nvml, "nvmlDeviceGetCpuAffinity", handle, _CPU_WORDS)) or None,
+        cpu_affinity=_bits(ask_or_none(nvml, "nvmlDeviceGetCpuAffinity", handle, _CPU_WORDS))
+        or None,
         fabric_state=state,
         fabric_status=status,
         virtualised=_flag(ask_or_none(nvml, "nvmlDeviceGetVirtualizationMode", handle)),
         compute_processes=_processes(nvml, "nvmlDeviceGetComputeRunningProcesses", handle, proc),
         graphics_processes=_processes(nvml, "nvmlDeviceGetGraphicsRunningProcesses", handle, proc),
         utilisation=use.gpu / 100.0 if use is not None else None,
-        memory_thermometer=none_if_refused(nvml, lambda: bool(fields(nvml, handle, field(nvml, "MEMORY_TEMP")))),
+        memory_thermometer=none_if_refused(
+            nvml, lambda: bool(fields(nvml, handle, field(nvml, "MEMORY_TEMP")))
+        ),
     )
 
 
@@ -91,17 +100,29 @@ def _flag(found: int | None) -> bool | None:
 
 def _bits(words: Iterable[int] | None) -> tuple[int, ...]:
     """The numbers of the bits that are set in words of 64."""
-    return tuple(64 * place + bit for place, word in enumerate(words or ()) for bit in range(64) if word >> bit & 1)
+    return tuple(
+        64 * place + bit
+        for place, word in enumerate(words or ())
+        for bit in range(64)
+        if word >> bit & 1
+    )
 
 
 def _node(nvml: Any, handle: Any) -> int | None:
-    """The NUMA node of the GPU's slot; None where NVML names several. (`nvmlDeviceGetNumaNodeId` is of memory that is a node itself.)"""
-    nodes = _bits(ask_or_none(nvml, "nvmlDeviceGetMemoryAffinity", handle, _NODE_WORDS, _SCOPE_NODE))
+    """The NUMA node of the GPU's slot; None where NVML names several.
+
+    (`nvmlDeviceGetNumaNodeId` is of memory that is a node itself.)
+    """
+    nodes = _bits(
+        ask_or_none(nvml, "nvmlDeviceGetMemoryAffinity", handle, _NODE_WORDS, _SCOPE_NODE)
+    )
     return nodes[0] if len(nodes) == 1 else None
 
 
 def _fabric(nvml: Any, handle: Any) -> tuple[str | None, int | None]:
-    """State and status of the GPU in its NVLink fabric, from the newer call or the one that it replaced."""
+    """State and status of the GPU in its NVLink fabric, from the newer call or
+    the one that it replaced.
+    """
     for function, record in _FABRIC:
         if (kind := getattr(nvml, record, None)) is not None:
             found = kind()
@@ -111,17 +132,22 @@ def _fabric(nvml: Any, handle: Any) -> tuple[str | None, int | None]:
 
 
 def _processes(nvml: Any, function: str, handle: Any, proc: Path) -> tuple[GpuProcess, ...] | None:
-    # By version: the binding's function without one raises what is no NVMLError where the driver is older than it.
+    # By version: the binding's function without one raises what is no NVMLError where the driver is
+    # older than it.
     found = ask_or_none(nvml, f"{function}_v3", handle)
     if found is None:  # a driver from before 510
         found = ask_or_none(nvml, f"{function}_v2", handle)
     if found is None:
         return None
-    return tuple(GpuProcess(one.pid, _process_name(nvml, one.pid, proc), one.usedGpuMemory) for one in found)
+    return tuple(
+        GpuProcess(one.pid, _process_name(nvml, one.pid, proc), one.usedGpuMemory) for one in found
+    )
 
 
 def _process_name(nvml: Any, pid: int, proc: Path) -> str | None:
-    """The kernel's short name of a process, else what NVML knows; None when it has ended, or is not to be seen from here."""
+    """The kernel's short name of a process, else what NVML knows; None when it has ended, or is
+    not to be seen from here.
+    """
     if name := sysfs.text(proc / str(pid) / "comm"):
         return name
     return text(ask_or_none(nvml, "nvmlSystemGetProcessName", pid) or "") or None

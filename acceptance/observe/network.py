@@ -1,4 +1,6 @@
-"""The network links: Ethernet and wireless interfaces with hardware behind them, and InfiniBand ports."""
+"""The network links: Ethernet and wireless interfaces with hardware behind
+them, and InfiniBand ports.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +14,29 @@ from acceptance.observe.sysfs import ODD, SysfsError
 
 _ADDRESS = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _RATE = re.compile(r"(\d+(?:\.\d+)?) Gb/sec\b.*")
-_VIRTUAL_DRIVERS = frozenset({"virtio_net", "hv_netvsc", "netvsc", "vmxnet3", "xen_netfront", "vif", "xen-netfront"})
+_VIRTUAL_DRIVERS = frozenset(
+    {"virtio_net", "hv_netvsc", "netvsc", "vmxnet3", "xen_netfront", "vif", "xen-netfront"}
+)
 _NO_SPEED = frozenset({-1, 0, 0xFFFF, 0xFFFFFFFF})  # the ways in which kernels write "not known"
 _INFINIBAND_TYPE = 32  # ARPHRD_INFINIBAND, linux/if_arp.h
 
 
 def read(root: Path = Path("/")) -> tuple[NetworkLink, ...]:
-    """Every link with a device behind it, by name; loopback, bridges, bonds and tunnels are left out."""
+    """Every link with a device behind it, by name; loopback, bridges, bonds and
+    tunnels are left out.
+    """
     interfaces = sysfs.entries(root / "sys/class/net")
     ports = [
         port
         for device in sysfs.entries(root / "sys/class/infiniband")
         for port in sysfs.entries(device / "ports")
-        if sysfs.text(port / "link_layer") == "InfiniBand"  # an Ethernet port is listed as an interface already
+        # an Ethernet port is listed as an interface already
+        if sysfs.text(port / "link_layer") == "InfiniBand"
     ]
-    return (*(_interface(entry) for entry in interfaces if (entry / "device").exists()), *map(_port, ports))
+    return (
+        *(_interface(entry) for entry in interfaces if (entry / "device").exists()),
+        *map(_port, ports),
+    )
 
 
 def _interface(entry: Path) -> NetworkLink:
@@ -48,7 +58,10 @@ def _interface(entry: Path) -> NetworkLink:
 
 
 def _connected(link: NetworkLink, device: Path) -> NetworkLink:
-    """The link with how its device is connected. Only one on the PCI bus itself has a PCIe link: above the others is a controller's."""
+    """The link with how its device is connected.
+
+    Only one on the PCI bus itself has a PCIe link: above the others is a controller's.
+    """
     bus = sysfs.target(device / "subsystem")
     own = bus == "pci"
     return replace(

@@ -7,16 +7,29 @@ from dataclasses import dataclass
 from typing import Any
 
 from acceptance.machine.inventory import NvLink
-from acceptance.observe.nvml_call import Field, address, ask_or_none, available_fields, field, first, text
+from acceptance.observe.nvml_call import (
+    Field,
+    address,
+    ask_or_none,
+    available_fields,
+    field,
+    first,
+    text,
+)
 
 _MAX_LINKS = 18  # NVML_NVLINK_MAX_LINKS up to Hopper; the binding knows of more
 # nvml.h, NVML_NVLINK_VERSION_*.
 _VERSIONS = {1: "1.0", 2: "2.0", 3: "2.2", 4: "3.0", 5: "3.1", 6: "4.0", 7: "5.0", 8: "6.0"}
 # nvml.h, nvmlIntNvLinkDeviceType_t. Of an IBM processor as the other end nothing more is told.
 _KINDS = {0: "gpu", 1: "unknown", 2: "switch", 255: "unknown"}
-# Each counter's fields, of which the first that the driver offers counts: by link as scope, then a field for each link (before Hopper).
+# Each counter's fields, of which the first that the driver offers counts: by link as scope, then a
+# field for each link (before Hopper).
 _REPLAYS = ("NVLINK_ERROR_DL_REPLAY", "NVLINK_REPLAY_ERROR_COUNT_L{}")
-_RECOVERIES = ("NVLINK_ERROR_DL_RECOVERY", "NVLINK_RECOVERY_ERROR_COUNT_L{}", "NVLINK_COUNT_LINK_RECOVERY_EVENTS")
+_RECOVERIES = (
+    "NVLINK_ERROR_DL_RECOVERY",
+    "NVLINK_RECOVERY_ERROR_COUNT_L{}",
+    "NVLINK_COUNT_LINK_RECOVERY_EVENTS",
+)
 _CRC_ERRORS = ("NVLINK_ERROR_DL_CRC", "NVLINK_CRC_FLIT_ERROR_COUNT_L{}")
 _SPEED = ("NVLINK_GET_SPEED", "NVLINK_SPEED_MBPS_L{}")  # MB/s
 
@@ -40,7 +53,9 @@ def read(nvml: Any, handle: Any) -> tuple[NvLink, ...]:
     active = [link for link, is_active in states.items() if is_active]
     speeds = {link: _candidates(nvml, _SPEED, link) for link in active}
     counters = {link: _counters(nvml, link) for link in active}
-    wanted = [name for link in active for group in (speeds[link], *counters[link]) for name in group]
+    wanted = [
+        name for link in active for group in (speeds[link], *counters[link]) for name in group
+    ]
     values = available_fields(nvml, handle, wanted)
     return tuple(
         _active(nvml, handle, link, first(values, speeds[link]), _errors(values, counters[link]))
@@ -56,7 +71,10 @@ def wanted_counters(nvml: Any, links: Iterable[int]) -> list[Field]:
 
 
 def summed(nvml: Any, links: Iterable[int], values: dict[Field, float]) -> Errors:
-    """The counters of these links added up. None where one of them does not tell, or there is none."""
+    """The counters of these links added up.
+
+    None where one of them does not tell, or there is none.
+    """
     each = [_errors(values, _counters(nvml, link)) for link in links]
     return Errors(
         _sum(one.replays for one in each),
@@ -84,7 +102,9 @@ def _counters(nvml: Any, link: int) -> tuple[tuple[Field, ...], ...]:
 
 
 def _errors(values: dict[Field, float], counters: tuple[tuple[Field, ...], ...]) -> Errors:
-    return Errors(*(None if (found := first(values, group)) is None else int(found) for group in counters))
+    return Errors(
+        *(None if (found := first(values, group)) is None else int(found) for group in counters)
+    )
 
 
 def _active(nvml: Any, handle: Any, link: int, speed_mbs: float | None, errors: Errors) -> NvLink:
@@ -104,6 +124,8 @@ def _active(nvml: Any, handle: Any, link: int, speed_mbs: float | None, errors: 
 
 
 def _nowhere(remote: Any) -> bool:
-    """Whether the address of the other end is none: empty, or all ones, as of a switch that a virtual machine does not see."""
+    """Whether the address of the other end is none: empty, or all ones, as of a switch that a
+    virtual machine does not see.
+    """
     bus_id = text(remote.busId)
     return not bus_id or bus_id.lower().startswith("ffffffff")

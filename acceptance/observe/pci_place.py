@@ -1,4 +1,6 @@
-"""PciPlace: where a function hangs in the PCI tree, as sysfs shows it; and how two of them reach each other."""
+"""PciPlace: where a function hangs in the PCI tree, as sysfs shows it; and how
+two of them reach each other.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ _HOST_BRIDGE = re.compile(r"pci[0-9a-f]{4,}:[0-9a-f]{2}")
 
 
 def read(root: Path, addresses: Iterable[str]) -> dict[str, PciPlace]:
-    """The places of these functions, by address; one that sysfs does not show, or not below a host bridge, is absent.
+    """The places of these functions, by address; one that sysfs does not show, or not below a host
+    bridge, is absent.
 
     Raises SysfsError for a file that holds something unknown.
     """
@@ -28,5 +31,7 @@ def read(root: Path, addresses: Iterable[str]) -> dict[str, PciPlace]:
             bridges = tuple(part for part in below if _ADDRESS.fullmatch(part) and part != address)
             node = sysfs.number(device / "numa_node")
             cpus = sysfs.cpus(device / "local_cpulist")
-            found[address] = PciPlace(address, hosts[-1], bridges, None if node == -1 else node, cpus)
+            found[address] = PciPlace(
+                address, hosts[-1], bridges, None if node == -1 else node, cpus
+            )
     return found

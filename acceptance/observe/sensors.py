@@ -23,13 +23,16 @@ UNITS = {
     "load_1m": "ratio",
     "memory_available_gib": "GiB",
 }
-# Kernel drivers whose hwmon devices sit in the processor: Intel, AMD, AMD by the zenpower module, Arm.
+# Kernel drivers whose hwmon devices sit in the processor: Intel, AMD, AMD by the zenpower module,
+# Arm.
 CPU_HWMON = frozenset({"coretemp", "k10temp", "zenpower", "cpu_thermal"})
 _CPU_ZONES = frozenset({"x86_pkg_temp", "cpu-thermal", "cpu_thermal"})
 
 
 def _text(path: Path) -> str | None:
-    """A small file's content, or None where it cannot be read at this moment (a CPU taken offline, a sensor in error)."""
+    """A small file's content, or None where it cannot be read at this moment (a CPU taken
+    offline, a sensor in error).
+    """
     with contextlib.suppress(OSError):
         return path.read_text(encoding="ascii", errors="replace").strip()
     return None
@@ -49,7 +52,9 @@ def _number(path: Path) -> float | None:
 
 
 def temperature_files(root: Path) -> tuple[Path, ...]:
-    """The files that hold the processor's temperatures in millidegrees Celsius: hwmon first, thermal zones where there is none."""
+    """The files that hold the processor's temperatures in millidegrees Celsius: hwmon first,
+    thermal zones where there is none.
+    """
     inputs = [
         path
         for device in sorted((root / "sys/class/hwmon").glob("hwmon*"))
@@ -65,7 +70,8 @@ def temperature_files(root: Path) -> tuple[Path, ...]:
 def throttle_files(root: Path) -> tuple[Path, ...]:
     """Intel's counters of thermal throttling: each core's, and each package's once.
 
-    Siblings show the same counter, so only one thread of each (package, core) and one of each package is read.
+    Siblings show the same counter, so only one thread of each (package, core) and one of each
+    package is read.
     """
     found: dict[tuple[str, ...], Path] = {}
     for cpu in sorted((root / "sys/devices/system/cpu").glob("cpu[0-9]*")):
@@ -89,7 +95,9 @@ class Sensors:
     @classmethod
     def find(cls, root: Path = Path("/")) -> Sensors:
         """Look once for what this machine offers."""
-        frequencies = sorted((root / "sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_cur_freq"))
+        frequencies = sorted(
+            (root / "sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_cur_freq")
+        )
         return cls(root, temperature_files(root), throttle_files(root), tuple(frequencies))
 
     def offered(self) -> frozenset[str]:
@@ -101,14 +109,18 @@ class Sensors:
         return dict(self._readings())
 
     def _readings(self) -> Iterator[tuple[str, float]]:
-        temperatures = [value / 1000.0 for path in self.temperatures if (value := _number(path)) is not None]
+        temperatures = [
+            value / 1000.0 for path in self.temperatures if (value := _number(path)) is not None
+        ]
         # Without one of its sensors the hottest may be the one that is missing.
         if temperatures and len(temperatures) == len(self.temperatures):
             yield "cpu_temperature_c", max(temperatures)
         throttles = [value for path in self.throttles if (value := _number(path)) is not None]
         if throttles and len(throttles) == len(self.throttles):
             yield "cpu_throttle_count", sum(throttles)
-        clocks = [value / 1000.0 for path in self.frequencies if (value := _number(path)) is not None]
+        clocks = [
+            value / 1000.0 for path in self.frequencies if (value := _number(path)) is not None
+        ]
         if clocks:
             yield "cpu_mhz_min", min(clocks)
             yield "cpu_mhz_mean", sum(clocks) / len(clocks)
@@ -135,12 +147,16 @@ class Sensors:
 
 @dataclass(slots=True)
 class SampleThinner:
-    """Keeps a journal of days small: every sample in the first hour, after it one of each 10 s with mean, minimum and maximum.
+    """Keeps a journal of days small: every sample in the first hour, after it one of each 10 s with
+    mean, minimum and maximum.
 
-    Of what did not change the mean alone is kept. `put` calls `keep(values, span_s, low, high)` for what is to be written.
+    Of what did not change the mean alone is kept. `put` calls `keep(values, span_s, low, high)` for
+    what is to be written.
     """
 
-    keep: Callable[[dict[str, float], float, dict[str, float] | None, dict[str, float] | None], None]
+    keep: Callable[
+        [dict[str, float], float, dict[str, float] | None, dict[str, float] | None], None
+    ]
     began_s: float
     whole_s: float = 3600.0
     span_s: float = 10.0
@@ -169,7 +185,11 @@ class SampleThinner:
         self._group = []
         low = {name: min(column) for name, column in columns.items()}
         high = {name: max(column) for name, column in columns.items()}
-        steady = {name for name in columns if low[name] == high[name]}  # most are: told once, a week is half as long
-        mean = {name: low[name] if name in steady else sum(column) / len(column) for name, column in columns.items()}
+        # most are: told once, a week is half as long
+        steady = {name for name in columns if low[name] == high[name]}
+        mean = {
+            name: low[name] if name in steady else sum(column) / len(column)
+            for name, column in columns.items()
+        }
         low, high = ({name: one[name] for name in one if name not in steady} for one in (low, high))
         self.keep(mean, now_s - self._group_began_s, low, high)

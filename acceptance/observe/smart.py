@@ -1,4 +1,6 @@
-"""What a disk says of its own health, SATA, SAS and NVMe alike (smartctl), and the faults that it proves."""
+"""What a disk says of its own health, SATA, SAS and NVMe alike (smartctl), and
+the faults that it proves.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +22,22 @@ BIT_FAILING = 1 << 3
 
 # Counters have at most 128 bits (NVMe).
 _TOO_MANY = 1 << 128
-# NVMe base specification, Device Self-test Result: fatal error, failed segment unknown, failed segments known.
+# NVMe base specification, Device Self-test Result: fatal error, failed segment unknown, failed
+# segments known.
 _NVME_SELF_TEST_FAILED = frozenset({5, 6, 7})
 
 
 class SmartUnreadable(Exception):
-    """The disk's health could not be read; the message is one sentence with the cure. It never means that the disk is healthy."""
+    """The disk's health could not be read; the message is one sentence with the cure.
+
+    It never means that the disk is healthy.
+    """
 
 
 class Interrupted(Exception):
-    """smartctl was ended before it could answer: nothing is known of the disk, not even that it offers no report."""
+    """smartctl was ended before it could answer: nothing is known of the disk, not even that it
+    offers no report.
+    """
 
 
 def argv(device: str, program: str = PROGRAM) -> tuple[str, ...]:
@@ -40,9 +48,9 @@ def argv(device: str, program: str = PROGRAM) -> tuple[str, ...]:
 def parse(text: str, returncode: int) -> Health:
     """Read the output of `smartctl -j -a DEVICE` and its exit status.
 
-    Raises NotReadable when smartctl could not ask the disk, or the disk offers no health data, or no fault was found in a report that
-    lacks a part (a command failed, or there is no overall status); Interrupted when a signal ended it; UnreadableOutput for any other
-    text.
+    Raises NotReadable when smartctl could not ask the disk, or the disk offers no health data, or
+    no fault was found in a report that lacks a part (a command failed, or there is no overall
+    status); Interrupted when a signal ended it; UnreadableOutput for any other text.
     """
     document = _document(text, returncode)
     if returncode & (BIT_COMMAND_LINE | BIT_OPEN_FAILED):
@@ -51,8 +59,16 @@ def parse(text: str, returncode: int) -> Health:
     attributes = _attributes(document)
     passed = _at(document, "smart_status", "passed")
     if passed is not None and not isinstance(passed, bool):
-        raise _unknown(f"it gave `smart_status.passed` as {quote_value(passed)}, which is not true or false")
-    known = ("smart_status", nvme, "ata_smart_attributes", "scsi_error_counter_log", "scsi_grown_defect_list")
+        raise _unknown(
+            f"it gave `smart_status.passed` as {quote_value(passed)}, which is not true or false"
+        )
+    known = (
+        "smart_status",
+        nvme,
+        "ata_smart_attributes",
+        "scsi_error_counter_log",
+        "scsi_grown_defect_list",
+    )
     if not any(key in document for key in known):
         raise SmartUnreadable(_reason(document, returncode))
     health = Health(
@@ -60,12 +76,15 @@ def parse(text: str, returncode: int) -> Health:
         critical_warning=_count(document, nvme, "critical_warning"),
         media_errors=_count(document, nvme, "media_errors"),
         percentage_used=_first(
-            _count(document, nvme, "percentage_used"), _count(document, "scsi_percentage_used_endurance_indicator")
+            _count(document, nvme, "percentage_used"),
+            _count(document, "scsi_percentage_used_endurance_indicator"),
         ),
         available_spare=_count(document, nvme, "available_spare"),
         spare_threshold=_count(document, nvme, "available_spare_threshold"),
         temperature_c=_temperature(document),
-        power_on_hours=_first(_count(document, "power_on_time", "hours"), _count(document, nvme, "power_on_hours")),
+        power_on_hours=_first(
+            _count(document, "power_on_time", "hours"), _count(document, nvme, "power_on_hours")
+        ),
         # The same attribute number means other things to other makers, so the name has to agree.
         reallocated_sectors=_raw(attributes, 5, "realloc|retired"),
         pending_sectors=_raw(attributes, 197, "pending"),
@@ -74,20 +93,29 @@ def parse(text: str, returncode: int) -> Health:
         uncorrected_errors=_scsi_uncorrected(document),
         grown_defects=_count(document, "scsi_grown_defect_list"),
         failed_self_tests=_failed_self_tests(document),
-        failing_attributes=tuple(str(row["name"]) for row in attributes if row.get("when_failed") == "now"),
+        failing_attributes=tuple(
+            str(row["name"]) for row in attributes if row.get("when_failed") == "now"
+        ),
     )
     if faults(health):  # a fault is proven, whatever else could not be read
         return health
     if returncode & BIT_COMMAND_FAILED:
         raise SmartUnreadable(
-            _reason(document, returncode, "a command to the disk failed or its answer had a wrong checksum")
+            _reason(
+                document,
+                returncode,
+                "a command to the disk failed or its answer had a wrong checksum",
+            )
         )
     # The critical warning is what smartctl derives an NVMe disk's status from.
     if health.passed is None and health.critical_warning is None:
         raise SmartUnreadable(_reason(document, returncode, "it tells no overall SMART status"))
     if nvme in document and None in (health.critical_warning, health.media_errors):
         # Every version gives both; what a damaged text left out would be taken for sound.
-        raise _unknown("its NVMe health log has no `critical_warning` or no `media_errors`: the text is not whole")
+        raise _unknown(
+            "its NVMe health log has no `critical_warning` or no `media_errors`: the text is "
+            "not whole"
+        )
     return health
 
 
@@ -97,14 +125,18 @@ def _unknown(why: str) -> UnreadableOutput:
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
-    if len(found) != len(pairs):  # the last would count, and the first may be the one that tells of a fault
+    # the last would count, and the first may be the one that tells of a fault
+    if len(found) != len(pairs):
         raise ValueError("a key comes twice in one object")
     return found
 
 
 def _document(text: str, returncode: int) -> dict[str, Any]:
     if returncode < 0:
-        raise Interrupted(f"smartctl was ended by signal {-returncode}: run it by hand to see whether the disk answers")
+        raise Interrupted(
+            f"smartctl was ended by signal {-returncode}: run it by hand to see whether the "
+            "disk answers"
+        )
     start = text.strip()
     try:
         document = json.loads(start, object_pairs_hook=_once)
@@ -117,7 +149,9 @@ def _document(text: str, returncode: int) -> dict[str, Any]:
         raise _unknown("the JSON is not smartctl's: it has no `smartctl` part")
     status = document["smartctl"].get("exit_status")
     if status != returncode:
-        raise _unknown(f"it ended with exit code {returncode} but its JSON says {quote_value(status)}")
+        raise _unknown(
+            f"it ended with exit code {returncode} but its JSON says {quote_value(status)}"
+        )
     return document
 
 
@@ -129,7 +163,11 @@ def _reason(document: dict[str, Any], returncode: int, lack: str | None = None) 
     )
     if "permission denied" in why.lower():
         return f"the disk's health could not be read ({why}): run rigproof with sudo"
-    return f"the disk's health could not be read ({why}): if that is usual for this disk, waive its health in the machine file"
+    return (
+        f"the disk's health could not be read ({why}): if that is usual for this disk, waive "
+        "its "
+        "health in the machine file"
+    )
 
 
 def _at(document: dict[str, Any], *path: str) -> Any:
@@ -146,7 +184,9 @@ def _at(document: dict[str, Any], *path: str) -> Any:
 def _integer(document: dict[str, Any], *path: str) -> int | None:
     value = _at(document, *path)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-        raise _unknown(f"it gave `{'.'.join(path)}` as {quote_value(value)}, which is not a whole number")
+        raise _unknown(
+            f"it gave `{'.'.join(path)}` as {quote_value(value)}, which is not a whole number"
+        )
     return value
 
 
@@ -154,7 +194,8 @@ def _count(document: dict[str, Any], *path: str) -> int | None:
     value = _integer(document, *path)
     if value is not None and not 0 <= value < _TOO_MANY:
         raise _unknown(
-            f"it gave `{'.'.join(path)}` as {quote_value(value)}, which cannot be negative or beyond 128 bits"
+            f"it gave `{'.'.join(path)}` as {quote_value(value)}, which cannot be negative "
+            "or beyond 128 bits"
         )
     return value
 
@@ -165,7 +206,9 @@ def _first(*values: int | None) -> int | None:
 
 def _rows(document: dict[str, Any], *path: str) -> list[dict[str, Any]]:
     rows = _at(document, *path)
-    if rows is not None and (not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows)):
+    if rows is not None and (
+        not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows)
+    ):
         raise _unknown(f"it gave `{'.'.join(path)}` as something that is not a table")
     return rows or []
 
@@ -175,20 +218,30 @@ def _attributes(document: dict[str, Any]) -> list[dict[str, Any]]:
     for row in rows:
         # Without its number or its `when_failed` a row would be passed over, whatever it counts.
         whole = type(row.get("id")) is int and isinstance(row.get("when_failed"), str)
-        if not whole or not isinstance(row.get("name"), str) or not isinstance(_at(row, "raw", "string"), str):
+        if (
+            not whole
+            or not isinstance(row.get("name"), str)
+            or not isinstance(_at(row, "raw", "string"), str)
+        ):
             raise _unknown(
-                f"it gave an attribute without name or raw value, id or when_failed: {quote_value(row.get('name'))}"
+                "it gave an attribute without name or raw value, id or when_failed: "
+                f"{quote_value(row.get('name'))}"
             )
     return rows
 
 
 def _raw(attributes: list[dict[str, Any]], number: int, name: str) -> int | None:
-    """The count in one ATA attribute. Makers pack other things into the upper bytes, so smartctl's own rendering is read."""
+    """The count in one ATA attribute.
+
+    Makers pack other things into the upper bytes, so smartctl's own rendering is read.
+    """
     for row in attributes:
         if row.get("id") == number and re.search(name, row["name"], re.IGNORECASE):
             match = re.match(r"\d{1,20}(?![\dx])", row["raw"]["string"])
             if match is None:
-                raise _unknown(f"it gave {row['name']} as {row['raw']['string']!r}, which is not a count")
+                raise _unknown(
+                    f"it gave {row['name']} as {row['raw']['string']!r}, which is not a count"
+                )
             return int(match[0])
     return None
 
@@ -201,7 +254,10 @@ def _temperature(document: dict[str, Any]) -> int | None:
 
 def _scsi_uncorrected(document: dict[str, Any]) -> int | None:
     log = "scsi_error_counter_log"
-    counts = [_count(document, log, kind, "total_uncorrected_errors") for kind in ("read", "write", "verify")]
+    counts = [
+        _count(document, log, kind, "total_uncorrected_errors")
+        for kind in ("read", "write", "verify")
+    ]
     given = [count for count in counts if count is not None]
     return sum(given) if given else None
 
@@ -210,7 +266,9 @@ def _failed_self_tests(document: dict[str, Any]) -> int | None:
     for form in ("standard", "extended"):
         total = _count(document, "ata_smart_self_test_log", form, "error_count_total")
         if total is not None:  # a failure that a later whole test has passed is outdated
-            return total - (_count(document, "ata_smart_self_test_log", form, "error_count_outdated") or 0)
+            return total - (
+                _count(document, "ata_smart_self_test_log", form, "error_count_outdated") or 0
+            )
     if "nvme_self_test_log" not in document:
         return None
     rows = _rows(document, "nvme_self_test_log", "table")
@@ -234,7 +292,8 @@ CRITICAL_WARNINGS = (
 class Health:
     """What the disk reports. What it does not offer is None.
 
-    `percentage_used`, `available_spare` and `spare_threshold` are percent; `critical_warning` is a bit mask (`CRITICAL_WARNINGS`).
+    `percentage_used`, `available_spare` and `spare_threshold` are percent; `critical_warning` is a
+    bit mask (`CRITICAL_WARNINGS`).
     """
 
     passed: bool | None
@@ -256,13 +315,21 @@ class Health:
 
 
 def faults(health: Health) -> tuple[str, ...]:
-    """Every fault that the disk's own report proves, one sentence each; none for a disk that reports none."""
+    """Every fault that the disk's own report proves, one sentence each; none
+    for a disk that reports none.
+    """
     found: list[str] = []
     if health.passed is False:
         found.append("the disk's own SMART status is FAILED")
-    found += [f"SMART attribute {name} is below its threshold" for name in health.failing_attributes]
+    found += [
+        f"SMART attribute {name} is below its threshold" for name in health.failing_attributes
+    ]
     warning = health.critical_warning or 0
-    found += [f"critical warning: {text}" for bit, text in enumerate(CRITICAL_WARNINGS) if warning >> bit & 1]
+    found += [
+        f"critical warning: {text}"
+        for bit, text in enumerate(CRITICAL_WARNINGS)
+        if warning >> bit & 1
+    ]
     spare, threshold = health.available_spare, health.spare_threshold
     if spare is not None and threshold is not None and spare < threshold:
         found.append(f"available spare is {spare} %, below its threshold of {threshold} %")

@@ -1,7 +1,8 @@
 """Starting programs: the only place that does.
 
-Every load and every tool is a program with a deadline. It runs under `reaper.py`, in a process group of its own, and its whole family
-ends when it ends, when its deadline passes, or when the harness dies, by SIGKILL included. What it prints is spooled, capped, and kept.
+Every load and every tool is a program with a deadline. It runs under `reaper.py`, in a process
+group of its own, and its whole family ends when it ends, when its deadline passes, or when the
+harness dies, by SIGKILL included. What it prints is spooled, capped, and kept.
 """
 
 from __future__ import annotations
@@ -69,20 +70,30 @@ class ProgramResult:
 def find(program: str, package: str | None = None) -> str:
     """The full path of a program on PATH.
 
-    Raises ProgramMissing, naming the package to install, or the file that may not be run. Debian keeps some tools out of a user's PATH,
-    so the system directories are looked at too.
+    Raises ProgramMissing, naming the package to install, or the file that may not be run. Debian
+    keeps some tools out of a user's PATH, so the system directories are looked at too.
     """
-    path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"])
+    path = os.pathsep.join(
+        [os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"]
+    )
     if found := shutil.which(program, path=path):
         return found
     if there := shutil.which(program, os.F_OK, path):
-        raise ProgramMissing(f"{there} is there but may not be run: make it executable with `sudo chmod +x {there}`")
-    cure = f"install it with `sudo apt install {package}` or `sudo make tools`" if package else "put it on PATH"
+        raise ProgramMissing(
+            f"{there} is there but may not be run: make it executable with `sudo chmod +x {there}`"
+        )
+    cure = (
+        f"install it with `sudo apt install {package}` or `sudo make tools`"
+        if package
+        else "put it on PATH"
+    )
     raise ProgramMissing(f"{program} is not installed: {cure}")
 
 
 class _Exit:
-    """When a process ended: of several that run side by side each is waited for in its turn, which may be long after its end."""
+    """When a process ended: of several that run side by side each is waited for in its turn,
+    which may be long after its end.
+    """
 
     def __init__(self, pid: int) -> None:
         self._pid, self._ended_s = pid, 0.0
@@ -127,7 +138,8 @@ class RunningProgram:
             self.process.terminate()
             try:
                 self.process.wait(GRACE_S + 5.0)
-            except subprocess.TimeoutExpired:  # the reaper itself hangs: nothing of its family may stay
+            # the reaper itself hangs: nothing of its family may stay
+            except subprocess.TimeoutExpired:
                 for pid in [*reaper.descendants(self.process.pid), self.process.pid]:
                     _kill(pid)
 
@@ -145,9 +157,16 @@ class RunningProgram:
         returncode = self.process.wait()
         for thread in self._threads:
             thread.join(5.0)
-        # A descendant in uninterruptible sleep may keep a pipe open; then the text is not known to be whole.
-        whole = not any(thread.is_alive() for thread in self._threads) and not (self._out.dropped or self._err.dropped)
-        unkept = [f"{spool.log}: {spool.failure.strerror}" for spool in (self._out, self._err) if spool.failure]
+        # A descendant in uninterruptible sleep may keep a pipe open; then the text is not known to
+        # be whole.
+        whole = not any(thread.is_alive() for thread in self._threads) and not (
+            self._out.dropped or self._err.dropped
+        )
+        unkept = [
+            f"{spool.log}: {spool.failure.strerror}"
+            for spool in (self._out, self._err)
+            if spool.failure
+        ]
         return ProgramResult(
             argv=self.argv,
             returncode=returncode,
@@ -168,7 +187,9 @@ def _kill(pid: int) -> None:
 
 
 def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment programs get: the user's, with the C locale in UTF-8 and nothing that steers pytest, Python or git."""
+    """The environment programs get: the user's, with the C locale in UTF-8 and nothing that
+    steers pytest, Python or git.
+    """
     stray = ("PYTEST_", "PYTHON", "COVERAGE_", "COV_CORE_", "GIT_", "LANGUAGE")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(stray)}
     environment.update({"LC_ALL": "C.UTF-8", "LANG": "C.UTF-8"})
@@ -177,8 +198,19 @@ def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def under_reaper(argv: Sequence[str]) -> list[str]:
-    """The command line that really starts a program: it ends with all that it started, and with this process."""
-    return [sys.executable, "-I", "-S", reaper.__file__, str(os.getpid()), str(GRACE_S), "--", *argv]
+    """The command line that really starts a program: it ends with all that it
+    started, and with this process.
+    """
+    return [
+        sys.executable,
+        "-I",
+        "-S",
+        reaper.__file__,
+        str(os.getpid()),
+        str(GRACE_S),
+        "--",
+        *argv,
+    ]
 
 
 def start(
@@ -192,30 +224,39 @@ def start(
     heard: Callable[[str], None] | None = None,
     stdin: Path | None = None,
 ) -> RunningProgram:
-    """Start a program. `log` names the file for its standard output; standard error goes beside it with `.err` added.
+    """Start a program.
 
-    `stdin` names the file that it reads from its standard input; without one there is nothing to read.
+    `log` names the file for its standard output; standard error goes beside it with `.err` added.
 
-    `heard` is given each line of standard output when it is complete, without its end. It is called by the thread that reads: it must
-    come back at once, and raise nothing.
+    `stdin` names the file that it reads from its standard input; without one there is nothing to
+    read.
 
-    Raises CommandError when it cannot be started; one that is missing or not executable ends with exit code 127 and says so on standard
-    error, as in a shell (`find` it first for a better sentence).
+    `heard` is given each line of standard output when it is complete, without its end. It is called
+    by the thread that reads: it must come back at once, and raise nothing.
 
-    Call it from the main thread only: the kernel ties the parent-death signal to the thread that forked, and a thread that ends would
-    take the program with it.
+    Raises CommandError when it cannot be started; one that is missing or not executable ends with
+    exit code 127 and says so on standard error, as in a shell (`find` it first for a better
+    sentence).
+
+    Call it from the main thread only: the kernel ties the parent-death signal to the thread that
+    forked, and a thread that ends would take the program with it.
     """
     if threading.current_thread() is not threading.main_thread():
-        raise RuntimeError("command.start belongs to the main thread: the parent-death signal follows the thread")
+        raise RuntimeError(
+            "command.start belongs to the main thread: the parent-death signal follows the thread"
+        )
     if deadline.passed():
         raise CommandError(f"{argv[0]} was not started: its time was over before it began")
     if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
-        # Inherited from a careless parent: the kernel would throw exit codes away, and Python then answers 0 for each.
+        # Inherited from a careless parent: the kernel would throw exit codes away, and Python then
+        # answers 0 for each.
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     began = time.monotonic()
     try:
         with (
-            regular_file.open_read(stdin, regular_file.SMALL_RECORD) if stdin else Path(os.devnull).open("rb") as given
+            regular_file.open_read(stdin, regular_file.SMALL_RECORD)
+            if stdin
+            else Path(os.devnull).open("rb") as given
         ):
             process = subprocess.Popen(
                 under_reaper(argv),
@@ -227,7 +268,9 @@ def start(
                 start_new_session=True,
             )
     except OSError as error:
-        raise CommandError(f"{argv[0]} could not be started: {error.strerror} ({error.filename})") from error
+        raise CommandError(
+            f"{argv[0]} could not be started: {error.strerror} ({error.filename})"
+        ) from error
     except ValueError as error:
         raise CommandError(f"{argv[0]!r} could not be started: {error}") from error
     assert process.stdout is not None
@@ -237,7 +280,9 @@ def start(
     threads = [threading.Thread(target=spool.drain, daemon=True) for spool in (out, err)]
     for thread in threads:
         thread.start()
-    return RunningProgram(tuple(argv), deadline, process, out, err, threads, began, _Exit(process.pid))
+    return RunningProgram(
+        tuple(argv), deadline, process, out, err, threads, began, _Exit(process.pid)
+    )
 
 
 def run(
@@ -251,4 +296,6 @@ def run(
     stdin: Path | None = None,
 ) -> ProgramResult:
     """Start a program and wait for it."""
-    return start(argv, deadline=deadline, log=log, env=env, cwd=cwd, cap_bytes=cap_bytes, stdin=stdin).wait()
+    return start(
+        argv, deadline=deadline, log=log, env=env, cwd=cwd, cap_bytes=cap_bytes, stdin=stdin
+    ).wait()

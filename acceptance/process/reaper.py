@@ -1,15 +1,17 @@
 """Starts one program and outlives it just long enough to leave nothing behind.
 
-`command.start` runs every program under this one: `python -I -S reaper.py PARENT_PID GRACE -- ARGV`. The kernel tells a process that
-its parent has died, but tells only the direct child: a shell script's `sleep`, or the workers of a load, would go on heating the
-machine after the harness was killed. The reaper is a child subreaper, so whatever its program starts stays in its family, and it
+`command.start` runs every program under this one: `python -I -S reaper.py PARENT_PID GRACE --
+ARGV`. The kernel tells a process that its parent has died, but tells only the direct child: a shell
+script's `sleep`, or the workers of a load, would go on heating the machine after the harness was
+killed. The reaper is a child subreaper, so whatever its program starts stays in its family, and it
 ends the whole family when the program ends, when it is told to (SIGTERM), or when the harness dies.
 
-In a container it is the first process, has no parent to outlive, and is called `reaper.py stdin:SECONDS GRACE -- ARGV`: it then ends the
-family when its standard input closes, or after that many seconds.
+In a container it is the first process, has no parent to outlive, and is called `reaper.py
+stdin:SECONDS GRACE -- ARGV`: it then ends the family when its standard input closes, or after that
+many seconds.
 
-Standard library only, as little of it as that takes (`pathlib` alone would be a third of its start),
-and no import of ours: it starts in about 15 ms.
+Standard library only, as little of it as that takes (`pathlib` alone would be a third of its
+start), and no import of ours: it starts in about 15 ms.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ from types import FrameType
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 PR_SET_CHILD_SUBREAPER = 36
 NOT_STARTED = 127  # what a shell answers for a program that cannot be executed
-# A process that outlives SIGKILL for so long hangs in the kernel (a lost GPU, a dead disk): no waiting ends it.
+# A process that outlives SIGKILL for so long hangs in the kernel (a lost GPU, a dead disk): no
+# waiting ends it.
 KILL_S = 3.0
 _told = False
 
@@ -45,7 +48,8 @@ def children_by_parent() -> dict[int, list[int]]:
         if name.isdigit():
             # It may end while we look.
             with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
-                # The name in parentheses may hold anything: fields are counted from the last of those.
+                # The name in parentheses may hold anything: fields are counted from the last of
+                # those.
                 fields = file.read().rpartition(b")")[2].split()
                 tree.setdefault(int(fields[1]), []).append(int(name))
     return tree
@@ -77,12 +81,15 @@ def reap() -> dict[int, int]:
 
 
 def end_family(grace_s: float) -> None:
-    """SIGTERM to the family, SIGKILL to what is left of it after the grace period; gives up on what does not die of that."""
+    """SIGTERM to the family, SIGKILL to what is left of it after the grace period; gives up on
+    what does not die of that.
+    """
     grace_end = time.monotonic() + grace_s
     number = signal.SIGTERM
     while (family := descendants(os.getpid())) and time.monotonic() < grace_end + KILL_S:
         for pid in family:
-            with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended, or became another user's
+            # it has ended, or became another user's
+            with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, number)
         if number == signal.SIGTERM:
             while time.monotonic() < grace_end and descendants(os.getpid()):
@@ -108,17 +115,25 @@ def mirror(status: int) -> None:
         with contextlib.suppress(OSError, ValueError):
             signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
-    os._exit(os.waitstatus_to_exitcode(status) if not os.WIFSIGNALED(status) else 128 + os.WTERMSIG(status))
+    os._exit(
+        os.waitstatus_to_exitcode(status)
+        if not os.WIFSIGNALED(status)
+        else 128 + os.WTERMSIG(status)
+    )
 
 
 def defaults() -> None:
-    """Every signal as it is after boot: what is ignored or blocked (by Python, `nohup`, a careless parent) would be inherited."""
+    """Every signal as it is after boot: what is ignored or blocked (by Python, `nohup`, a
+    careless parent) would be inherited.
+    """
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
         signal.signal(number, signal.SIG_DFL)
 
 
 def execute(argv: list[str], parent: int) -> None:
-    """Never returns: become the program, in a process group of its own and tied to the reaper's life."""
+    """Never returns: become the program, in a process group of its own and tied
+    to the reaper's life.
+    """
     os.setpgid(0, 0)
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -142,7 +157,11 @@ def main(arguments: list[str]) -> None:
     """Start the program, wait for it, for an order to stop, or for the harness to die."""
     holder, grace_s, argv = arguments[0], float(arguments[1]), arguments[3:]
     line = os.dup(0) if holder.startswith("stdin:") else None  # the program itself gets none of it
-    end = time.monotonic() + float(holder.removeprefix("stdin:")) if line is not None else float("inf")
+    end = (
+        time.monotonic() + float(holder.removeprefix("stdin:"))
+        if line is not None
+        else float("inf")
+    )
     defaults()  # an ignored SIGCHLD would lose the exit code, a blocked SIGTERM the order to stop
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _tell)
@@ -159,11 +178,17 @@ def main(arguments: list[str]) -> None:
     child = os.fork()
     if child == 0:
         execute(argv, own)
-    # Without this the reaper's copy would keep the output pipes open after the program has closed them.
+    # Without this the reaper's copy would keep the output pipes open after the program has closed
+    # them.
     for stream in (0, 1, 2):
         os.dup2(null, stream)
     status: int | None = None
-    while status is None and not _told and time.monotonic() < end and (line is None or not hung_up(line)):
+    while (
+        status is None
+        and not _told
+        and time.monotonic() < end
+        and (line is None or not hung_up(line))
+    ):
         status = reap().get(child)
         if status is None:
             signal.sigtimedwait([signal.SIGCHLD], 0.2)

@@ -12,11 +12,20 @@ from acceptance.reports.terminal import Terminal
 
 
 def accepted(
-    found: Certificate, screen: Terminal, *, already: bool, former: str | None, language: Language = ENGLISH
+    found: Certificate,
+    screen: Terminal,
+    *,
+    already: bool,
+    former: str | None,
+    language: Language = ENGLISH,
 ) -> None:
-    """Say that a run is the baseline now, what was accepted with it, and where the one before it is kept."""
+    """Say that a run is the baseline now, what was accepted with it, and where
+    the one before it is kept.
+    """
     if already:
-        screen.say(language("this run is the baseline already, since {utc}", utc=found.accepted_utc))
+        screen.say(
+            language("this run is the baseline already, since {utc}", utc=found.accepted_utc)
+        )
         return
     told = language(
         "run {run} is the baseline of this machine (parts: {parts}, measurements: {figures})",
@@ -33,13 +42,19 @@ def accepted(
 
 def _remarks(found: Certificate, screen: Terminal, language: Language) -> None:
     if not found.inventory_declared:
-        screen.say(language("no machine file said what should be in it: the baseline holds what was found"))
+        screen.say(
+            language("no machine file said what should be in it: the baseline holds what was found")
+        )
     for text in (*found.waived, *found.set_aside):
         screen.say(language("accepted with it: {text}", text=text))
 
 
 def show(
-    found: Certificate, sha256: str, former: Sequence[Certificate], screen: Terminal, language: Language = ENGLISH
+    found: Certificate,
+    sha256: str,
+    former: Sequence[Certificate],
+    screen: Terminal,
+    language: Language = ENGLISH,
 ) -> None:
     """Print a certificate; `former` are those before it, the oldest first."""
     rows = [
@@ -52,7 +67,9 @@ def show(
     ]
     _grid(screen, rows)
     for one in former:
-        told = language("before it: run {run}, accepted {utc}", run=one.birth.run_id, utc=one.accepted_utc)
+        told = language(
+            "before it: run {run}, accepted {utc}", run=one.birth.run_id, utc=one.accepted_utc
+        )
         screen.say(told)
     _remarks(found, screen, language)
     for text in found.warnings:
@@ -69,13 +86,17 @@ def _heading(screen: Terminal, text: str) -> None:
     screen.say(text, "bold")
 
 
-def _grid(screen: Terminal, rows: Sequence[Sequence[str]], *, head: Sequence[str] = (), right: int = 99) -> None:
+def _grid(
+    screen: Terminal, rows: Sequence[Sequence[str]], *, head: Sequence[str] = (), right: int = 99
+) -> None:
     cells = [("", row) for row in rows]
     grid.show(screen.console, cells, head=head, right=right, watched=screen.watched)
 
 
 def _facts(found: Certificate, language: Language) -> Iterator[tuple[str, str, str]]:
-    """What is told of each part, with what is printed on it first; of the machine as a whole at the end."""
+    """What is told of each part, with what is printed on it first; of the
+    machine as a whole at the end.
+    """
     facts: dict[str, list[tuple[str, str]]] = {part: [] for part in found.birth.parts}
     for component, name, text in found.birth.facts:
         facts.setdefault(component, []).append((name, text))

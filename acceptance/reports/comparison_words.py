@@ -1,4 +1,6 @@
-"""What a comparison says, as page and terminal say it: its heads, its rows as cells, and its closing line."""
+"""What a comparison says, as page and terminal say it: its heads, its rows as
+cells, and its closing line.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,14 @@ from collections.abc import Iterator
 
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.limit import number, quantity
-from acceptance.history.comparison import BAD, REPORTED_KINDS, Comparison, ComparisonRow, DifferenceKind, ValueChange
+from acceptance.history.comparison import (
+    BAD,
+    REPORTED_KINDS,
+    Comparison,
+    ComparisonRow,
+    DifferenceKind,
+    ValueChange,
+)
 from acceptance.history.noise import Spread
 from acceptance.reports.text import duration
 
@@ -40,7 +49,10 @@ def values(row: ComparisonRow, language: Language = ENGLISH) -> tuple[str, ...]:
     due = [True, *(change.kind != "gone" for change in row.changes)]
     due[0] = any(change.kind != "new" for change in row.changes)
     told = [text if is_due else NONE for text, is_due in zip(shown, due, strict=True)]
-    return (told[0], *(_beside(text, change) for text, change in zip(told[1:], row.changes, strict=True)))
+    return (
+        told[0],
+        *(_beside(text, change) for text, change in zip(told[1:], row.changes, strict=True)),
+    )
 
 
 def _beside(text: str, change: ValueChange) -> str:
@@ -53,7 +65,9 @@ def _beside(text: str, change: ValueChange) -> str:
 
 
 def allowed(row: ComparisonRow, language: Language = ENGLISH) -> str:
-    """What the noise allows, the largest of the later runs; nothing where nothing was held against it."""
+    """What the noise allows, the largest of the later runs; nothing where
+    nothing was held against it.
+    """
     spreads = [change.spread for change in row.changes if change.spread is not None]
     if not spreads:
         return NONE
@@ -63,7 +77,11 @@ def allowed(row: ComparisonRow, language: Language = ENGLISH) -> str:
 def _size(spread: Spread, unit: str, language: Language) -> str:
     if not spread.size:
         return language("none")
-    return f"± {quantity(spread.size, unit)}" if spread.absolute else f"± {number(100 * spread.size)} %"
+    return (
+        f"± {quantity(spread.size, unit)}"
+        if spread.absolute
+        else f"± {number(100 * spread.size)} %"
+    )
 
 
 def bases(comparison: Comparison, language: Language = ENGLISH) -> tuple[str, ...]:
@@ -80,18 +98,26 @@ def bases(comparison: Comparison, language: Language = ENGLISH) -> tuple[str, ..
 
 
 def opening(comparison: Comparison, language: Language = ENGLISH) -> Iterator[str]:
-    """What must be known before a figure is read: other machines, parts that moved, parts that are others."""
+    """What must be known before a figure is read: other machines, parts that
+    moved, parts that are others.
+    """
     others = [letter(place) for place in comparison.other_machines]
     if others:
         names = ", ".join(others)
         yield language(
-            "{runs}: another machine than A: parts are compared by name where they have no serial number in common",
+            (
+                "{runs}: another machine than A: parts are compared by name where they have no "
+                "serial number in common"
+            ),
             runs=names,
         )
     for place, moves in enumerate(comparison.moved, start=1):
         for one in moves:
             yield language(
-                "{run}: {after} is {before} of A in another slot ({identity}), and compared with that",
+                (
+                    "{run}: {after} is {before} of A in another slot ({identity}), and compared "
+                    "with that"
+                ),
                 run=letter(place),
                 after=one.after,
                 before=one.before,
@@ -141,7 +167,10 @@ def closing(comparison: Comparison, language: Language = ENGLISH) -> str:
     better = len(comparison.of_kind("better", "gained"))
     changed = len(comparison.of_kind("changed"))
     counts = language(
-        "measurements: {worse} worse, {better} better, {changed} changed; outcomes: {outcomes} worse",
+        (
+            "measurements: {worse} worse, {better} better, {changed} changed; outcomes: "
+            "{outcomes} worse"
+        ),
         worse=bad,
         better=better,
         changed=changed,

@@ -1,7 +1,9 @@
-"""What changed since the baseline and the nights before, in a language: the sentences of `history.drift`, `reference` and `changes`.
+"""What changed since the baseline and the nights before, in a language: the sentences of
+`history.drift`, `reference` and `changes`.
 
-Those are formed in English when a run is judged, and are kept so. Here each clause is known by its form and said again; its numbers, names
-and the basis of a rule stay as they are, and so does a clause of a form that is not known.
+Those are formed in English when a run is judged, and are kept so. Here each clause is known by its
+form and said again; its numbers, names and the basis of a rule stay as they are, and so does a
+clause of a form that is not known.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ from acceptance.core.finding import DRIFT
 from acceptance.core.language import ENGLISH, Language
 from acceptance.history.changes import CHANGES
 
-_LONGEST = 2_000  # characters: one that is longer quotes a text from outside, and is not taken apart
+# characters: one that is longer quotes a text from outside, and is not taken apart
+_LONGEST = 2_000
 _DEEPEST = 4  # a phrase in a clause in a sentence
 # What stands for a name of these in a form; for any other a few words.
 _FIELDS = {
@@ -62,8 +65,14 @@ _FORM_WORDS = (
     "{part} is missing: it was there when the baseline was recorded ({date})",
     "{part} is another part: {before} when the baseline was recorded ({date}), {now} now",
     "{part} was not there when the baseline was recorded ({date})",
-    "the parts of kind {kind} could not be read in this run, and could when the baseline was recorded ({date})",
-    "not told in this run, so not held against what it was when the baseline was recorded ({date}): {facts}",
+    (
+        "the parts of kind {kind} could not be read in this run, and could when the baseline was "
+        "recorded ({date})"
+    ),
+    (
+        "not told in this run, so not held against what it was when the baseline was recorded "
+        "({date}): {facts}"
+    ),
     "{part}: at {before} when the baseline was recorded ({date}), at {now} now",
     "{facts}: {before} when the baseline was recorded ({date}), {now} now",
     "{part} when the baseline was recorded ({date}) is {now} now",
@@ -85,13 +94,21 @@ def translate(text: str, language: Language) -> str:
     told = _said(told, language, _DEEPEST)
     for clause in clauses:
         now = _said(clause, language, _DEEPEST)
-        told = language("{told}; {clause}", told=told, clause=now) if now != clause else f"{told}; {clause}"
+        told = (
+            language("{told}; {clause}", told=told, clause=now)
+            if now != clause
+            else f"{told}; {clause}"
+        )
     return told
 
 
 def _said(text: str, language: Language, deep: int) -> str:
-    """A clause, or a phrase in one: its form, and what is in that; as it stands where its form is not known."""
-    found = next(((form, match) for form, pattern in _patterns() if (match := pattern.fullmatch(text))), None)
+    """A clause, or a phrase in one: its form, and what is in that; as it stands
+    where its form is not known.
+    """
+    found = next(
+        ((form, match) for form, pattern in _patterns() if (match := pattern.fullmatch(text))), None
+    )
     if found is None or not deep:
         return text
     form, match = found
@@ -106,10 +123,14 @@ def _said(text: str, language: Language, deep: int) -> str:
 
 
 def _facts(text: str, language: Language) -> str:
-    """The names of facts, `VBIOS of gpu0, kernel and 2 more`, as `fixtures/changes.toml` has them."""
+    """The names of facts, `VBIOS of gpu0, kernel and 2 more`, as
+    `fixtures/changes.toml` has them.
+    """
     more = _MORE.fullmatch(text)
     named = ", ".join(_fact(one, language) for one in (more["names"] if more else text).split(", "))
-    return language("{names} and {number} more", names=named, number=more["number"]) if more else named
+    return (
+        language("{names} and {number} more", names=named, number=more["number"]) if more else named
+    )
 
 
 def _fact(text: str, language: Language) -> str:

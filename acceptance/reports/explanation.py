@@ -21,10 +21,12 @@ _CATALOG = " NVIDIA's catalog: "  # what an Xid's action ends with, in NVIDIA's 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """`causes` are pairs of a cause and how to tell it apart ("" where nothing does), the most likely first.
+    """`causes` are pairs of a cause and how to tell it apart ("" where nothing does), the most
+    likely first.
 
-    `next` is the next command to type, or a sentence; `shows` is what to look at in what it prints. `action` is what an event asks for by
-    itself, `vendor` what to send the vendor. What is not known is None.
+    `next` is the next command to type, or a sentence; `shows` is what to look at in what it prints.
+    `action` is what an event asks for by itself, `vendor` what to send the vendor. What is not
+    known is None.
     """
 
     symptom: str | None
@@ -35,8 +37,12 @@ class Explanation:
     action: str | None = None
 
 
-def explain(finding: Finding, places: Locations, language: Language = ENGLISH) -> Explanation | None:
-    """What is known about a failure, a warning or an event; None for what names its cure in its own text, as errors and skips do."""
+def explain(
+    finding: Finding, places: Locations, language: Language = ENGLISH
+) -> Explanation | None:
+    """What is known about a failure, a warning or an event; None for what names its cure in its
+    own text, as errors and skips do.
+    """
     if finding.kind not in ("fail", "warn") and finding.event is None:
         return None
     known = _advice(finding, language)
@@ -59,8 +65,13 @@ def _advice(finding: Finding, language: Language) -> Advice | None:
     if finding.event is None:
         return own
     told = found.of_event(finding.event)
-    # Drift of a measurement has causes of its own kind first, then those of the measurement, and its command, which is about the part.
-    return replace(own, symptom=told.symptom, causes=(*told.causes, *own.causes)) if told and own else told
+    # Drift of a measurement has causes of its own kind first, then those of the measurement, and
+    # its command, which is about the part.
+    return (
+        replace(own, symptom=told.symptom, causes=(*told.causes, *own.causes))
+        if told and own
+        else told
+    )
 
 
 def _action(text: str, language: Language) -> str:
@@ -69,17 +80,29 @@ def _action(text: str, language: Language) -> str:
 
 
 def notes(finding: Finding, language: Language = ENGLISH) -> tuple[str, ...]:
-    """What was looked at, a line each, where it takes more than the finding's own line. How many lines were left out is said."""
+    """What was looked at, a line each, where it takes more than the finding's own line.
+
+    How many lines were left out is said.
+    """
     lines = (finding.note or "").splitlines()
     rest = len(lines) - MOST_NOTES
     shown = tuple(one_line(part) for part in lines[:MOST_NOTES])
     if rest < 1:
         return shown
-    return (*shown, language("... (1 more line)") if rest == 1 else language("... ({number} more lines)", number=rest))
+    return (
+        *shown,
+        language("... (1 more line)")
+        if rest == 1
+        else language("... ({number} more lines)", number=rest),
+    )
 
 
-def labelled(finding: Finding, places: Locations, language: Language = ENGLISH) -> tuple[tuple[str, str], ...]:
-    """A teaching line by line, each with its label, as people read it; first where the component is, as far as its name does not say."""
+def labelled(
+    finding: Finding, places: Locations, language: Language = ENGLISH
+) -> tuple[tuple[str, str], ...]:
+    """A teaching line by line, each with its label, as people read it; first where the component
+    is, as far as its name does not say.
+    """
     found = explain(finding, places, language)
     if found is None:
         return ()
@@ -106,7 +129,10 @@ def _lines(found: Explanation, language: Language) -> Iterator[tuple[str, str]]:
         yield language("what to do"), found.action
     for number, (what, tell) in enumerate(found.causes, start=1):
         label = language("likely cause {number}", number=number)
-        yield label, language("{cause}. How to tell: {tell}", cause=what, tell=tell) if tell else what
+        yield (
+            label,
+            language("{cause}. How to tell: {tell}", cause=what, tell=tell) if tell else what,
+        )
     if found.next and found.next != found.action:
         yield language("next"), found.next
     if found.shows:
@@ -124,8 +150,10 @@ def details(finding: Finding, places: Locations, language: Language = ENGLISH) -
 def group_findings(
     findings: Iterable[Finding], places: Locations, language: Language = ENGLISH
 ) -> Iterator[tuple[tuple[Finding, ...], tuple[str, ...]]]:
-    """Findings with the same teaching, at the place of the first, and its details once: about the place of a single component, in general
-    for several."""
+    """Findings with the same teaching, at the place of the first, and its details once: about the
+    place of a single component, in general
+    for several.
+    """
     alike: dict[tuple[str, ...], list[Finding]] = {}
     for finding in findings:
         alike.setdefault(details(finding, NOWHERE, language), []).append(finding)

@@ -1,4 +1,6 @@
-"""Signs of life for those who read a log: a line a minute while a check takes long, with the figures that the live view shows."""
+"""Signs of life for those who read a log: a line a minute while a check takes long, with the
+figures that the live view shows.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,11 @@ class Heartbeat:
         told = [self._remaining.left(language)]
         if gauges:
             few = len(gauges) <= _FEW
-            parts = panel.one_by_one(gauges, language, signs) if few else panel.summed(gauges, language, signs)
+            parts = (
+                panel.one_by_one(gauges, language, signs)
+                if few
+                else panel.summed(gauges, language, signs)
+            )
         else:
             parts = panel.machine(self._gauges.machine, language, signs)
         told += [part.plain for part in parts]

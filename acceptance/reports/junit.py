@@ -1,12 +1,14 @@
 """junit.xml, built from the fold: one testcase a planned check, never-run ones as errors.
 
-Readers: Jenkins, GitLab (which counts only the first of two equal names, so a testcase is named by its whole id) and the usual GitHub
-actions. Numbers are properties of their testcase, which Jenkins' xunit schema does not know and its junit plugin and test databases
-read; provenance is properties of the suite.
+Readers: Jenkins, GitLab (which counts only the first of two equal names, so a testcase is named by
+its whole id) and the usual GitHub actions. Numbers are properties of their testcase, which Jenkins'
+xunit schema does not know and its junit plugin and test databases read; provenance is properties of
+the suite.
 
-Text from outside is data here too: no name is longer than CI stores, no two testcases have the same, and only `_attachment` writes
-the words at which CI fetches a file. A line is cut at 2,000 characters, so that a tool's megabytes add some tens of kilobytes, and
-what a testcase says is cut where the readers stop taking it (docs/ci/README.md): eight GPUs in which everything fails stay far
+Text from outside is data here too: no name is longer than CI stores, no two testcases have the
+same, and only `_attachment` writes the words at which CI fetches a file. A line is cut at 2,000
+characters, so that a tool's megabytes add some tens of kilobytes, and what a testcase says is cut
+where the readers stop taking it (docs/ci/README.md): eight GPUs in which everything fails stay far
 below the 30 MB that GitLab takes.
 """
 
@@ -31,16 +33,22 @@ from acceptance.reports.locations import Locations, find_locations
 from acceptance.reports.text import counted, one_line
 
 RUN = "the whole run"
-NAME = 200  # characters of a name; GitLab and test databases hold 255, and what was cut is said within them
-RESULT = 60_000  # bytes of a failure's text: GitHub takes 64 KiB in an annotation, and refuses all of a report with more in one
-OUTPUT = 90_000  # bytes of what stands beside it: Jenkins keeps 100,000 characters of a test that failed
+# characters of a name; GitLab and test databases hold 255, and what was cut is said within them
+NAME = 200
+# bytes of a failure's text: GitHub takes 64 KiB in an annotation, and refuses all of a report with
+# more in one
+RESULT = 60_000
+# bytes of what stands beside it: Jenkins keeps 100,000 characters of a test that failed
+OUTPUT = 90_000
 MOST_RAN = 200  # programs of one check that are told, the last ones
 _UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 _ATTACHMENT = "[[ATTACHMENT|"
 
 
 def _line(text: str) -> str:
-    """One line of text from outside, in which CI sees no request to attach a file of the machine it runs on."""
+    """One line of text from outside, in which CI sees no request to attach a
+    file of the machine it runs on.
+    """
     return one_line(text).replace(_ATTACHMENT, "[ [ATTACHMENT|")
 
 
@@ -49,7 +57,9 @@ def _name(text: str) -> str:
 
 
 def _names(ids: Sequence[str]) -> Iterator[str]:
-    """A name for each testcase: its check's id, and a number where that, made harmless, is the name of another."""
+    """A name for each testcase: its check's id, and a number where that, made harmless, is the
+    name of another.
+    """
     taken = {RUN}
     for text in ids:
         name = own = _name(text)
@@ -71,7 +81,9 @@ def render(verdict: Verdict, found: Journal) -> bytes:
     for name, value in _provenance(verdict):
         suite.add_property(_name(name), _line(value))
     put_off = [finding for finding in verdict.findings if verdict.postponed]
-    for name, check in zip(_names([check.id for check in verdict.checks]), verdict.checks, strict=True):
+    for name, check in zip(
+        _names([check.id for check in verdict.checks]), verdict.checks, strict=True
+    ):
         suite.add_testcase(_case(name, check, found, where, put_off))
     troubles = [finding for finding in verdict.findings if finding.kind in ("fail", "error")]
     if troubles:
@@ -103,7 +115,9 @@ def _provenance(verdict: Verdict) -> Iterator[tuple[str, str]]:
         yield f"stale_waiver_{index}", waiver
 
 
-def _case(name: str, check: CheckResult, found: Journal, where: Locations, put_off: Sequence[Finding]) -> TestCase:
+def _case(
+    name: str, check: CheckResult, found: Journal, where: Locations, put_off: Sequence[Finding]
+) -> TestCase:
     """One planned check; `put_off` says why nothing of the plan was run."""
     subject = check.id.partition(".")[0]
     case = TestCase(name, classname=f"rigproof.{_name(subject)}", time=_seconds(check.seconds))
@@ -111,7 +125,11 @@ def _case(name: str, check: CheckResult, found: Journal, where: Locations, put_o
         for key, value in _numbers(judged):
             case.add_property(_name(key), _line(value))
     told = [finding for finding in check.findings if finding.kind == check.outcome]
-    waived = [finding for finding in check.findings if finding.kind == "waived"] if check.outcome == "skip" else []
+    waived = (
+        [finding for finding in check.findings if finding.kind == "waived"]
+        if check.outcome == "skip"
+        else []
+    )
     text = _told(told or waived or put_off, where)
     if check.outcome == "fail":
         case.result = [_result(Failure, text, "limit")]
@@ -119,7 +137,9 @@ def _case(name: str, check: CheckResult, found: Journal, where: Locations, put_o
         case.result = [_result(Error, text, "unjudged")]
     elif check.outcome == "skip":
         case.result = [_result(Skipped, text, "waived" if waived and not told else "skipped")]
-    case.system_out = "\n".join((*_within(list(_lines(check, where)), OUTPUT), *_ran(check.id, found)))
+    case.system_out = "\n".join(
+        (*_within(list(_lines(check, where)), OUTPUT), *_ran(check.id, found))
+    )
     return case
 
 
@@ -128,14 +148,18 @@ def _told(findings: Sequence[Finding], where: Locations) -> str:
 
 
 def _within(lines: Sequence[str], size: int) -> Sequence[str]:
-    """The lines if they have no more bytes than this; else the first, which say what failed, and the last, which say what to do."""
+    """The lines if they have no more bytes than this; else the first, which say what failed, and
+    the last, which say what to do.
+    """
     sizes = [len(line.encode("utf-8")) + 1 for line in lines]
     if sum(sizes) <= size:
         return lines
     room = size - NAME  # for the line that says so
     head = _fitting(sizes, 2 * room // 3)
     tail = _fitting(sizes[:head:-1], room // 3)
-    left_out = f"... ({counted(len(lines) - head - tail, 'line')} left out here; report.html has them)"
+    left_out = (
+        f"... ({counted(len(lines) - head - tail, 'line')} left out here; report.html has them)"
+    )
     return (*lines[:head], left_out, *lines[len(lines) - tail :])
 
 
@@ -149,14 +173,18 @@ def _seconds(seconds: float) -> float:
     return round(max(0.0, seconds), 3)
 
 
-def _result(kind: type[Failure] | type[Error] | type[Skipped], text: str, type_: str) -> Failure | Error | Skipped:
+def _result(
+    kind: type[Failure] | type[Error] | type[Skipped], text: str, type_: str
+) -> Failure | Error | Skipped:
     result = kind(message=text.split("\n")[0], type_=type_)
     result.text = text
     return result
 
 
 def _numbers(judged: Judgement) -> Iterator[tuple[str, str]]:
-    """`cpu_gemm_f64[cpu]` and its unit, limits and basis, each a property of its own, as Jenkins and test databases read them."""
+    """`cpu_gemm_f64[cpu]` and its unit, limits and basis, each a property of its own, as Jenkins
+    and test databases read them.
+    """
     # Cut before what is added, so that a value and its unit keep names of their own.
     key = one_line(f"{judged.due.measurement}[{judged.due.component}]", NAME - 30)
     if judged.value is not None:
@@ -180,13 +208,20 @@ def _lines(check: CheckResult, where: Locations) -> Iterator[str]:
         yield _line(f"{about}, {'limit ' if judged.due.limit else ''}{summary.limit_text(judged)}")
     for finding in check.findings:
         yield f"{finding.kind}: {_line(finding.text)}"
-        if finding.kind != check.outcome:  # what made the outcome is told whole in the result beside this
+        # what made the outcome is told whole in the result beside this
+        if finding.kind != check.outcome:
             yield from map(_line, explanation.details(finding, where))
 
 
 def _ran(check: str, found: Journal) -> Iterator[str]:
-    """The programs that a check ran, each with its log; last, where every reader that shortens looks."""
-    bodies = [entry.body for entry in found.entries if isinstance(entry.body, ToolRan) and entry.body.check == check]
+    """The programs that a check ran, each with its log; last, where every
+    reader that shortens looks.
+    """
+    bodies = [
+        entry.body
+        for entry in found.entries
+        if isinstance(entry.body, ToolRan) and entry.body.check == check
+    ]
     if len(bodies) > MOST_RAN:
         yield f"ran {counted(len(bodies) - MOST_RAN, 'more program')} before these"
     for body in bodies[-MOST_RAN:]:
@@ -196,7 +231,15 @@ def _ran(check: str, found: Journal) -> Iterator[str]:
 
 
 def _attachment(run_dir: Path, log: str) -> Iterator[str]:
-    """Ask CI to attach a log. Sessions write the names: none may lead out of the run's folder, or be another than it looks."""
+    """Ask CI to attach a log.
+
+    Sessions write the names: none may lead out of the run's folder, or be another than it looks.
+    """
     path, inside = f"{run_dir / log}", Path(log)
-    if one_line(path) == path and "]]" not in path and not inside.is_absolute() and ".." not in inside.parts:
+    if (
+        one_line(path) == path
+        and "]]" not in path
+        and not inside.is_absolute()
+        and ".." not in inside.parts
+    ):
         yield f"{_ATTACHMENT}{path}]]"

@@ -1,4 +1,6 @@
-"""Standard output as a view of a run: it may go away (a closed pipe, a full disk, a lost terminal), and the run goes on without it."""
+"""Standard output as a view of a run: it may go away (a closed pipe, a full disk, a lost
+terminal), and the run goes on without it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from typing import TextIO
 
 
 class SafeOutput(io.TextIOBase):
-    """A stream that never fails its writer. `failure` holds what went wrong first; from then on everything is thrown away.
+    """A stream that never fails its writer.
+
+    `failure` holds what went wrong first; from then on everything is thrown away.
 
     A `plain` one writes ASCII alone, whatever the stream could carry.
     """
@@ -39,7 +43,11 @@ class SafeOutput(io.TextIOBase):
     def write(self, text: str) -> int:
         """Write, or throw away."""
         if self.failure is None:
-            told = text.encode("ascii", errors="backslashreplace").decode("ascii") if self._plain else text
+            told = (
+                text.encode("ascii", errors="backslashreplace").decode("ascii")
+                if self._plain
+                else text
+            )
             try:
                 self._stream.write(told)
             except OSError as error:

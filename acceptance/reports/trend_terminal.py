@@ -1,4 +1,6 @@
-"""A machine's nights on the terminal: what changed most first, then every measurement with a line of its values."""
+"""A machine's nights on the terminal: what changed most first, then every measurement with a
+line of its values.
+"""
 
 from __future__ import annotations
 
@@ -16,23 +18,34 @@ _OTHERS = 90  # columns that all the rest takes
 _LEAST = 8  # letters that still show something
 
 
-def show(found: TrendReport, screen: Terminal, language: Language = ENGLISH, *, one: bool = False) -> None:
-    """Print the nights of a machine; `one` says that a measurement was named, so that what changed most is not asked for."""
+def show(
+    found: TrendReport, screen: Terminal, language: Language = ENGLISH, *, one: bool = False
+) -> None:
+    """Print the nights of a machine; `one` says that a measurement was named, so that what
+    changed most is not asked for.
+    """
     for line in words.opening(found, language):
         screen.say(line)
     if not one and found.rows:
         changed = found.changed()
         screen.say("")
         if changed:
-            screen.say(language("What changed most: the last week beside the nights before"), "bold")
+            screen.say(
+                language("What changed most: the last week beside the nights before"), "bold"
+            )
             _grid(screen, changed, language, moved=True)
         elif found.can_tell():
-            screen.say(language("Nothing changed by more than noise in the last week."), "bold green")
+            screen.say(
+                language("Nothing changed by more than noise in the last week."), "bold green"
+            )
         else:
             screen.say(language("There are too few nights to tell what changed."))
     if found.rows:
         screen.say("")
-        screen.say(language("All measurements") if not one else language("Nights of what was named"), "bold")
+        screen.say(
+            language("All measurements") if not one else language("Nights of what was named"),
+            "bold",
+        )
         _grid(screen, found.rows, language, moved=False)
     for row in found.rows if one else ():
         for place, changes in row.began:
@@ -40,7 +53,12 @@ def show(found: TrendReport, screen: Terminal, language: Language = ENGLISH, *, 
             where = f"{row.course.measurement} {row.course.component}"
             told = words.changed(changes, language)
             screen.say(
-                language("{where}: another era from {run} on: {changes}", where=where, run=point.run_id, changes=told)
+                language(
+                    "{where}: another era from {run} on: {changes}",
+                    where=where,
+                    run=point.run_id,
+                    changes=told,
+                )
             )
 
 
@@ -48,7 +66,9 @@ def _grid(screen: Terminal, rows: Sequence[TrendRow], language: Language, *, mov
     plain = screen.signs is PLAIN
     # A part that was replaced has a course of its own, and is told by its serial number.
     names = [(row.course.check, row.course.measurement, row.course.component) for row in rows]
-    replaced = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else set()
+    replaced = (
+        {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else set()
+    )
     head = [*words.head(language), *([language("change")] if moved else []), language("values")]
     width = max(_LEAST, min(WIDTH, screen.console.width - _OTHERS)) if screen.watched else WIDTH
     cells = []

@@ -1,4 +1,6 @@
-"""What a machine's nights say, as page and terminal say it: their heads, a course as cells, and what changed between two eras."""
+"""What a machine's nights say, as page and terminal say it: their heads, a course as cells, and
+what changed between two eras.
+"""
 
 from __future__ import annotations
 
@@ -16,23 +18,38 @@ _DATE = 10  # characters of a moment that are its date
 
 def opening(found: TrendReport, language: Language = ENGLISH) -> list[str]:
     """Which machine, how many nights, and what they were judged."""
-    told = [language("machine {id}: {nights} recorded", id=found.machine_id, nights=_nights(found.recorded, language))]
+    told = [
+        language(
+            "machine {id}: {nights} recorded",
+            id=found.machine_id,
+            nights=_nights(found.recorded, language),
+        )
+    ]
     if found.shown:
         first, last = found.shown[0], found.shown[-1]
         dates = {"first": first.utc[:_DATE], "last": last.utc[:_DATE]}
         if found.recorded > len(found.shown):
             shown = _nights(len(found.shown), language)
-            told.append(language("shown are the last {nights}, from {first} to {last}", nights=shown, **dates))
+            told.append(
+                language(
+                    "shown are the last {nights}, from {first} to {last}", nights=shown, **dates
+                )
+            )
         else:
             told.append(language("from {first} to {last}", **dates))
         told.append(verdicts(found, language))
-        told.append(language("the last run: {run}: {verdict}", run=last.run_id, verdict=last.verdict))
+        told.append(
+            language("the last run: {run}: {verdict}", run=last.run_id, verdict=last.verdict)
+        )
     if found.baseline:
         told.append(language("accepted as the baseline: {run}", run=found.baseline))
     if found.others:
         machines = ", ".join(found.others)
         told.append(
-            language("other machines with a history here: {machines} (--machine-id shows one)", machines=machines)
+            language(
+                "other machines with a history here: {machines} (--machine-id shows one)",
+                machines=machines,
+            )
         )
     return told
 
@@ -46,7 +63,9 @@ def verdicts(found: TrendReport, language: Language = ENGLISH) -> str:
     ways = {
         "PASS": sum(night.verdict == "PASS" for night in found.shown),
         "FAIL": sum(night.verdict == "FAIL" for night in found.shown),
-        "UNJUDGED": sum(night.verdict == "UNJUDGED" and not night.postponed for night in found.shown),
+        "UNJUDGED": sum(
+            night.verdict == "UNJUDGED" and not night.postponed for night in found.shown
+        ),
         language("put off, the machine was in use"): sum(
             night.postponed and night.verdict == "UNJUDGED" for night in found.shown
         ),
@@ -125,8 +144,12 @@ def _changed(name: str, before: str | None, after: str | None, language: Languag
     return f"{what}: {before or NONE} -> {after or NONE}"
 
 
-def pruned(folders: Sequence[tuple[str, int]], nights: int, left: int, language: Language = ENGLISH) -> Iterator[str]:
-    """What was removed: folders of runs with their bytes, the values of so many nights; and how many bytes stay."""
+def pruned(
+    folders: Sequence[tuple[str, int]], nights: int, left: int, language: Language = ENGLISH
+) -> Iterator[str]:
+    """What was removed: folders of runs with their bytes, the values of so many nights; and how
+    many bytes stay.
+    """
     for name, held in folders:
         yield language("removed {name} ({size})", name=name, size=size(held))
     if nights:

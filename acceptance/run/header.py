@@ -1,4 +1,6 @@
-"""The first records of a run: the plan and where everything came from, and the machine as it showed itself."""
+"""The first records of a run: the plan and where everything came from, and the
+machine as it showed itself.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ def header_records(prepared: PreparedRun, station: Station, run_dir: Path) -> It
         machine=prepared.machine.name if prepared.machine else None,
         boot_id=clock.boot_id(options.root),
         user="root" if os.geteuid() == 0 else "unprivileged",
-        selftest=selftest_record.selftest_sentence(run_dir.parent, plan.digest, clock.machine_id(options.root)),
+        selftest=selftest_record.selftest_sentence(
+            run_dir.parent, plan.digest, clock.machine_id(options.root)
+        ),
         **station.provenance,
     )
     yield RunStarted(run_dir.name, plan, told, clock.machine_id(options.root))

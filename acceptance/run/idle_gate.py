@@ -34,9 +34,11 @@ def find_users(
     probe: Callable[[], NvmlAnswer] = _probe,
     sleep: Callable[[float], None] = time.sleep,
 ) -> tuple[str, ...]:
-    """Who is using the GPUs that the plan tests, at the first of several looks that finds somebody; empty where all are idle.
+    """Who is using the GPUs that the plan tests, at the first of several looks that finds somebody;
+    empty where all are idle.
 
-    The first look is the one at the inventory. A library that cannot be asked names nobody: the checks tell of it.
+    The first look is the one at the inventory. A library that cannot be asked names nobody: the
+    checks tell of it.
     """
     due = tuple(gpu for gpu in gpus(prepared.inventory) if gpu.name in prepared.plan.gpus)
     found = describe_gpu_users(prepared.inventory.nvml, due, nights.idle_use)
@@ -49,13 +51,17 @@ def find_users(
 
 
 def busy_reason(error: lock.MachineBusy) -> str:
-    """That another rigproof run has the machine, and for how long as far as clocks tell, as a reason to leave it alone."""
+    """That another rigproof run has the machine, and for how long as far as clocks tell, as a
+    reason to leave it alone.
+    """
     if error.held_s < 0:
         return f"{error}; for how long cannot be told, because the clock was set back meanwhile"
     return f"{error}; it has had it for {error.held_s / 3600:.1f} h"
 
 
-def postpone(prepared: PreparedRun, run_dir: Path, skipped: Postponed, language: Language = ENGLISH) -> Verdict:
+def postpone(
+    prepared: PreparedRun, run_dir: Path, skipped: Postponed, language: Language = ENGLISH
+) -> Verdict:
     """Write down that nothing was run, as a run. Raises JournalError when it cannot be written."""
     with segment.Writer(run_dir / reader.SUPERVISOR, prepared.options.root) as writer:
         for body in header_records(prepared, HostStation(), run_dir):
@@ -65,11 +71,14 @@ def postpone(prepared: PreparedRun, run_dir: Path, skipped: Postponed, language:
     return outputs.write(run_dir, language)
 
 
-def describe_gpu_users(answer: NvmlAnswer, due: tuple[Gpu, ...], most_use: float) -> tuple[str, ...]:
+def describe_gpu_users(
+    answer: NvmlAnswer, due: tuple[Gpu, ...], most_use: float
+) -> tuple[str, ...]:
     """Who or what is using each of these GPUs, a sentence each; empty when all are idle.
 
-    `most_use` is the largest utilisation (0 to 1) of an idle GPU: a desktop draws. A GPU whose driver tells neither its processes nor
-    its utilisation is not known to be idle. One that NVML does not know, or that stopped answering, has no user: the checks tell of it.
+    `most_use` is the largest utilisation (0 to 1) of an idle GPU: a desktop draws. A GPU whose
+    driver tells neither its processes nor its utilisation is not known to be idle. One that NVML
+    does not know, or that stopped answering, has no user: the checks tell of it.
     """
     return tuple(_users(answer, due, most_use))
 
@@ -77,9 +86,17 @@ def describe_gpu_users(answer: NvmlAnswer, due: tuple[Gpu, ...], most_use: float
 def _users(answer: NvmlAnswer, due: tuple[Gpu, ...], most_use: float) -> Iterator[str]:
     for gpu, traits in readiness.known_gpus(answer, due):
         computing = readiness.compute_processes_of(traits)
-        yield from (f"{gpu.name}: {readiness.process_name(one)} computes on it" for one in computing)
+        yield from (
+            f"{gpu.name}: {readiness.process_name(one)} computes on it" for one in computing
+        )
         if traits.utilisation is not None:
             if traits.utilisation > most_use and not computing:
-                yield f"{gpu.name}: {traits.utilisation:.0%} in use by a process that the driver does not name"
+                yield (
+                    f"{gpu.name}: {traits.utilisation:.0%} in use by a process that the driver "
+                    "does not name"
+                )
         elif traits.compute_processes is None:
-            yield f"{gpu.name}: its driver tells neither which processes compute on it nor how much it is in use"
+            yield (
+                f"{gpu.name}: its driver tells neither which processes compute on it nor how "
+                "much it is in use"
+            )

@@ -1,4 +1,7 @@
-"""The files of a run that are views of its journal: verdict.json, junit.xml, report.html. Any of them can be written again at any time."""
+"""The files of a run that are views of its journal: verdict.json, junit.xml, report.html.
+
+Any of them can be written again at any time.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,8 @@ def judge(run_dir: Path) -> Verdict:
 
 
 def load() -> None:
-    """Load what writes a run's files, which takes its time: a run does so while its first session begins.
+    """Load what writes a run's files, which takes its time: a run does so while its first session
+    begins.
 
     What is loaded then is what ends the run, though rigproof was updated meanwhile.
     """
@@ -34,9 +38,13 @@ def load() -> None:
 
 
 def write(run_dir: Path, language: Language = ENGLISH) -> Verdict:
-    """Fold a run and write its files, the page in this language; the verdict goes last: a run with a verdict counts as closed."""
+    """Fold a run and write its files, the page in this language; the verdict goes last: a run
+    with a verdict counts as closed.
+    """
     from acceptance.expect import gpu_limits
-    from acceptance.journal import samples  # not sooner: what begins a run, and `judge`, need none of it
+
+    # not sooner: what begins a run, and `judge`, need none of it
+    from acceptance.journal import samples
     from acceptance.reports import junit, verdict_json
     from acceptance.reports.page import render
 
@@ -44,7 +52,10 @@ def write(run_dir: Path, language: Language = ENGLISH) -> Verdict:
     verdict = fold(found.entries)
     write_whole(run_dir / JUNIT, junit.render(verdict, found))
     looks = samples.read_samples(run_dir / reader.GPU_TELEMETRY)
-    write_whole(run_dir / PAGE, render.render(verdict, found, looks, gpu_limits.sheets(), language).encode("utf-8"))
+    write_whole(
+        run_dir / PAGE,
+        render.render(verdict, found, looks, gpu_limits.sheets(), language).encode("utf-8"),
+    )
     write_whole(run_dir / VERDICT, verdict_json.render(verdict, found))
     return verdict
 
@@ -57,14 +68,18 @@ def write_unreadable(run_dir: Path, reason: str) -> None:
 
 
 def unlink_latest(out: Path) -> None:
-    """Take `latest` away for as long as there is no new run: whoever publishes it must not find yesterday's verdict there."""
+    """Take `latest` away for as long as there is no new run: whoever publishes it must not find
+    yesterday's verdict there.
+    """
     with contextlib.suppress(OSError):
         if (out / "latest").is_symlink():
             (out / "latest").unlink()
 
 
 def link_latest(run_dir: Path) -> None:
-    """Point `latest` in the output folder to this run; a file system without links simply has none."""
+    """Point `latest` in the output folder to this run; a file system without
+    links simply has none.
+    """
     draft = run_dir.parent / f".latest.{os.getpid()}"
     try:
         draft.symlink_to(run_dir.name)

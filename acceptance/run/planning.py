@@ -1,4 +1,7 @@
-"""Everything before a run: machine file, inventory, limits, and the plan. Nothing is heated and nothing is written here."""
+"""Everything before a run: machine file, inventory, limits, and the plan.
+
+Nothing is heated and nothing is written here.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,8 @@ from acceptance.run import check_cache, profile
 from acceptance.session import context as session_context
 from acceptance.station.options import Options
 
-# What the memory test fills of the free RAM where the machine file does not say: room stays for the system and for our own logs.
+# What the memory test fills of the free RAM where the machine file does not say: room stays for the
+# system and for our own logs.
 TEST_SHARE = 0.8
 ROOM = MIB  # bytes: many times what collecting writes
 
@@ -38,7 +42,9 @@ ROOM = MIB  # bytes: many times what collecting writes
 # 0.89 to 1.05 was seen on a healthy 16-core VM.
 CORE_RATIOS = ("cpu_gemm_core_ratio_f64", "cpu_gemm_core_ratio_f32")
 VIRTUAL_CORES = (
-    "virtual CPUs share their cores with other guests: a [[limit]] in the machine file judges them all the same"
+    "virtual CPUs share their cores with other guests: a [[limit]] in the machine "
+    "file judges "
+    "them all the same"
 )
 
 
@@ -48,7 +54,9 @@ class PreparationError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PreparedRun:
-    """A run that is ready to start; `notes` are what its reader must know of how it was prepared."""
+    """A run that is ready to start; `notes` are what its reader must know of
+    how it was prepared.
+    """
 
     options: Options
     machine: Machine | None
@@ -74,7 +82,8 @@ def collect(root: Path) -> session_context.Answer:
 
 @contextlib.contextmanager
 def collecting(root: Path) -> Iterator[Callable[[], session_context.Answer]]:
-    """The same in two steps, with time between them for something else: what it gives waits for the checks.
+    """The same in two steps, with time between them for something else: what it gives waits for the
+    checks.
 
     They are collected once for each package, Python and pytest. Both steps raise PreparationError.
     """
@@ -86,18 +95,22 @@ def collecting(root: Path) -> Iterator[Callable[[], session_context.Answer]]:
 
     def collected() -> session_context.Answer:
         found = _answer(running.wait(), answer)
-        if found.digest == digest:  # else it was changed meanwhile, and whose list this is is not known
+        # else it was changed meanwhile, and whose list this is is not known
+        if found.digest == digest:
             check_cache.keep(found)
         return found
 
     with contextlib.ExitStack() as kept:
         with _room_for_files():
             folder = Path(
-                kept.enter_context(tempfile.TemporaryDirectory(prefix="rigproof-", ignore_cleanup_errors=True))
+                kept.enter_context(
+                    tempfile.TemporaryDirectory(prefix="rigproof-", ignore_cleanup_errors=True)
+                )
             )
             context, answer = folder / "context.json", folder / "answer.json"
             session_context.write(
-                session_context.SessionContext(mode="collect", root=str(root), answer=str(answer)), context
+                session_context.SessionContext(mode="collect", root=str(root), answer=str(answer)),
+                context,
             )
         argv, env = session_context.argv(context), session_context.environment(None)
         running = command.start(argv, deadline=Deadline.after(120.0), env=env, cwd=folder)
@@ -112,8 +125,13 @@ def _room_for_files() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        told = f"no temporary file can be written in {tempfile.tempdir or 'any folder'} ({error.strerror})"
-        raise PreparationError(f"{told}: free some space, or set TMPDIR to a folder that has some") from error
+        told = (
+            f"no temporary file can be written in {tempfile.tempdir or 'any folder'} "
+            f"({error.strerror})"
+        )
+        raise PreparationError(
+            f"{told}: free some space, or set TMPDIR to a folder that has some"
+        ) from error
 
 
 def _answer(done: command.ProgramResult, answer: Path) -> session_context.Answer:
@@ -123,12 +141,16 @@ def _answer(done: command.ProgramResult, answer: Path) -> session_context.Answer
                 bytes(ROOM)
             )  # a full disk raises here; pytest's own words for it are a traceback
             told = done.last_lines() or "install it again"
-            raise PreparationError(f"rigproof's own checks could not be collected ({done.describe()}): {told}")
+            raise PreparationError(
+                f"rigproof's own checks could not be collected ({done.describe()}): {told}"
+            )
         text = answer.read_bytes()
     try:
         return msgspec.json.decode(text, type=session_context.Answer)
     except ValueError as error:
-        raise PreparationError(f"rigproof's own checks are not marked as they should be: {error}") from error
+        raise PreparationError(
+            f"rigproof's own checks are not marked as they should be: {error}"
+        ) from error
 
 
 def overrides(declared: Machine, file: str, inventory: Inventory) -> Iterator[Override]:
@@ -137,47 +159,75 @@ def overrides(declared: Machine, file: str, inventory: Inventory) -> Iterator[Ov
     yield from declaration.declared_limits(declared, file)
     named = [dimm.configured_mts or dimm.rated_mts for dimm in declared.memory.dimm]
     found = [dimm.configured_mts or dimm.rated_mts for dimm in inventory.memory.dimms or ()]
-    rates = [rate for rate in named if rate is not None] or [rate for rate in found if rate is not None]
+    rates = [rate for rate in named if rate is not None] or [
+        rate for rate in found if rate is not None
+    ]
     yield from declaration.bandwidth_limits(declared, tuple(rates), file)
 
 
 def _host_ceilings(inventory: Inventory) -> Iterator[Override]:
-    """The most that is possible of processors and RAM. What the firmware of a virtual machine says of its modules is made up."""
+    """The most that is possible of processors and RAM.
+
+    What the firmware of a virtual machine says of its modules is made up.
+    """
     cpu, modules = inventory.cpu, () if inventory.cpu.virtualised else inventory.memory.dimms or ()
     singles = [components.core_name(core) for group in cpu.core_groups for core in group.cores]
     rates = [(dimm.configured_mts or dimm.rated_mts, dimm.data_width_bits) for dimm in modules]
     return ceiling.host_ceilings(max(cpu.cores or 0, len(singles)) or cpu.threads, singles, rates)
 
 
-def book(declared: Machine | None, file: str | None, inventory: Inventory, names: tuple[str, ...]) -> LimitBook:
+def book(
+    declared: Machine | None, file: str | None, inventory: Inventory, names: tuple[str, ...]
+) -> LimitBook:
     """The limits of this machine, with the GPUs of these names, in order of precedence."""
     defaults = limit_book.read_defaults(resources.locate("models") / "host.toml")
     if inventory.cpu.virtualised:
-        defaults = defaults.after(Override(name, "virtual machine", unlimited=VIRTUAL_CORES) for name in CORE_RATIOS)
+        defaults = defaults.after(
+            Override(name, "virtual machine", unlimited=VIRTUAL_CORES) for name in CORE_RATIOS
+        )
     defaults = defaults.after(gpu_limits.overrides(inventory, names, declared))
-    defaults = defaults.under(gpu_limits.ceilings(inventory, names)).under(_host_ceilings(inventory))
+    defaults = defaults.under(gpu_limits.ceilings(inventory, names)).under(
+        _host_ceilings(inventory)
+    )
     if declared is None or file is None:
         return defaults
     return defaults.after(overrides(declared, file, inventory))
 
 
 def memory_gib(declared: Machine | None, chosen: profile.Profile, inventory: Inventory) -> float:
-    """How much RAM the memory test fills: the declared share of what is free, at most what the profile allows."""
-    share = declared.memory.test_share if declared and declared.memory.test_share is not None else TEST_SHARE
+    """How much RAM the memory test fills: the declared share of what is free, at most what the
+    profile allows.
+    """
+    share = (
+        declared.memory.test_share
+        if declared and declared.memory.test_share is not None
+        else TEST_SHARE
+    )
     free = inventory.memory.available_bytes
     if free is None:  # kernels before 3.14 do not say
         free = inventory.memory.total_bytes // 2
     return min(share * free / GIB, chosen.memory_gib_max or float("inf"))
 
 
-def memory_gap(filled_gib: float, declared: Machine | None, chosen: profile.Profile, inventory: Inventory) -> list[str]:
-    """A gap where so much RAM is taken that less than half of the share is free to be tested, and the profile asks for more."""
-    share = declared.memory.test_share if declared and declared.memory.test_share is not None else TEST_SHARE
+def memory_gap(
+    filled_gib: float, declared: Machine | None, chosen: profile.Profile, inventory: Inventory
+) -> list[str]:
+    """A gap where so much RAM is taken that less than half of the share is free to be tested,
+    and the profile asks for more.
+    """
+    share = (
+        declared.memory.test_share
+        if declared and declared.memory.test_share is not None
+        else TEST_SHARE
+    )
     total = inventory.memory.total_bytes / GIB
     if filled_gib >= min(0.5 * share * total, chosen.memory_gib_max or float("inf")):
         return []
     return [
-        f"memory: only {filled_gib:.1f} of {total:.1f} GiB can be filled: end what holds the rest (`free -h`), or hugepages"
+        (
+            f"memory: only {filled_gib:.1f} of {total:.1f} GiB can be filled: end what holds the "
+            "rest (`free -h`), or hugepages"
+        )
     ]
 
 
@@ -189,7 +239,9 @@ def prepare(options: Options) -> PreparedRun:
         inventory = observe(options.root)
         answer = collected()
     file = options.machine_file.name if options.machine_file else None
-    names = gpu_selection.names(options.gpus, gpus(inventory), components.gpu_count(declared, inventory))
+    names = gpu_selection.names(
+        options.gpus, gpus(inventory), components.gpu_count(declared, inventory)
+    )
     classes = components.resolve(declared, inventory, Sensors.find(options.root).offered(), names)
     filled_gib = memory_gib(declared, chosen, inventory)
     total_gib = inventory.memory.total_bytes / GIB
@@ -208,7 +260,10 @@ def prepare(options: Options) -> PreparedRun:
             declared_in=file,
             only=options.only,
             digest=answer.digest,
-            gaps=(*gpu_limits.gaps(inventory, names), *memory_gap(filled_gib, declared, chosen, inventory)),
+            gaps=(
+                *gpu_limits.gaps(inventory, names),
+                *memory_gap(filled_gib, declared, chosen, inventory),
+            ),
             narrowed=bool(options.gpus),
         )
     except collection.PlanError as error:

@@ -1,4 +1,5 @@
-"""A run from lock to verdict: sessions in order, the watch beside them, a deadline over all, and the reports at the end.
+"""A run from lock to verdict: sessions in order, the watch beside them, a deadline over all, and
+the reports at the end.
 
 It is outside pytest and outside any container, and goes on when either dies.
 """
@@ -18,7 +19,15 @@ from acceptance.core.collection import REPEAT_SESSION, SESSIONS, SessionName
 from acceptance.core.fold import fold
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.plan import Plan, PlannedCheck
-from acceptance.core.record import CheckEnded, ForeignProcess, Note, Postponed, RunEnded, SessionEnded, SessionStarted
+from acceptance.core.record import (
+    CheckEnded,
+    ForeignProcess,
+    Note,
+    Postponed,
+    RunEnded,
+    SessionEnded,
+    SessionStarted,
+)
 from acceptance.core.verdict import Verdict
 from acceptance.journal import clock, reader, segment
 from acceptance.process import orphans
@@ -45,11 +54,15 @@ class OutputError(Exception):
 
 
 def _refused(out: Path, error: OSError) -> OutputError:
-    return OutputError(f"{out}: no run can be written there ({error.strerror}): give another folder with --out")
+    return OutputError(
+        f"{out}: no run can be written there ({error.strerror}): give another folder with --out"
+    )
 
 
 def usable(out: Path) -> None:
-    """Raise OutputError where no run could be written, before anything is built or measured for it."""
+    """Raise OutputError where no run could be written, before anything is built
+    or measured for it.
+    """
     try:
         out.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".rigproof-", dir=out):
@@ -69,9 +82,13 @@ def new_run_dir(out: Path) -> Path:
 
 
 class Supervisor:
-    """One run. `view` is shown every entry of the sessions' journals as it appears, and what the watch sees meanwhile.
+    """One run.
 
-    With `give_way` the run is given up as soon as the watch sees somebody else on a GPU: it makes the record of that from who it is.
+    `view` is shown every entry of the sessions' journals as it appears, and what the watch sees
+    meanwhile.
+
+    With `give_way` the run is given up as soon as the watch sees somebody else on a GPU: it makes
+    the record of that from who it is.
     """
 
     def __init__(
@@ -97,7 +114,10 @@ class Supervisor:
         self._others_s = self._began_s = clock.boot_s()
 
     def run(self) -> Verdict:
-        """Run every session of the plan and judge. Raises JournalError when the evidence cannot be written."""
+        """Run every session of the plan and judge.
+
+        Raises JournalError when the evidence cannot be written.
+        """
         with stoppable() as stop:
             with segment.Writer(self._run_dir / reader.SUPERVISOR, self._root) as writer:
                 for body in header_records(self._prepared, self._station, self._run_dir):
@@ -154,7 +174,9 @@ class Supervisor:
         return RunEnded(True, "every session of the plan was run")
 
     def _second_look(self, writer: segment.Writer, stop: StopRequest) -> RunEnded | None:
-        """Run the checks of the load once more whose figures lay outside what they were on the nights before."""
+        """Run the checks of the load once more whose figures lay outside what
+        they were on the nights before.
+        """
         if not any(due.past for check in self._plan.checks for due in check.due):
             return None
         entries = reader.read(self._run_dir).entries
@@ -162,7 +184,9 @@ class Supervisor:
         if not all(body.complete for body in ended):
             return None  # what has just died is not loaded again
         found = fold(entries)
-        again = tuple(one.id for one in found.checks if repeat.should_repeat(one.judged, one.findings))
+        again = tuple(
+            one.id for one in found.checks if repeat.should_repeat(one.judged, one.findings)
+        )
         share = session_context.share(self._plan, REPEAT_SESSION, again)
         if not share:
             return None
@@ -194,9 +218,15 @@ class Supervisor:
         return path
 
     def _session(
-        self, name: SessionName, share: Sequence[PlannedCheck], writer: segment.Writer, stop: StopRequest
+        self,
+        name: SessionName,
+        share: Sequence[PlannedCheck],
+        writer: segment.Writer,
+        stop: StopRequest,
     ) -> RunEnded | None:
-        """Run one session's share of the plan; returns the end of the run where a gate did not pass, or somebody stopped it."""
+        """Run one session's share of the plan; returns the end of the run where a gate did not
+        pass, or somebody stopped it.
+        """
         station = self._station if name in ("load", REPEAT_SESSION) else HostStation()
         context = self._context(name, share, station)
         deadline = Deadline.after(sum(timeouts.belt_s(check) for check in share) + 60.0)
@@ -205,7 +235,11 @@ class Supervisor:
             log = self._run_dir / "logs" / f"session-{name}.log"
             running = station.start(context, self._run_dir.name, deadline, log)
         except CommandError as error:
-            writer.write(SessionEnded(name, False, f"could not be started: {error}", time.monotonic() - began))
+            writer.write(
+                SessionEnded(
+                    name, False, f"could not be started: {error}", time.monotonic() - began
+                )
+            )
             return None
         tail = reader.Tail(self._run_dir / f"journal-{name}.jsonl")
         gates = {check.id for check in share if check.gate}
@@ -220,12 +254,17 @@ class Supervisor:
                     self._sight.show(entry)
                     body = entry.body
                     begun = begun or isinstance(body, SessionStarted)
-                    if isinstance(body, CheckEnded) and body.check in gates and body.outcome != "pass":
+                    if (
+                        isinstance(body, CheckEnded)
+                        and body.check in gates
+                        and body.outcome != "pass"
+                    ):
                         failed_gate = body.check
                 if over:
                     break
                 time.sleep(0.05)
-        except BaseException:  # the journal cannot be read any more: nothing may go on, and no container stay
+        # the journal cannot be read any more: nothing may go on, and no container stay
+        except BaseException:
             running.stop()
             running.wait()
             raise
@@ -233,20 +272,33 @@ class Supervisor:
             running.stop()
         gate, stopped = failed_gate is not None, stop.reason is not None
         complete, detail = outcome_of(running.wait(), begun=begun, gate=gate, stopped=stopped)
-        writer.write(SessionEnded(name, complete, detail, time.monotonic() - began, running.container_id))
+        writer.write(
+            SessionEnded(name, complete, detail, time.monotonic() - began, running.container_id)
+        )
         if stop.reason is not None and not complete:
             return RunEnded(False, stop.reason)
-        return RunEnded(False, f"{failed_gate} did not pass, so nothing after it was run") if failed_gate else None
+        return (
+            RunEnded(False, f"{failed_gate} did not pass, so nothing after it was run")
+            if failed_gate
+            else None
+        )
 
 
 def outcome_of(done: ProgramResult, *, begun: bool, gate: bool, stopped: bool) -> tuple[bool, str]:
     """Whether a session was whole, and how it ended.
 
-    Exit code 0: all passed. 1: some did not. 2: a gate did not pass and ended it. Anything else is the session's own trouble: a crash,
-    a refusal, a deadline; and so is one that ended before it had `begun` to write its journal.
+    Exit code 0: all passed. 1: some did not. 2: a gate did not pass and ended it. Anything else is
+    the session's own trouble: a crash, a refusal, a deadline; and so is one that ended before it
+    had `begun` to write its journal.
     """
-    if begun and not done.timed_out and (done.returncode in (0, 1) or (gate and done.returncode == 2)):
+    if (
+        begun
+        and not done.timed_out
+        and (done.returncode in (0, 1) or (gate and done.returncode == 2))
+    ):
         return True, done.describe()
     if stopped:
         return False, "was stopped"
-    return False, "; it last said: ".join(part for part in (done.describe(), done.last_lines(3)) if part)
+    return False, "; it last said: ".join(
+        part for part in (done.describe(), done.last_lines(3)) if part
+    )

@@ -1,4 +1,7 @@
-"""Runs that never came to their end: found by the next start, told about, and closed. A crash is evidence."""
+"""Runs that never came to their end: found by the next start, told about, and closed.
+
+A crash is evidence.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +30,15 @@ GPU_READINGS = {"temperature_c": "degC", "power_w": "W", "sm_clock_mhz": "MHz"}
 
 
 def candidates(out: Path, last_run: Path | None) -> Iterator[Path]:
-    """Folders of runs without a verdict: in the output folder, and the one the lock's last holder wrote to, if it is this user's.
+    """Folders of runs without a verdict: in the output folder, and the one the lock's last holder
+    wrote to, if it is this user's.
 
-    Every user may write into the lock: what it names must not lead root to write, and to kill, wherever somebody likes.
+    Every user may write into the lock: what it names must not lead root to write, and to kill,
+    wherever somebody likes.
     """
-    places = sorted(path.parent for path in out.glob(f"*/{reader.SUPERVISOR}") if not path.parent.is_symlink())
+    places = sorted(
+        path.parent for path in out.glob(f"*/{reader.SUPERVISOR}") if not path.parent.is_symlink()
+    )
     with contextlib.suppress(OSError, ValueError):
         if last_run is not None and last_run.stat().st_uid == os.geteuid():
             known = {place.resolve() for place in places}
@@ -46,7 +53,9 @@ def _open(place: Path) -> bool:
 
 
 def running_check(entries: tuple[Entry, ...]) -> str | None:
-    """The check that had begun and not ended, in a session that had not ended, when the journal stops."""
+    """The check that had begun and not ended, in a session that had not ended,
+    when the journal stops.
+    """
     running = None
     for entry in entries:
         if isinstance(entry.body, CheckStarted):
@@ -59,21 +68,37 @@ def running_check(entries: tuple[Entry, ...]) -> str | None:
 
 
 def close(run_dir: Path, root: Path = Path("/")) -> str | None:
-    """Close one unfinished run and write its reports; returns the sentence that tells of it, or None for another machine's run.
+    """Close one unfinished run and write its reports; returns the sentence that tells of it, or
+    None for another machine's run.
 
-    Raises JournalError when its journal cannot be read or the closing record cannot be written, UnreadableRun when it cannot be judged.
+    Raises JournalError when its journal cannot be read or the closing record cannot be written,
+    UnreadableRun when it cannot be judged.
     """
     found = reader.read(run_dir)
     if found.machine_id not in (None, clock.machine_id(root)):
-        return None  # a shared folder: that run is another machine's business, and may well be alive
-    start = next((entry.body for entry in found.entries if isinstance(entry.body, RunStarted)), None)
+        # a shared folder: that run is another machine's business, and may well be alive
+        return None
+    start = next(
+        (entry.body for entry in found.entries if isinstance(entry.body, RunStarted)), None
+    )
     if start is None:
-        outputs.write_unreadable(run_dir, "the run was ended before its plan was written: nothing was measured")
-        return f"an earlier run ({run_dir.name}) was ended before its plan was written: nothing was measured in it"
-    orphans.sweep(start.run_id, root)  # its programs died with it; one that had escaped would spoil the next run
-    closed = next((entry.body for entry in found.entries if isinstance(entry.body, RunClosed)), None)
+        outputs.write_unreadable(
+            run_dir, "the run was ended before its plan was written: nothing was measured"
+        )
+        return (
+            f"an earlier run ({run_dir.name}) was ended before its plan was written: nothing "
+            "was "
+            "measured in it"
+        )
+    # its programs died with it; one that had escaped would spoil the next run
+    orphans.sweep(start.run_id, root)
+    closed = next(
+        (entry.body for entry in found.entries if isinstance(entry.body, RunClosed)), None
+    )
     if closed is None and any(isinstance(entry.body, RunEnded) for entry in found.entries):
-        sentence = f"an earlier run ({run_dir.name}) had ended without its reports: they were written now"
+        sentence = (
+            f"an earlier run ({run_dir.name}) had ended without its reports: they were written now"
+        )
     else:
         if closed is None:
             closed = _closing(found, root)
@@ -96,28 +121,40 @@ def _closing(found: reader.Journal, root: Path) -> RunClosed:
         else "the harness was killed, or could not write any more"
     )
     values = {
-        f"{gpu} {name}" if gpu else name: value for gpu, readings in last.items() for name, value in readings.items()
+        f"{gpu} {name}" if gpu else name: value
+        for gpu, readings in last.items()
+        for name, value in readings.items()
     }
     return RunClosed(running, rebooted, values, "; ".join((f"{why}; {what}", *_last_words(last))))
 
 
 def _last_samples(run_dir: Path) -> dict[str | None, dict[str, float]]:
-    """The last readings of the machine's own sensors (None) and of each GPU, of a GPU those of GPU_READINGS."""
+    """The last readings of the machine's own sensors (None) and of each GPU, of
+    a GPU those of GPU_READINGS.
+    """
     last: dict[str | None, dict[str, float]] = {}
     for name in (reader.TELEMETRY, reader.GPU_TELEMETRY):
         for entry in reader.newest(run_dir / name):
             if isinstance(entry.body, Sample):
                 last[entry.body.component] = entry.body.values
     return {
-        gpu: readings if gpu is None else {name: readings[name] for name in GPU_READINGS if name in readings}
+        gpu: readings
+        if gpu is None
+        else {name: readings[name] for name in GPU_READINGS if name in readings}
         for gpu, readings in last.items()
     }
 
 
 def _last_words(last: dict[str | None, dict[str, float]]) -> Iterator[str]:
-    """What each GPU showed last, for the sentence that tells of the run: hot, starved of power, or at work as it should."""
+    """What each GPU showed last, for the sentence that tells of the run: hot, starved of power,
+    or at work as it should.
+    """
     for gpu, readings in last.items():
-        told = [f"{readings[name]:.0f} {unit}" for name, unit in GPU_READINGS.items() if name in readings]
+        told = [
+            f"{readings[name]:.0f} {unit}"
+            for name, unit in GPU_READINGS.items()
+            if name in readings
+        ]
         if gpu is not None and told:
             yield f"{gpu} was last seen at {', '.join(told)}"
 
@@ -130,12 +167,16 @@ def _segment(run_dir: Path) -> Path:
 
 
 def close_all(out: Path, last_run: Path | None, root: Path = Path("/")) -> list[str]:
-    """Close every unfinished run of this machine; returns what there is to tell. One that cannot be closed is told, and left as it is."""
+    """Close every unfinished run of this machine; returns what there is to tell.
+
+    One that cannot be closed is told, and left as it is.
+    """
     told = []
     for run_dir in candidates(out, last_run):
         if not os.access(run_dir, os.W_OK):
             told.append(
-                f"an earlier run ({run_dir}) was never finished, and its folder cannot be written: it stays as it is"
+                f"an earlier run ({run_dir}) was never finished, and its folder cannot be "
+                "written: it stays as it is"
             )
             continue
         try:

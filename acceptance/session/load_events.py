@@ -1,7 +1,8 @@
-"""What loads say while they run, and the journal must hold at once: wrong results, and what was proved until now.
+"""What loads say while they run, and the journal must hold at once: wrong results, and what was
+proved until now.
 
-A run may be stopped, killed or cut off by a reboot in the middle of a burn of days. What was found until then is in the journal, on the
-disk, from the moment it was told.
+A run may be stopped, killed or cut off by a reboot in the middle of a burn of days. What was found
+until then is in the journal, on the disk, from the moment it was told.
 """
 
 from __future__ import annotations
@@ -20,13 +21,17 @@ Listener = Callable[[int, str], None]
 KIND = "miscompare"
 SOURCE = "load"
 LAP = "lap "
-# A note of laps is written so often at most, and in a long run when it has become so much longer: a week leaves some hundred of them.
+# A note of laps is written so often at most, and in a long run when it has become so much longer: a
+# week leaves some hundred of them.
 NOTE_S = 60.0
 NOTE_SHARE = 1 / 60
 QUOTED = 400
-MOST = 32  # events of a GPU: more than there are formats and ways; a load that raves fills no journal
+# events of a GPU: more than there are formats and ways; a load that raves fills no journal
+MOST = 32
 _ACTION = "Run it again, cool and alone; if it comes back, replace the card."
-_OF_COPIES = "Reseat the card and its riser; try another slot or cable; if it comes back, replace the card."
+_OF_COPIES = (
+    "Reseat the card and its riser; try another slot or cable; if it comes back, replace the card."
+)
 
 
 def listener(
@@ -35,12 +40,14 @@ def listener(
     now_s: Callable[[], float] = clock.boot_s,
     shown: Mapping[str, Sequence[str]] | None = None,
 ) -> Listener:
-    """What `Programs.run_together(heard=...)` is given: it journals by `write` what lines of loads tell.
+    """What `Programs.run_together(heard=...)` is given: it journals by `write` what lines of loads
+    tell.
 
-    `names` are the GPUs of the loads, program by program; programs beyond them are no loads of GPUs, and are not listened to. `shown` are
-    the GPUs that each of them sees, its own first, where that is not all of them. A wrong
-    result becomes an event, the first of each GPU and kind; what was proved until now becomes a note, once a minute at most. A line that
-    is none of these is nothing to it: the whole text is read, strictly, when the load has ended.
+    `names` are the GPUs of the loads, program by program; programs beyond them are no loads of
+    GPUs, and are not listened to. `shown` are the GPUs that each of them sees, its own first, where
+    that is not all of them. A wrong result becomes an event, the first of each GPU and kind; what
+    was proved until now becomes a note, once a minute at most. A line that is none of these is
+    nothing to it: the whole text is read, strictly, when the load has ended.
     """
     return _Listening(tuple(names), write, now_s, shown or {})
 
@@ -68,7 +75,11 @@ class _Listening:
         if record is None:
             return
         parameters = record.get("parameters")
-        if "rigproof_load" in record and isinstance(parameters, dict) and parameters.get("inject") is not None:
+        if (
+            "rigproof_load" in record
+            and isinstance(parameters, dict)
+            and parameters.get("inject") is not None
+        ):
             self._injected[index] = str(parameters["inject"])
         elif isinstance(record.get("miscompare"), dict):
             self._wrong(index, record["miscompare"])
@@ -87,24 +98,34 @@ class _Listening:
         self._write(msgspec.structs.replace(event, boot_s=told_s if fits else None))
 
     def _component(self, index: int, told: object) -> str:
-        """The load's own count of the GPUs it sees, its own first, turned into names; its own GPU for what is no such count."""
+        """The load's own count of the GPUs it sees, its own first, turned into names; its own
+        GPU for what is no such count.
+        """
         own = self._names[index]
         order = self._shown.get(own) or [own, *(name for name in self._names if name != own)]
         known = {f"gpu{number}": name for number, name in enumerate(order)}
         parts = told.split("->") if isinstance(told, str) else []
-        return "->".join(known[part] for part in parts) if parts and all(part in known for part in parts) else own
+        return (
+            "->".join(known[part] for part in parts)
+            if parts and all(part in known for part in parts)
+            else own
+        )
 
     def _lap(self, index: int, text: str) -> None:
         self._laps[index] = text
         now_s = self._now_s()
         if now_s - self._noted_s >= max(NOTE_S, NOTE_SHARE * (now_s - self._began_s)):
             self._noted_s = now_s
-            told = "; ".join(f"{self._names[one]}: {said[:QUOTED]}" for one, said in sorted(self._laps.items()))
+            told = "; ".join(
+                f"{self._names[one]}: {said[:QUOTED]}" for one, said in sorted(self._laps.items())
+            )
             self._write(Note(told, progress=True))
 
 
 def code_of(found: Mapping[str, Any]) -> str:
-    """What a wrong result is of, in the word that stands in the name of its count: a format, "copy", "peer" or "vram"."""
+    """What a wrong result is of, in the word that stands in the name of its count: a format,
+    "copy", "peer" or "vram".
+    """
     check, dtype = found.get("check"), found.get("dtype")
     if isinstance(dtype, str) and dtype:
         return dtype
@@ -117,7 +138,10 @@ def event_of(found: Mapping[str, Any], component: str, injected: str | None = No
     """The event for a wrong result, without its moment. Pure."""
     code, check = code_of(found), found.get("check")
     if code in ("copy", "peer"):
-        meaning, action = f"data was changed on its way ({check}) while {component} was under load", _OF_COPIES
+        meaning, action = (
+            f"data was changed on its way ({check}) while {component} was under load",
+            _OF_COPIES,
+        )
         if found.get("words") == found.get("unwritten") is not None:
             meaning = f"data never arrived ({check}) while {component} was under load"
     elif code == "vram":
@@ -126,16 +150,24 @@ def event_of(found: Mapping[str, Any], component: str, injected: str | None = No
         meaning, action = f"{component} gave a wrong result under load{_where(found)}", _ACTION
     if injected is not None:
         meaning += f" (a fault was injected on purpose: {injected})"
-    return Event(KIND, "fatal", json.dumps(found)[:QUOTED], meaning, action, code, component, source=SOURCE)
+    return Event(
+        KIND, "fatal", json.dumps(found)[:QUOTED], meaning, action, code, component, source=SOURCE
+    )
 
 
 def _where(found: Mapping[str, Any]) -> str:
-    parts = [f"{key} {found[key]}" for key in ("check", "shape", "iteration", "lap", "elements") if key in found]
+    parts = [
+        f"{key} {found[key]}"
+        for key in ("check", "shape", "iteration", "lap", "elements")
+        if key in found
+    ]
     return f": {', '.join(str(part)[:60] for part in parts)}" if parts else ""
 
 
 def _record(line: str) -> dict[str, Any] | None:
-    """The object that a line is; None for any other text, such as those of programs that are no loads of ours."""
+    """The object that a line is; None for any other text, such as those of
+    programs that are no loads of ours.
+    """
     if not line.startswith("{"):
         return None
     try:

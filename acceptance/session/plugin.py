@@ -1,4 +1,6 @@
-"""The pytest plugin: collection for the plan, the `measures` mark, the `check` fixture, and the session's journal segment."""
+"""The pytest plugin: collection for the plan, the `measures` mark, the `check` fixture, and the
+session's journal segment.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,15 @@ import msgspec
 import pytest
 
 from acceptance.core.collection import SESSIONS, CollectedCheck, Measures
-from acceptance.core.record import Body, CheckEnded, CheckStarted, Note, Outcome, SessionStarted, Skipped
+from acceptance.core.record import (
+    Body,
+    CheckEnded,
+    CheckStarted,
+    Note,
+    Outcome,
+    SessionStarted,
+    Skipped,
+)
 from acceptance.core.verdict import worst
 from acceptance.journal import clock, provenance, segment
 from acceptance.session import context as session_context
@@ -23,10 +33,16 @@ from acceptance.session.fixtures import SessionFixtures, check_id
 
 MARKS = (
     "session(name): where the check runs: host-before, load, host-after",
-    "measures(name, unit, per, fact=False, waivable=True): one measurement of the check; {name} in it is a parameter of the test",
-    "costs(seconds, load=None, per_gib=0.0, per_gpu=0.0, slack=0.0, heats=False, loads_gpus=False): expected "
-    "seconds of the check, beside those of the named load ({name} in it is a parameter of the test), and for each GiB "
-    "and each GPU tested; slack is how much longer its programs may take, heats marks a load of full use, loads_gpus "
+    (
+        "measures(name, unit, per, fact=False, waivable=True): one measurement of the check; "
+        "{name} in it is a parameter of the test"
+    ),
+    "costs(seconds, load=None, per_gib=0.0, per_gpu=0.0, slack=0.0, heats=False, "
+    "loads_gpus=False): expected "
+    "seconds of the check, beside those of the named load ({name} in it is a parameter of the "
+    "test), and for each GiB "
+    "and each GPU tested; slack is how much longer its programs may take, heats marks a load of "
+    "full use, loads_gpus "
     "one that keeps every GPU that is due at work for all of its time",
     "gate: when this check does not pass, nothing after its session is run",
 )
@@ -35,7 +51,11 @@ MARKS = (
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The one option: where this session's context is."""
     parser.addoption(
-        "--rigproof-context", metavar="FILE", type=Path, default=None, help="context of a rigproof session"
+        "--rigproof-context",
+        metavar="FILE",
+        type=Path,
+        default=None,
+        help="context of a rigproof session",
     )
 
 
@@ -45,7 +65,9 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", mark)
     path: Path | None = config.getoption("--rigproof-context")
     if path is None:
-        raise pytest.UsageError("these checks are started by rigproof: run `rigproof accept`, or `make accept`")
+        raise pytest.UsageError(
+            "these checks are started by rigproof: run `rigproof accept`, or `make accept`"
+        )
     try:
         context = session_context.read(path)
     except (OSError, ValueError) as error:  # msgspec's and UTF-8's decoding errors are ValueErrors
@@ -59,12 +81,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What is loaded by now stays: at the end pytest, and Python, would look through it for garbage."""
+    """What is loaded by now stays: at the end pytest, and Python, would look
+    through it for garbage.
+    """
     gc.freeze()
 
 
 def describe(item: pytest.Item) -> CollectedCheck:
-    """What the marks and the docstring of a check say. Raises UsageError when one of them is missing."""
+    """What the marks and the docstring of a check say.
+
+    Raises UsageError when one of them is missing.
+    """
     name = check_id(item)
     where = item.get_closest_marker("session")
     costs = item.get_closest_marker("costs")
@@ -72,28 +99,38 @@ def describe(item: pytest.Item) -> CollectedCheck:
     # The title is the docstring's first paragraph: a sentence, which may take two lines.
     title = " ".join((function.__doc__ or "").strip().partition("\n\n")[0].split())
     if where is None or costs is None or not title:
-        raise pytest.UsageError(f"{name}: a check needs a docstring and the marks session and costs")
+        raise pytest.UsageError(
+            f"{name}: a check needs a docstring and the marks session and costs"
+        )
     if where.args[:1] not in [(known,) for known in SESSIONS] or not costs.args:
-        raise pytest.UsageError(f"{name}: its session is one of {', '.join(SESSIONS)}, and its costs are in seconds")
+        raise pytest.UsageError(
+            f"{name}: its session is one of {', '.join(SESSIONS)}, and its costs are in seconds"
+        )
     callspec = getattr(item, "callspec", None)
     parameters = dict(callspec.params) if callspec else {}
     try:
         measures = [
-            Measures(mark.args[0].format(**parameters), **mark.kwargs) for mark in item.iter_markers("measures")
+            Measures(mark.args[0].format(**parameters), **mark.kwargs)
+            for mark in item.iter_markers("measures")
         ]
     except (IndexError, KeyError, TypeError) as error:
-        raise pytest.UsageError(f"{name}: the mark measures takes a name, a unit and a per ({error})") from error
+        raise pytest.UsageError(
+            f"{name}: the mark measures takes a name, a unit and a per ({error})"
+        ) from error
     try:
         load = costs.kwargs["load"].format(**parameters) if costs.kwargs.get("load") else None
     except (IndexError, KeyError) as error:
-        raise pytest.UsageError(f"{name}: its load names a parameter that the test has not ({error})") from error
+        raise pytest.UsageError(
+            f"{name}: its load names a parameter that the test has not ({error})"
+        ) from error
     if not measures:
         raise pytest.UsageError(f"{name}: a check measures something: add the mark measures")
     return CollectedCheck(
         id=name,
         title=title,
         session=where.args[0],
-        measures=tuple(reversed(measures)),  # marks come innermost first; the file's order is the one people read
+        # marks come innermost first; the file's order is the one people read
+        measures=tuple(reversed(measures)),
         seconds=costs.args[0],
         load=load,
         seconds_per_gib=costs.kwargs.get("per_gib", 0.0),
@@ -114,7 +151,9 @@ class _Collector:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         checks = tuple(describe(item) for item in session.items)
-        self._answer.write_bytes(msgspec.json.encode({"digest": provenance.package_digest(), "checks": checks}))
+        self._answer.write_bytes(
+            msgspec.json.encode({"digest": provenance.package_digest(), "checks": checks})
+        )
 
     def pytest_runtestloop(self) -> bool:
         return True
@@ -135,13 +174,17 @@ class _Session:
         self._seconds = 0.0
         os.nice(context.niceness)  # its programs inherit it
         try:
-            self.journal = segment.Writer(self.run_dir / f"journal-{context.session}.jsonl", Path(context.root))
+            self.journal = segment.Writer(
+                self.run_dir / f"journal-{context.session}.jsonl", Path(context.root)
+            )
         except segment.JournalError as error:
             _give_up(error, config)
         self.provided = SessionFixtures(context, self.run_dir, self.share, self.write)
 
     def write(self, body: Body) -> None:
-        """Write a record; a journal that cannot be written ends the session at once, loads included."""
+        """Write a record; a journal that cannot be written ends the session at
+        once, loads included.
+        """
         try:
             self.journal.write(body)
         except segment.JournalError as error:
@@ -149,7 +192,9 @@ class _Session:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Keep this session's share, in the plan's order; stop before anything is heated when it is not there whole."""
+        """Keep this session's share, in the plan's order; stop before anything is heated when it
+        is not there whole.
+        """
         assert self.context.session is not None
         assert self.context.plan is not None
         found = {check_id(item): item for item in items}
@@ -160,10 +205,17 @@ class _Session:
             told = (
                 f"the checks {', '.join(missing)} of the plan are not in it"
                 if missing
-                else "its files differ from the plan's: was it updated meanwhile, or is the image of another build? Start again"
+                else (
+                    "its files differ from the plan's: was it updated meanwhile, or is the image "
+                    "of another build? Start again"
+                )
             )
-            self.write(Note(f"session {self.context.session} refused to start: {told}", trouble=True))
-            pytest.exit(f"this rigproof is not the one that made the plan: {told}", session_context.REFUSED)
+            self.write(
+                Note(f"session {self.context.session} refused to start: {told}", trouble=True)
+            )
+            pytest.exit(
+                f"this rigproof is not the one that made the plan: {told}", session_context.REFUSED
+            )
         items[:] = [found[name] for name in self.share]
         for item in items:
             item.add_marker(pytest.mark.timeout(timeouts.belt_s(self.share[check_id(item)])))
@@ -192,7 +244,9 @@ class _Session:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Only the exception that `check` itself raises is a fail; any other one, a timeout included, is an error."""
+        """Only the exception that `check` itself raises is a fail; any other one, a timeout
+        included, is an error.
+        """
         report = yield
         self._seconds += report.duration
         raised = call.excinfo.value if call.excinfo else None
@@ -200,8 +254,11 @@ class _Session:
             self._outcomes.append(("skip", str(raised)))
         elif raised is not None:
             fail = isinstance(raised, Violation)
-            self._outcomes.append(("fail" if fail else "error", str(raised) if fail else sentence(raised)))
-        elif report.failed:  # pytest's own word, without an exception: a test that was expected to fail and did not
+            self._outcomes.append(
+                ("fail" if fail else "error", str(raised) if fail else sentence(raised))
+            )
+        # pytest's own word, without an exception: a test that was expected to fail and did not
+        elif report.failed:
             self._outcomes.append(("error", str(report.longrepr)))
         else:
             self._outcomes.append(("pass", ""))
@@ -209,7 +266,9 @@ class _Session:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-        """After the body of a check: one failure that names every fault found in it; else whether its GPUs were seen at work."""
+        """After the body of a check: one failure that names every fault found in it; else
+        whether its GPUs were seen at work.
+        """
         begin_s = clock.boot_s()
         result = yield
         check = pyfuncitem.funcargs.get("check")
@@ -224,13 +283,18 @@ def sentence(error: BaseException) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
     # A suite is loaded by its file, so its own exceptions are told by that.
     module = sys.modules.get(type(error).__module__)
-    own = Path(getattr(module, "__file__", None) or "/").is_relative_to(session_context.SUITES.parent)
+    own = Path(getattr(module, "__file__", None) or "/").is_relative_to(
+        session_context.SUITES.parent
+    )
     known = own or type(error).__module__.startswith("acceptance.")
     return text if known else f"{type(error).__name__}: {text}"
 
 
 def _give_up(error: segment.JournalError, config: pytest.Config) -> NoReturn:
-    """End the session with one sentence: without its journal nothing it does can count. Its programs die with it."""
+    """End the session with one sentence: without its journal nothing it does can count.
+
+    Its programs die with it.
+    """
     capture = config.pluginmanager.get_plugin("capturemanager")
     if capture is not None:  # else the sentence would end in a file that nobody reads any more
         capture.suspend_global_capture(in_=True)

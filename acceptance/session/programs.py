@@ -1,4 +1,6 @@
-"""Running a check's programs: with the check's deadline, a log each, and a record in the journal."""
+"""Running a check's programs: with the check's deadline, a log each, and a
+record in the journal.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,16 @@ from acceptance.process import command
 from acceptance.process.deadline import Deadline
 from acceptance.session import timeouts
 
-# Lines that wait to be listened to, at most: with their greatest length, what a program that raves may take of memory.
+# Lines that wait to be listened to, at most: with their greatest length, what a program that raves
+# may take of memory.
 WAITING = 256
 POLL_S = 0.1  # a program that ends is seen within this time
 
 
 class _Heard:
-    """Lines of programs on their way from the threads that read them to the one thread that may write the journal."""
+    """Lines of programs on their way from the threads that read them to the one thread that may
+    write the journal.
+    """
 
     def __init__(self, heard: Callable[[int, str], None]) -> None:
         self._heard = heard
@@ -29,7 +34,9 @@ class _Heard:
         self.missed = 0
 
     def of(self, index: int) -> Callable[[str], None]:
-        """What the thread that reads one program calls: it never waits, because its program would."""
+        """What the thread that reads one program calls: it never waits, because
+        its program would.
+        """
 
         def put(line: str) -> None:
             try:
@@ -52,7 +59,9 @@ class _Heard:
     def _next(self, seconds: float) -> bool:
         """Hand on the next line; whether there was one within these seconds."""
         try:
-            index, line = self._waiting.get(timeout=seconds) if seconds else self._waiting.get_nowait()
+            index, line = (
+                self._waiting.get(timeout=seconds) if seconds else self._waiting.get_nowait()
+            )
         except queue.Empty:
             return False
         self._heard(index, line)
@@ -60,9 +69,14 @@ class _Heard:
 
 
 class Programs:
-    """All programs of one check. They share its deadline, which begins with the first. `look` tells their logs from those of another."""
+    """All programs of one check. They share its deadline, which begins with the first.
 
-    def __init__(self, planned: PlannedCheck, logs: Path, write: Callable[[Body], None], look: str = "") -> None:
+    `look` tells their logs from those of another.
+    """
+
+    def __init__(
+        self, planned: PlannedCheck, logs: Path, write: Callable[[Body], None], look: str = ""
+    ) -> None:
         self._planned = planned
         self._logs = logs
         self._write = write
@@ -83,16 +97,25 @@ class Programs:
         return self._deadline
 
     def find(self, program: str, package: str | None = None) -> str:
-        """The program's path. Where it is not installed the check is skipped, with the cure as its reason: nothing was measured."""
+        """The program's path.
+
+        Where it is not installed the check is skipped, with the cure as its reason: nothing was
+        measured.
+        """
         try:
             return command.find(program, package)
         except command.ProgramMissing as missing:
             pytest.skip(str(missing))
 
     def run(
-        self, argv: Sequence[str], *, deadline: Deadline | None = None, env: Mapping[str, str] | None = None
+        self,
+        argv: Sequence[str],
+        *,
+        deadline: Deadline | None = None,
+        env: Mapping[str, str] | None = None,
     ) -> command.ProgramResult:
-        """Run one program to its end, at the latest to `deadline` where that is sooner than the check's, and journal how it ended.
+        """Run one program to its end, at the latest to `deadline` where that is sooner than the
+        check's, and journal how it ended.
 
         `env` is set beside the session's own environment.
         """
@@ -106,10 +129,13 @@ class Programs:
         envs: Sequence[Mapping[str, str]] | None = None,
         heard: Callable[[int, str], None] | None = None,
     ) -> tuple[command.ProgramResult, ...]:
-        """Run several programs side by side. `envs` are set beside the session's own environment, one for each of them.
+        """Run several programs side by side.
 
-        `heard(index, line)` is given every line of their standard output as soon as it is complete, in this thread, `index` being the
-        program's place among them. Lines that are longer than 64 KiB, and what comes faster than it is heard, are left out of this alone.
+        `envs` are set beside the session's own environment, one for each of them.
+
+        `heard(index, line)` is given every line of their standard output as soon as it is complete,
+        in this thread, `index` being the program's place among them. Lines that are longer than 64
+        KiB, and what comes faster than it is heard, are left out of this alone.
         """
         until = min(self.deadline, deadline or self.deadline, key=lambda one: one.at)
         listening = _Heard(heard) if heard is not None else None
@@ -119,7 +145,9 @@ class Programs:
                 self._count += 1
                 name = f"{re.sub(r'[^A-Za-z0-9._-]', '-', self._planned.id)}{self._look}-{self._count}.log"
                 taken = listening.of(index) if listening is not None else None
-                running = command.start(argv, deadline=until, log=self._logs / name, env=env, heard=taken)
+                running = command.start(
+                    argv, deadline=until, log=self._logs / name, env=env, heard=taken
+                )
                 started.append((name, running))
             if listening is None:
                 return tuple(self._record(name, running.wait()) for name, running in started)
@@ -128,14 +156,28 @@ class Programs:
             listening.rest()
             if listening.missed:
                 told = f"{listening.missed} lines came faster than they were listened to"
-                self._write(Note(f"{self._planned.id}: {told}; their logs hold them as far as they are kept"))
+                self._write(
+                    Note(
+                        f"{self._planned.id}: {told}; their logs hold them as far as they are kept"
+                    )
+                )
             return tuple(self._record(name, done) for name, done in ended)
         finally:
             for _, running in started:
                 running.stop()
 
     def _record(self, name: str, completed: command.ProgramResult) -> command.ProgramResult:
-        self._write(ToolRan(self._planned.id, completed.argv, completed.returncode, completed.seconds, f"logs/{name}"))
+        self._write(
+            ToolRan(
+                self._planned.id,
+                completed.argv,
+                completed.returncode,
+                completed.seconds,
+                f"logs/{name}",
+            )
+        )
         if completed.log_error:
-            self._write(Note(f"{self._planned.id}: a log was not kept whole: {completed.log_error}"))
+            self._write(
+                Note(f"{self._planned.id}: a log was not kept whole: {completed.log_error}")
+            )
         return completed

@@ -1,7 +1,7 @@
 """A session in a container: followed, ended, and its container removed whatever happened.
 
-It knows the engine by what its client's container object does (`reload`, `status`, `attrs`, `logs`, `stop`, `remove`), so that a
-fake can stand in for it.
+It knows the engine by what its client's container object does (`reload`, `status`, `attrs`, `logs`,
+`stop`, `remove`), so that a fake can stand in for it.
 """
 
 from __future__ import annotations
@@ -21,16 +21,21 @@ from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
 from acceptance.process.output import CAP_BYTES
 
-STOP_S = 10  # the reaper inside gives its family 3 s, and as long again for what does not die at once
+# the reaper inside gives its family 3 s, and as long again for what does not die at once
+STOP_S = 10
 POLL_S = 0.2  # an engine that is asked more often takes processor time from the load
 LOST_S = 10.0
 ENDED = ("exited", "dead", "removing", "stopped")
-KILLED = 137  # what a shell answers for SIGKILL, which is what the kernel ends a process with for want of memory
+# what a shell answers for SIGKILL, which is what the kernel ends a process with for want of memory
+KILLED = 137
 NO_ANSWER = 255  # what ssh answers for a connection that broke
 
 
 def hang_up(stdin: Any, trouble: tuple[type[Exception], ...]) -> None:
-    """Close a session's standard input, which ends it. Closing alone leaves it open as long as the client holds a file over it."""
+    """Close a session's standard input, which ends it.
+
+    Closing alone leaves it open as long as the client holds a file over it.
+    """
     line = getattr(stdin, "_sock", stdin)
     with contextlib.suppress(*trouble):
         line.shutdown(socket.SHUT_RDWR)
@@ -41,7 +46,9 @@ def hang_up(stdin: Any, trouble: tuple[type[Exception], ...]) -> None:
 
 
 def _disconnect(stream: Any, trouble: tuple[type[Exception], ...]) -> None:
-    """Close the connection under one of the client's streams, which it leaves to the garbage collector."""
+    """Close the connection under one of the client's streams, which it leaves
+    to the garbage collector.
+    """
     response = getattr(stream, "_response", None)
     if response is not None:
         with contextlib.suppress(*trouble):
@@ -50,10 +57,13 @@ def _disconnect(stream: Any, trouble: tuple[type[Exception], ...]) -> None:
 
 @dataclass(slots=True)
 class ContainerSession:
-    """A session in a container. `stdin` is its standard input: closing it, or dying, ends the session.
+    """A session in a container.
 
-    `trouble` is what the engine's client raises; `reason` makes a sentence of it. `bury` ends its processes without the engine: one that
-    dies leaves its containers running, and their standard input open.
+    `stdin` is its standard input: closing it, or dying, ends the session.
+
+    `trouble` is what the engine's client raises; `reason` makes a sentence of it. `bury` ends its
+    processes without the engine: one that dies leaves its containers running, and their standard
+    input open.
     """
 
     container: Any
@@ -107,7 +117,11 @@ class ContainerSession:
                             self._log_error = f"{self.log}: {error.strerror}"
 
     def poll(self) -> bool:
-        """Whether it has ended. An engine that does not answer for some seconds has taken it along, one that does not know it at once."""
+        """Whether it has ended.
+
+        An engine that does not answer for some seconds has taken it along, one that does not know
+        it at once.
+        """
         now = time.monotonic()
         if self._over or now < self._asked + POLL_S:
             return self._over
@@ -126,11 +140,15 @@ class ContainerSession:
         return self._over
 
     def stop(self) -> None:
-        """Close its standard input, which ends it; then the engine's own stop. Without effect when it has ended."""
+        """Close its standard input, which ends it; then the engine's own stop.
+
+        Without effect when it has ended.
+        """
         self._hang_up()
         with contextlib.suppress(*self.trouble):
             self.container.stop(timeout=STOP_S)
-        self.deadline = self.deadline.sooner(STOP_S)  # an engine that does not obey must not keep us
+        # an engine that does not obey must not keep us
+        self.deadline = self.deadline.sooner(STOP_S)
         self._asked = float("-inf")
 
     def _hang_up(self) -> None:
@@ -139,7 +157,9 @@ class ContainerSession:
             hang_up(stdin, self.trouble)
 
     def wait(self) -> ProgramResult:
-        """Wait for its end, keep what is worth keeping, and remove the container, whatever happened."""
+        """Wait for its end, keep what is worth keeping, and remove the
+        container, whatever happened.
+        """
         timed_out = False
         try:
             while not self.poll():
@@ -167,13 +187,16 @@ class ContainerSession:
         said = [self._lost] if self._lost else []
         if starved:
             given = f"{self.memory_bytes / GIB:.1f} GiB"
-            said.append(f"the container used up its memory ({given}), and the kernel ended a process in it")
+            said.append(
+                f"the container used up its memory ({given}), and the kernel ended a process in it"
+            )
         if state.get("Error"):
             said.append(str(state["Error"]))
         code = NO_ANSWER if self._lost or "ExitCode" not in state else int(state["ExitCode"])
         return ProgramResult(
             argv=self.argv,
-            # A session that went on without the load that the kernel ended is not whole, however it ended itself.
+            # A session that went on without the load that the kernel ended is not whole, however it
+            # ended itself.
             returncode=KILLED if starved and code in (0, 1, 2) else code,
             stdout=bytes(self._output).decode("utf-8", errors="replace"),
             stderr="\n".join(said),

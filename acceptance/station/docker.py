@@ -1,4 +1,7 @@
-"""The container station: sessions in a container of Docker or Podman. The only module that knows the engine's SDK."""
+"""The container station: sessions in a container of Docker or Podman.
+
+The only module that knows the engine's SDK.
+"""
 
 from __future__ import annotations
 
@@ -43,12 +46,15 @@ TROUBLE: tuple[type[Exception], ...] = (
     OSError,
     ValueError,
 )
-PODMAN_CDI = ("/etc/cdi", "/var/run/cdi")  # where Podman reads, which its Docker-like answers do not say
+# where Podman reads, which its Docker-like answers do not say
+PODMAN_CDI = ("/etc/cdi", "/var/run/cdi")
 
 
 @dataclass(frozen=True, slots=True)
 class DockerEngine:
-    """An engine that answered. `traits` are its security options by name: seccomp, rootless, userns, selinux ...
+    """An engine that answered.
+
+    `traits` are its security options by name: seccomp, rootless, userns, selinux ...
 
     `kernel` is the release of the kernel that it runs under.
     """
@@ -66,18 +72,31 @@ class DockerEngine:
 
 
 def connect(address: str | None) -> DockerEngine:
-    """The engine at this address, or the one that the environment names. Raises what TROUBLE lists."""
+    """The engine at this address, or the one that the environment names.
+
+    Raises what TROUBLE lists.
+    """
     knock(address or os.environ.get("DOCKER_HOST", ""))
-    client = docker.DockerClient(base_url=address, timeout=KNOCK_S) if address else docker.from_env(timeout=KNOCK_S)
+    client = (
+        docker.DockerClient(base_url=address, timeout=KNOCK_S)
+        if address
+        else docker.from_env(timeout=KNOCK_S)
+    )
     info, version = client.info(), client.version()
     client.api.timeout = ANSWER_S
-    name = next((part["Name"] for part in version.get("Components") or () if part.get("Name")), "engine")
+    name = next(
+        (part["Name"] for part in version.get("Components") or () if part.get("Name")), "engine"
+    )
     told = f"{'Docker' if name == 'Engine' else name} {version.get('Version', '')}".strip()
-    return DockerEngine(client, told, traits(info), _facts(info, podman="odman" in name), info.get("KernelVersion"))
+    return DockerEngine(
+        client, told, traits(info), _facts(info, podman="odman" in name), info.get("KernelVersion")
+    )
 
 
 def knock(address: str) -> None:
-    """Raise OSError where nobody listens on a socket of this host; the SDK would leave its own end of it open."""
+    """Raise OSError where nobody listens on a socket of this host; the SDK would leave its own
+    end of it open.
+    """
     if address.startswith("unix://"):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as ours:
             ours.settimeout(KNOCK_S)
@@ -91,10 +110,13 @@ def traits(info: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _facts(info: Mapping[str, Any], *, podman: bool) -> EngineFacts:
-    """What the engine says of its runtimes, and the CDI specifications that it reads (Docker from 25 on, where CDI is switched on)."""
+    """What the engine says of its runtimes, and the CDI specifications that it reads (Docker
+    from 25 on, where CDI is switched on).
+    """
     specs = []
     for folder in info.get("CDISpecDirs") or (PODMAN_CDI if podman else ()):
-        with contextlib.suppress(OSError):  # a folder or a file that we may not read is one that we cannot count on
+        # a folder or a file that we may not read is one that we cannot count on
+        with contextlib.suppress(OSError):
             for path in sorted(Path(folder).glob("*")):
                 if path.suffix in (".json", ".yaml", ".yml"):
                     content = regular_file.read(path, regular_file.SMALL_RECORD)
@@ -103,7 +125,10 @@ def _facts(info: Mapping[str, Any], *, podman: bool) -> EngineFacts:
 
 
 def image_id(client: docker.DockerClient, reference: str) -> str | None:
-    """The id of an image that is here; None where it is not. Raises what TROUBLE lists, for a reference of the wrong form too."""
+    """The id of an image that is here; None where it is not.
+
+    Raises what TROUBLE lists, for a reference of the wrong form too.
+    """
     try:
         identity: str = client.images.get(reference).id
     except NotFound:
@@ -113,7 +138,9 @@ def image_id(client: docker.DockerClient, reference: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class DockerStation:
-    """Sessions run in a container of the engine: no network, read-only root, no capabilities, only the run directory writable."""
+    """Sessions run in a container of the engine: no network, read-only root, no capabilities,
+    only the run directory writable.
+    """
 
     client: docker.DockerClient
     image: str
@@ -132,10 +159,13 @@ class DockerStation:
     def start(self, context: Path, run_id: str, deadline: Deadline, log: Path) -> ContainerSession:
         """Create the container, hold on to its standard input, and start it.
 
-        Once more without unlimited locked memory where the engine may not give that: a rootless one, or one with few rights of its own.
+        Once more without unlimited locked memory where the engine may not give that: a rootless
+        one, or one with few rights of its own.
         """
         argv = session_context.in_container(
-            str(container_args.RUN_DIR_INSIDE / context.name), deadline.remaining() + INSIDE_LATER_S, clock.boot_id()
+            str(container_args.RUN_DIR_INSIDE / context.name),
+            deadline.remaining() + INSIDE_LATER_S,
+            clock.boot_id(),
         )
         try:
             try:
@@ -146,7 +176,8 @@ class DockerStation:
                 made, stdin = self._started(context.parent, run_id, argv, memlock=False)
         except TROUBLE as error:
             raise command.CommandError(
-                f"the container could not be started: {first_line(error)}; --station host goes without one"
+                f"the container could not be started: {first_line(error)}; --station host "
+                "goes without one"
             ) from error
         self.client.api.timeout = FOLLOW_S
         running = ContainerSession(
@@ -163,7 +194,9 @@ class DockerStation:
         running.read_on()
         return running
 
-    def _started(self, run_dir: Path, run_id: str, argv: list[str], *, memlock: bool) -> tuple[Container, Any]:
+    def _started(
+        self, run_dir: Path, run_id: str, argv: list[str], *, memlock: bool
+    ) -> tuple[Container, Any]:
         owner = run_dir.stat()
         arguments = container_args.create_arguments(
             image=self.image,
@@ -206,7 +239,9 @@ def to_sdk(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def first_line(error: BaseException) -> str:
-    """An engine's complaint in one line; of a connection that failed, the reason at the bottom of it."""
+    """An engine's complaint in one line; of a connection that failed, the
+    reason at the bottom of it.
+    """
     told = getattr(error, "explanation", None)
     if not told:
         for one in _behind(error):
@@ -227,9 +262,11 @@ def _behind(error: BaseException, depth: int = 8) -> Iterator[BaseException]:
 
 
 def sweep(client: docker.DockerClient, boot_id: str) -> list[str]:
-    """Remove the containers of dead runs, never those of a living one; returns the runs they were of.
+    """Remove the containers of dead runs, never those of a living one; returns the runs they were
+    of.
 
-    One of which it cannot be told whether its run lives is removed only when it has ended. Raises what TROUBLE lists.
+    One of which it cannot be told whether its run lives is removed only when it has ended. Raises
+    what TROUBLE lists.
     """
     removed = []
     for found in client.containers.list(all=True, filters={"label": LABEL}, ignore_removed=True):

@@ -14,7 +14,10 @@ from acceptance.session import context as session_context
 
 @dataclass(frozen=True, slots=True)
 class HostStation:
-    """Sessions run in place, with the caller's own rights. `remark` says why, where a container was meant to be."""
+    """Sessions run in place, with the caller's own rights.
+
+    `remark` says why, where a container was meant to be.
+    """
 
     remark: str | None = None
 
@@ -37,7 +40,9 @@ class HostStation:
         """Where it is."""
         return run_dir
 
-    def start(self, context: Path, run_id: str, deadline: Deadline, log: Path) -> command.RunningProgram:
+    def start(
+        self, context: Path, run_id: str, deadline: Deadline, log: Path
+    ) -> command.RunningProgram:
         """Start the session as a child of this process."""
         argv, environment = session_context.argv(context), session_context.environment(run_id)
         return command.start(argv, deadline=deadline, log=log, env=environment, cwd=context.parent)

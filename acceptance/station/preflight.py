@@ -26,9 +26,13 @@ if TYPE_CHECKING:
 
 
 BUILD_S = 3600.0
-ENGINE_CURE = "`sudo make engine` installs and starts one; --station host (make: STATION=host) goes without"
+ENGINE_CURE = (
+    "`sudo make engine` installs and starts one; --station host (make: STATION=host) goes without"
+)
 INSTALLED = (
-    "this rigproof is an installed package, without the checkout that the image is built from, and no --image was given"
+    "this rigproof is an installed package, without the checkout that the image is built "
+    "from, "
+    "and no --image was given"
 )
 
 
@@ -42,7 +46,8 @@ class EngineProbe:
 
 
 def addresses(environment: Mapping[str, str], uid: int) -> tuple[str | None, ...]:
-    """Where an engine may answer, in order: what the user named, and nothing beside it; else Docker's socket, a rootless one's, Podman's.
+    """Where an engine may answer, in order: what the user named, and nothing beside it; else
+    Docker's socket, a rootless one's, Podman's.
 
     None stands for what the environment names (DOCKER_HOST).
     """
@@ -55,9 +60,12 @@ def addresses(environment: Mapping[str, str], uid: int) -> tuple[str | None, ...
 
 
 def engine(environment: Mapping[str, str] | None = None, uid: int | None = None) -> EngineProbe:
-    """The first engine that answers, and runs under this machine's kernel: one in a virtual machine would have that one tested."""
+    """The first engine that answers, and runs under this machine's kernel: one in a virtual
+    machine would have that one tested.
+    """
     from acceptance.station import (
-        docker,  # where nobody asks for a container the engine's SDK is not loaded, which takes its time
+        # where nobody asks for a container the engine's SDK is not loaded, which takes its time
+        docker,
     )
 
     where = os.environ if environment is None else environment
@@ -70,7 +78,11 @@ def engine(environment: Mapping[str, str] | None = None, uid: int | None = None)
             found = docker.connect(address)
         except docker.TROUBLE as error:
             why = docker.first_line(error)
-            cure = ", so add yourself to the group docker and log in again" if "ermission denied" in why else ""
+            cure = (
+                ", so add yourself to the group docker and log in again"
+                if "ermission denied" in why
+                else ""
+            )
             refusals.append(f"{name} does not answer ({why}{cure})")
             continue
         if found.kernel in (None, os.uname().release):
@@ -81,11 +93,15 @@ def engine(environment: Mapping[str, str] | None = None, uid: int | None = None)
 
 def loud(why: str) -> str:
     """The line that everybody must see when the loads run without a container."""
-    return f"STATION: host, because {why}. The loads run in place, with your rights and no isolation. {ENGINE_CURE}."
+    return (
+        f"STATION: host, because {why}. The loads run in place, with your rights and no "
+        f"isolation. {ENGINE_CURE}."
+    )
 
 
 def probe_engine(name: str, reference: str | None) -> tuple[EngineProbe | None, str | None]:
-    """The engine that the station of this name would use, and the line that the user must see where it takes the host instead.
+    """The engine that the station of this name would use, and the line that the user must see where
+    it takes the host instead.
 
     Raises StationError where a container was asked for and cannot be had.
     """
@@ -105,16 +121,23 @@ def probe_engine(name: str, reference: str | None) -> tuple[EngineProbe | None, 
 
 
 def _no_client() -> str:
-    """Why the image cannot be built although an engine answers (Podman's socket alone, say); empty where it can."""
+    """Why the image cannot be built although an engine answers (Podman's socket alone, say);
+    empty where it can.
+    """
     try:
         command.find("docker")
     except command.ProgramMissing:
-        return "an engine answers, but the command `docker`, which builds the image, is not installed"
+        return (
+            "an engine answers, but the command `docker`, which builds the image, is not installed"
+        )
     return ""
 
 
 def station_notice(name: str, reference: str | None = None) -> str | None:
-    """The line that the user must see about the station of this name, before anything is started. Raises StationError."""
+    """The line that the user must see about the station of this name, before anything is started.
+
+    Raises StationError.
+    """
     return probe_engine(name, reference)[1]
 
 
@@ -124,16 +147,24 @@ def due_gpus(plan: Plan, inventory: Inventory) -> tuple[Gpu, ...]:
 
 
 def stops_at_the_gate(plan: Plan, inventory: Inventory) -> bool:
-    """Whether a GPU is missing, dead, without its driver, or not set up to be tested, so that the run ends at a gate before any load.
+    """Whether a GPU is missing, dead, without its driver, or not set up to be tested, so that the
+    run ends at a gate before any load.
 
-    Then that check must speak, within seconds: building an image, or saying that a dead card has no device node, would only delay it.
+    Then that check must speak, within seconds: building an image, or saying that a dead card has no
+    device node, would only delay it.
     """
     found = gpus(inventory)
     for due in (due for check in plan.checks if check.id == "gpu.present" for due in check.due):
-        if due.measurement == "gpu_count" and due.limit is not None and due.limit.grade(len(found)) == "fail":
+        if (
+            due.measurement == "gpu_count"
+            and due.limit is not None
+            and due.limit.grade(len(found)) == "fail"
+        ):
             return True
     due_now = due_gpus(plan, inventory)
-    if any(check.id == "gpu.ready" for check in plan.checks) and readiness.obstacles(inventory, due_now):
+    if any(check.id == "gpu.ready" for check in plan.checks) and readiness.obstacles(
+        inventory, due_now
+    ):
         return True
     gated = any(check.id == "gpu.present" for check in plan.checks)
     whole = all(gpu.answers and presence.absence_kind(inventory, gpu) is None for gpu in due_now)
@@ -145,8 +176,9 @@ def choose(
 ) -> tuple[Station, str | None]:
     """The station that the options name, and a line that the user must see about the choice.
 
-    `auto` takes a container when an engine answers, else the host. The image is the one that `--image` names, else the one of this
-    checkout, built where it is not here yet. Raises StationError, ImageError or GrantError.
+    `auto` takes a container when an engine answers, else the host. The image is the one that
+    `--image` names, else the one of this checkout, built where it is not here yet. Raises
+    StationError, ImageError or GrantError.
     """
     reference, root = options.image, options.root
     found, line = probe_engine(options.station, reference)
@@ -155,7 +187,10 @@ def choose(
     if stops_at_the_gate(plan, inventory):
         return (
             HostStation(),
-            "no container is prepared: a GPU that is due is not there as it should be, or not set up for a test, and the run stops there",
+            (
+                "no container is prepared: a GPU that is due is not there as it should be, or "
+                "not set up for a test, and the run stops there"
+            ),
         )
     from acceptance.station import container_args, container_owner, docker, driver_files, gpu_grant
 
@@ -163,12 +198,18 @@ def choose(
     try:
         for run_id in docker.sweep(found.engine.client, boot):
             say(f"a container of the run {run_id}, which is dead, was removed")
-        identity = docker.image_id(found.engine.client, reference) if reference is not None else None
+        identity = (
+            docker.image_id(found.engine.client, reference) if reference is not None else None
+        )
     except docker.TROUBLE as error:
-        raise StationError(f"the container engine fails ({docker.first_line(error)}): {ENGINE_CURE}") from error
+        raise StationError(
+            f"the container engine fails ({docker.first_line(error)}): {ENGINE_CURE}"
+        ) from error
     told = _image(found, reference, identity, say, options.out / "image", root)
     due = due_gpus(plan, inventory)
-    grant = gpu_grant.choose(due, found.engine.facts, driver_files.find(root) if due else gpu_grant.DriverFiles())
+    grant = gpu_grant.choose(
+        due, found.engine.facts, driver_files.find(root) if due else gpu_grant.DriverFiles()
+    )
     return (
         docker.DockerStation(
             client=found.engine.client,
@@ -185,31 +226,44 @@ def choose(
 
 
 def named(reference: str) -> str:
-    """Why a run in an image that the user named proves nothing of the machine: this is how fakes enter a container."""
+    """Why a run in an image that the user named proves nothing of the machine: this is how fakes
+    enter a container.
+    """
     return (
-        f"the loads ran in an image named with --image ({reference}), which may hold anything: such a run never passes"
+        f"the loads ran in an image named with --image ({reference}), which may hold anything: "
+        "such a run never passes"
     )
 
 
 def _image(
-    found: EngineProbe, reference: str | None, identity: str | None, say: Callable[[str], None], logs: Path, root: Path
+    found: EngineProbe,
+    reference: str | None,
+    identity: str | None,
+    say: Callable[[str], None],
+    logs: Path,
+    root: Path,
 ) -> Mapping[str, str]:
     """The image's provenance, its id among it. One that was named is stamped as such."""
     if reference is not None:
         if identity is None:
             raise StationError(
-                f"there is no image {reference} here: build one with `make image`, or leave --image away"
+                f"there is no image {reference} here: build one with `make image`, or leave "
+                "--image away"
             )
         return {"image": f"{reference} (named by --image)", "image_id": identity}
     from acceptance.station.image import build
 
     with _told_to_the_client(found.address):
-        return build.build(log_dir=logs, say=say, deadline=Deadline.after(BUILD_S), root=root).provenance()
+        return build.build(
+            log_dir=logs, say=say, deadline=Deadline.after(BUILD_S), root=root
+        ).provenance()
 
 
 @contextlib.contextmanager
 def _told_to_the_client(address: str | None) -> Iterator[None]:
-    """The engine's command-line client, which builds, uses the engine that was found, and not the one that its own settings name."""
+    """The engine's command-line client, which builds, uses the engine that was found, and not
+    the one that its own settings name.
+    """
     if address is None:
         yield
         return

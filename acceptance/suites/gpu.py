@@ -19,8 +19,10 @@ from acceptance.session.programs import Programs
 from acceptance.suites.fixtures.gpu_tools import CudaDevices
 
 GRANT_CURE = (
-    "where the loads run in a container, set the engine up for GPUs (NVIDIA's container toolkit, then `sudo nvidia-ctk cdi generate "
-    "--output=/etc/cdi/nvidia.yaml`) or go without one (STATION=host); where they run on the host itself, NVML has changed its answer "
+    "where the loads run in a container, set the engine up for GPUs (NVIDIA's container toolkit, "
+    "then `sudo nvidia-ctk cdi generate "
+    "--output=/etc/cdi/nvidia.yaml`) or go without one (STATION=host); where they run on the host "
+    "itself, NVML has changed its answer "
     "since the run began: `nvidia-smi -L`, and Xid and NVRM lines in `dmesg`, say what happened"
 )
 
@@ -30,13 +32,16 @@ class NotReady(Exception):
 
 
 class NotGranted(Exception):
-    """Where the loads run there are other GPUs than those that are due; the message says which, and the cure."""
+    """Where the loads run there are other GPUs than those that are due; the
+    message says which, and the cure.
+    """
 
 
 def presence_lines(inventory: Inventory) -> str:
     """What was looked at, what each showed, and what to do about it; a line each."""
     return "\n".join(
-        f"{look.what}: {look.found}{f' -> {look.cure}' if look.cure else ''}" for look in presence(inventory)
+        f"{look.what}: {look.found}{f' -> {look.cure}' if look.cure else ''}"
+        for look in presence(inventory)
     )
 
 
@@ -48,10 +53,12 @@ def presence_lines(inventory: Inventory) -> str:
 @pytest.mark.measures("gpu_driver_bound", unit="count", per="gpu", waivable=False)
 @pytest.mark.measures("gpu_in_nvml", unit="count", per="gpu", waivable=False)
 def test_present(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) -> None:
-    """Every GPU that is due is on the PCI bus, answers, has NVIDIA's driver, and is known to NVML and answers it.
+    """Every GPU that is due is on the PCI bus, answers, has NVIDIA's driver, and is known to NVML
+    and answers it.
 
-    Measured: presence only. What the cards can do is measured later, and only if this check passes. A GPU that is missing because of
-    the machine's set-up (driver, device nodes, rights) is no fault of the card: it is not measured, and an error with its cure.
+    Measured: presence only. What the cards can do is measured later, and only if this check passes.
+    A GPU that is missing because of the machine's set-up (driver, device nodes, rights) is no fault
+    of the card: it is not measured, and an error with its cure.
     """
     told = presence_lines(inventory)
     drivers = {function.address: function.driver for function in inventory.pci}
@@ -60,26 +67,47 @@ def test_present(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) 
         raise NotReady(told)
     check("gpu_count", {"machine": float(len(gpus(inventory)))}, notes={"machine": told})
     answers = {gpu.name: float(gpu.answers) for gpu in due_gpus if gpu.answers is not None}
-    check("gpu_answers", answers, serials=serials, notes={gpu.name: told for gpu in due_gpus if gpu.answers is False})
+    check(
+        "gpu_answers",
+        answers,
+        serials=serials,
+        notes={gpu.name: told for gpu in due_gpus if gpu.answers is False},
+    )
     kinds = {gpu: absence_kind(inventory, gpu) for gpu in due_gpus}
     judged = [gpu for gpu in due_gpus if kinds[gpu] != "set-up"]
     bound = {gpu.name: float(drivers[gpu.pci_address] == "nvidia") for gpu in judged}
-    check("gpu_driver_bound", bound, serials=serials, notes={name: told for name, value in bound.items() if not value})
+    check(
+        "gpu_driver_bound",
+        bound,
+        serials=serials,
+        notes={name: told for name, value in bound.items() if not value},
+    )
     known = {gpu.name: float(kinds[gpu] is None) for gpu in judged}
-    check("gpu_in_nvml", known, serials=serials, notes={name: told for name, value in known.items() if not value})
+    check(
+        "gpu_in_nvml",
+        known,
+        serials=serials,
+        notes={name: told for name, value in known.items() if not value},
+    )
     waiting = [gpu.name for gpu in due_gpus if kinds[gpu] == "set-up"]
     if waiting:
-        raise NotReady(f"{', '.join(waiting)}: not to be tested as the machine is set up now\n{told}")
+        raise NotReady(
+            f"{', '.join(waiting)}: not to be tested as the machine is set up now\n{told}"
+        )
 
 
 @pytest.mark.gate
 @pytest.mark.session("host-before")
 @pytest.mark.costs(0.1)
 @pytest.mark.measures("gpu_ready", unit="count", per="gpu", waivable=False)
-def test_ready(inventory: Inventory, due_gpus: tuple[Gpu, ...], say: Callable[[str], None], check: Check) -> None:
-    """Every GPU is set up to be tested: MIG off, shared compute mode, no foreign process, the NVLink fabric up, the driver new enough.
+def test_ready(
+    inventory: Inventory, due_gpus: tuple[Gpu, ...], say: Callable[[str], None], check: Check
+) -> None:
+    """Every GPU is set up to be tested: MIG off, shared compute mode, no foreign process, the
+    NVLink fabric up, the driver new enough.
 
-    Measured: what NVML tells of the set-up. None of it is a fault of a card, so what stands in the way is an error with its cure.
+    Measured: what NVML tells of the set-up. None of it is a fault of a card, so what stands in the
+    way is an error with its cure.
     """
     found = obstacles(inventory, due_gpus)
     for remark in remarks(inventory, due_gpus):
@@ -98,24 +126,35 @@ def test_ready(inventory: Inventory, due_gpus: tuple[Gpu, ...], say: Callable[[s
 @pytest.mark.session("load")
 @pytest.mark.costs(1.0, slack=60.0)  # without persistence mode the driver brings every GPU up first
 @pytest.mark.measures("gpu_granted", unit="count", per="gpu", waivable=False)
-def test_granted(inventory: Inventory, due_gpus: tuple[Gpu, ...], programs: Programs, check: Check) -> None:
+def test_granted(
+    inventory: Inventory, due_gpus: tuple[Gpu, ...], programs: Programs, check: Check
+) -> None:
     """The GPUs that can be seen from where the loads run are those that are due, by their UUIDs.
 
-    Measured: NVML's list inside the session. An engine may ignore a request for GPUs in silence, and a container without them would
-    pass every test of GPUs that it does not see. What differs is the station's trouble and no fault of a card, so it is an error.
+    Measured: NVML's list inside the session. An engine may ignore a request for GPUs in silence,
+    and a container without them would pass every test of GPUs that it does not see. What differs is
+    the station's trouble and no fault of a card, so it is an error.
     """
     inside = nvml.probe(deadline=programs.deadline)
-    seen = {device.uuid for device in inside.devices if device.uuid is not None and device.error is None}
+    seen = {
+        device.uuid for device in inside.devices if device.uuid is not None and device.error is None
+    }
     check(
         "gpu_granted",
         {gpu.name: 1.0 for gpu in due_gpus if gpu.uuid in seen},
         serials={gpu.name: gpu.uuid for gpu in due_gpus},
     )
-    lost = [f"{gpu.name} ({gpu.uuid or 'without a UUID'})" for gpu in due_gpus if gpu.uuid not in seen]
-    # In place, NVML shows the whole machine, also where --gpus names some of it; CUDA then gets those alone.
+    lost = [
+        f"{gpu.name} ({gpu.uuid or 'without a UUID'})" for gpu in due_gpus if gpu.uuid not in seen
+    ]
+    # In place, NVML shows the whole machine, also where --gpus names some of it; CUDA then gets
+    # those alone.
     more = sorted(seen - {gpu.uuid for gpu in gpus(inventory)})
     if lost or more:
-        errors = [inside.error, *(f"GPU {device.index}: {device.error}" for device in inside.devices if device.error)]
+        errors = [
+            inside.error,
+            *(f"GPU {device.index}: {device.error}" for device in inside.devices if device.error),
+        ]
         told = [
             *([f"cannot be seen from where the loads run: {', '.join(lost)}"] if lost else []),
             *([f"seen there and not due: {', '.join(more)}"] if more else []),
@@ -131,8 +170,11 @@ def test_granted(inventory: Inventory, due_gpus: tuple[Gpu, ...], programs: Prog
 @pytest.mark.measures("gpu_address_differs", unit="count", per="gpu", fact=True)
 @pytest.mark.measures("gpu_link_width_max", unit="count", per="gpu", fact=True)
 @pytest.mark.measures("gpu_link_gen_max", unit="count", per="gpu", fact=True)
-def test_identity(inventory: Inventory, due_gpus: tuple[Gpu, ...], machine: Machine | None, check: Check) -> None:
-    """Each GPU's model, PCI id, slot, and the widest and fastest link it and its slot can have, against the machine file.
+def test_identity(
+    inventory: Inventory, due_gpus: tuple[Gpu, ...], machine: Machine | None, check: Check
+) -> None:
+    """Each GPU's model, PCI id, slot, and the widest and fastest link it and its slot can have,
+    against the machine file.
 
     Measured: what card and slot offer. Not measured: the link under load, which is another check.
     """
@@ -151,12 +193,16 @@ def test_identity(inventory: Inventory, due_gpus: tuple[Gpu, ...], machine: Mach
             if text is not None:
                 differs = {} if found is None else {gpu.name: float(not same(text, found))}
                 why = {gpu.name: f"the driver does not tell the {name} of this card"}
-                check(f"gpu_{name}_differs", differs, skipped=why, notes={gpu.name: f"found {found}"})
+                check(
+                    f"gpu_{name}_differs", differs, skipped=why, notes={gpu.name: f"found {found}"}
+                )
         _links(gpu, functions[gpu.pci_address], device_of(inventory, gpu), check)
 
 
 def _links(gpu: Gpu, function: PciFunction, device: NvmlDevice | None, check: Check) -> None:
-    """A link can be no better than the lesser of card and slot; what neither shows is not read, and says so."""
+    """A link can be no better than the lesser of card and slot; what neither
+    shows is not read, and says so.
+    """
     slot_speed, slot_width = slot_link(function, device)
     widths = [width for width in (function.max_link_width, slot_width) if width is not None]
     speeds = [speed for speed in (function.max_link_speed_gts, slot_speed) if speed is not None]
@@ -175,16 +221,26 @@ def _links(gpu: Gpu, function: PciFunction, device: NvmlDevice | None, check: Ch
 @pytest.mark.measures("gpu_retirement_pending", unit="count", per="gpu-retired", waivable=False)
 @pytest.mark.measures("gpu_retired_pages", unit="count", per="gpu-retired")
 def test_memory_health(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) -> None:
-    """What each GPU's memory has been through before this run: uncorrected errors since the driver was loaded, remaps, retired pages.
+    """What each GPU's memory has been through before this run: uncorrected errors since the driver
+    was loaded, remaps, retired pages.
 
-    Measured: the driver's counters. What is added during the run is another check. Where a model counts errors from the factory on and
-    this card does not, nothing is known of its memory: an error with its cure.
+    Measured: the driver's counters. What is added during the run is another check. Where a model
+    counts errors from the factory on and this card does not, nothing is known of its memory: an
+    error with its cure.
     """
     devices = {device.pci_address: device for device in inventory.nvml.devices}
-    counted = {gpu.name: devices[gpu.pci_address].counters for gpu in due_gpus if gpu.pci_address in devices}
+    counted = {
+        gpu.name: devices[gpu.pci_address].counters
+        for gpu in due_gpus
+        if gpu.pci_address in devices
+    }
     for measurement, read in _HEALTH.items():
         due = {one.component for one in check.due(measurement)}
-        values = {name: read(found) for name, found in counted.items() if name in due and found is not None}
+        values = {
+            name: read(found)
+            for name, found in counted.items()
+            if name in due and found is not None
+        }
         check(
             measurement,
             {name: float(value) for name, value in values.items() if value is not None},
@@ -216,15 +272,29 @@ _HEALTH: dict[str, Callable[[GpuCounters], int | None]] = {
 @pytest.mark.measures("gpu_sm_count", unit="count", per="gpu")
 @pytest.mark.measures("gpu_memory_total", unit="GiB", per="gpu")
 def test_device_query(device_query: CudaDevices, due_gpus: tuple[Gpu, ...], check: Check) -> None:
-    """The CUDA sample deviceQuery: CUDA starts, and shows each GPU with all of its multiprocessors and memory.
+    """The CUDA sample deviceQuery: CUDA starts, and shows each GPU with all of its multiprocessors
+    and memory.
 
-    Measured: what CUDA tells. A card with parts switched off, or an instance of one, has fewer multiprocessors than its sheet says.
+    Measured: what CUDA tells. A card with parts switched off, or an instance of one, has fewer
+    multiprocessors than its sheet says.
     """
     serials = {gpu.name: gpu.uuid for gpu in due_gpus}
     devices, told = device_query.devices, dict.fromkeys(serials, device_query.fault)
-    unseen = {gpu.name: "CUDA does not show this GPU" for gpu in due_gpus if gpu.name not in devices}
-    check("gpu_seen_by_cuda", {gpu.name: float(gpu.name in devices) for gpu in due_gpus}, serials=serials, notes=told)
-    check("gpu_sm_count", {name: float(device.sm) for name, device in devices.items()}, skipped=unseen, serials=serials)
+    unseen = {
+        gpu.name: "CUDA does not show this GPU" for gpu in due_gpus if gpu.name not in devices
+    }
+    check(
+        "gpu_seen_by_cuda",
+        {gpu.name: float(gpu.name in devices) for gpu in due_gpus},
+        serials=serials,
+        notes=told,
+    )
+    check(
+        "gpu_sm_count",
+        {name: float(device.sm) for name, device in devices.items()},
+        skipped=unseen,
+        serials=serials,
+    )
     memory = {name: device.memory_mib / 1024 for name, device in devices.items()}
     check("gpu_memory_total", memory, skipped=unseen, serials=serials)
     device_query.require_match()

@@ -1,4 +1,7 @@
-"""What is in the machine, against what its machine file declares. A fact that nothing declares is not due."""
+"""What is in the machine, against what its machine file declares.
+
+A fact that nothing declares is not due.
+"""
 
 from __future__ import annotations
 
@@ -28,16 +31,28 @@ def test_cpu(inventory: Inventory, machine: Machine | None, check: Check) -> Non
     """
     cpu = inventory.cpu
     unread = {"cpu": "the kernel shows no processor topology"}
-    for name, value in (("cpu_sockets", cpu.sockets), ("cpu_cores", cpu.cores), ("cpu_threads", cpu.threads)):
+    for name, value in (
+        ("cpu_sockets", cpu.sockets),
+        ("cpu_cores", cpu.cores),
+        ("cpu_threads", cpu.threads),
+    ):
         check(name, {} if value is None else {"cpu": float(value)}, skipped=unread)
     if machine is not None and machine.cpu.model is not None:
-        differs = {"cpu": float(not same(machine.cpu.model, cpu.model))} if cpu.model is not None else {}
+        differs = (
+            {"cpu": float(not same(machine.cpu.model, cpu.model))} if cpu.model is not None else {}
+        )
         unread = {"cpu": "the kernel shows no processor model"}
         check("cpu_model_differs", differs, skipped=unread, notes={"cpu": f"found {cpu.model}"})
     if machine is not None and machine.cpu.governor is not None:
-        differs = {"cpu": float(not same(machine.cpu.governor, cpu.governor))} if cpu.governor is not None else {}
+        differs = (
+            {"cpu": float(not same(machine.cpu.governor, cpu.governor))}
+            if cpu.governor is not None
+            else {}
+        )
         unread = {"cpu": "the machine offers no frequency governor (a VM leaves it to its host)"}
-        check("cpu_governor_differs", differs, skipped=unread, notes={"cpu": f"found {cpu.governor}"})
+        check(
+            "cpu_governor_differs", differs, skipped=unread, notes={"cpu": f"found {cpu.governor}"}
+        )
 
 
 @pytest.mark.session("host-before")
@@ -65,7 +80,8 @@ def test_memory(inventory: Inventory, check: Check) -> None:
 @pytest.mark.measures("dimm_configured_speed", unit="MT/s", per="dimm", fact=True)
 @pytest.mark.measures("dimm_part_number_differs", unit="count", per="dimm", fact=True)
 def test_dimms(inventory: Inventory, machine: Machine | None, check: Check) -> None:
-    """Each declared memory module: there, of its size, rated and running at its speed, of its part number.
+    """Each declared memory module: there, of its size, rated and running at its speed, of its part
+    number.
 
     Measured: the firmware's tables, read by dmidecode (root only).
     """
@@ -75,12 +91,20 @@ def test_dimms(inventory: Inventory, machine: Machine | None, check: Check) -> N
     for wanted in declared:
         component = f"dimm:{wanted.slot}"
         dimm = found.get(wanted.slot)
-        why = {component: f"no module is in {wanted.slot}" if dimm is None else "the firmware's tables do not say"}
+        why = {
+            component: f"no module is in {wanted.slot}"
+            if dimm is None
+            else "the firmware's tables do not say"
+        }
         if inventory.memory.dimms is None:
             why = {component: str(inventory.memory.dimms_unread)}
             check("dimm_present", {}, skipped=why)
         else:
-            check("dimm_present", {component: float(dimm is not None)}, notes={component: f"modules are in: {slots}"})
+            check(
+                "dimm_present",
+                {component: float(dimm is not None)},
+                notes={component: f"modules are in: {slots}"},
+            )
         size = dimm.size_bytes / GIB if dimm and dimm.size_bytes is not None else None
         for name, value in (
             ("dimm_size", size),
@@ -91,7 +115,9 @@ def test_dimms(inventory: Inventory, machine: Machine | None, check: Check) -> N
         part = dimm.part_number if dimm else None
         if wanted.part_number is not None:
             differs = {} if part is None else {component: float(not same(wanted.part_number, part))}
-            check("dimm_part_number_differs", differs, skipped=why, notes={component: f"found {part}"})
+            check(
+                "dimm_part_number_differs", differs, skipped=why, notes={component: f"found {part}"}
+            )
 
 
 def describes(declared: DeclaredDisk, disk: Disk) -> bool:
@@ -104,13 +130,17 @@ def describes(declared: DeclaredDisk, disk: Disk) -> bool:
 
 
 def assigned(declared: Sequence[DeclaredDisk], disks: Sequence[Disk]) -> list[list[Disk]]:
-    """The disks of each declaration, in its order: no disk stands for two, and none gets more than it declares.
+    """The disks of each declaration, in its order: no disk stands for two, and none gets more than
+    it declares.
 
-    Declarations with a serial choose first, then the larger: what is left to the others still suits them.
+    Declarations with a serial choose first, then the larger: what is left to the others still suits
+    them.
     """
     free = list(disks)
     found: list[list[Disk]] = [[] for _ in declared]
-    choosy = sorted(enumerate(declared), key=lambda one: (one[1].serial is None, -(one[1].size_gb or 0)))
+    choosy = sorted(
+        enumerate(declared), key=lambda one: (one[1].serial is None, -(one[1].size_gb or 0))
+    )
     for index, wanted in choosy:
         found[index] = [disk for disk in free if describes(wanted, disk)][: wanted.count]
         free = [disk for disk in free if disk not in found[index]]
@@ -123,17 +153,20 @@ def assigned(declared: Sequence[DeclaredDisk], disks: Sequence[Disk]) -> list[li
 def test_disks(inventory: Inventory, machine: Machine | None, check: Check) -> None:
     """Each declared disk model, as often as declared, with its serial and at least its size.
 
-    Measured: what the kernel lists, each disk counted for one declaration. Disks beyond those declared are no fault.
+    Measured: what the kernel lists, each disk counted for one declaration. Disks beyond those
+    declared are no fault.
     """
     declared = machine.disk if machine else ()
     there = (
         ", ".join(
-            f"{disk.name} {disk.model or 'without a model'} {disk.size_bytes / 1e9:.0f} GB" for disk in inventory.disks
+            f"{disk.name} {disk.model or 'without a model'} {disk.size_bytes / 1e9:.0f} GB"
+            for disk in inventory.disks
         )
         or "none"
     )
     counts = {
-        f"declared-disk:{n}": float(len(found)) for n, found in enumerate(assigned(declared, inventory.disks), start=1)
+        f"declared-disk:{n}": float(len(found))
+        for n, found in enumerate(assigned(declared, inventory.disks), start=1)
     }
     check("disk_count", counts, notes={component: f"disks found: {there}" for component in counts})
 
@@ -183,5 +216,9 @@ def test_system(inventory: Inventory, machine: Machine | None, check: Check) -> 
     ):
         if text is not None:
             differs = {} if found is None else {"system": float(not same(text, found))}
-            why = {"system": f"the machine does not show its {name.replace('_', ' ')} (a VM may withhold it)"}
+            why = {
+                "system": (
+                    f"the machine does not show its {name.replace('_', ' ')} (a VM may withhold it)"
+                )
+            }
             check(f"{name}_differs", differs, skipped=why, notes={"system": f"found {found}"})

@@ -1,4 +1,6 @@
-"""Whether the machine comes to rest under full load: heat, clocks and links of the GPUs while all of it burned."""
+"""Whether the machine comes to rest under full load: heat, clocks and links of the GPUs while
+all of it burned.
+"""
 
 from __future__ import annotations
 
@@ -28,18 +30,23 @@ COUNTERS = {
     "burn_nvlink_errors_new": ("nvlink_replays", "nvlink_crc_errors", "nvlink_recoveries"),
 }
 NOTABLE_KEPT = (
-    0.97  # a clock that lost more than this, or a card so much hotter than its equals, is told its likely causes
+    # a clock that lost more than this, or a card so much hotter than its equals, is told its likely
+    # causes
+    0.97
 )
 NOTABLE_C = 5.0
 WHEN = ("before", "within", "after")
 _HOTTER = (
-    "likely: the slot between two others, where air is warm; its fan or the fan in front of it; dust; paste or pads; a card of another "
+    "likely: the slot between two others, where air is warm; its fan or the fan in front of it; "
+    "dust; paste or pads; a card of another "
     "maker that takes more power"
 )
 
 
 class HeatUnknown(Exception):
-    """What a GPU did under load is not known, so nothing is proved of its cooling; the message says why, GPU by GPU."""
+    """What a GPU did under load is not known, so nothing is proved of its cooling; the message
+    says why, GPU by GPU.
+    """
 
 
 @pytest.mark.session("host-after")
@@ -60,34 +67,52 @@ def test_steady(
     table: WriteTable,
     check: Check,
 ) -> None:
-    """How each GPU's heat and clocks came to rest while the whole machine burned, beside its equals, and what its link counted meanwhile.
+    """How each GPU's heat and clocks came to rest while the whole machine burned, beside its
+    equals, and what its link counted meanwhile.
 
-    Measured: seconds until each format's turn is within 2 degC of its last, the clock of each format in the last lap against that in the
-    first, the last lap's temperature against its equals', errors of its links that came in the burn. A burn that ended in an error, a power
-    that was not measured, and the clock of an idle card prove nothing. Not measured: other seasons.
+    Measured: seconds until each format's turn is within 2 degC of its last, the clock of each
+    format in the last lap against that in the first, the last lap's temperature against its
+    equals', errors of its links that came in the burn. A burn that ended in an error, a power that
+    was not measured, and the clock of an idle card prove nothing. Not measured: other seasons.
     """
     span = next(((begin, end) for name, begin, end in load_spans if name == BURN), None)
     if span is None:
-        raise HeatUnknown(f"{BURN} did not come to its end in this run, so nothing is known of heat under full load")
+        raise HeatUnknown(
+            f"{BURN} did not come to its end in this run, so nothing is known of heat under "
+            "full load"
+        )
     if load_outcomes[BURN] not in ("pass", "fail"):
-        ended = f"{BURN} ended in {load_outcomes[BURN]}, so nothing is known of heat under full load"
+        ended = (
+            f"{BURN} ended in {load_outcomes[BURN]}, so nothing is known of heat under full load"
+        )
         raise HeatUnknown(f"{ended}: cure that first, then run again")
     troubles: list[str] = []
     burns: dict[Gpu, BurnTelemetry] = {}
     for gpu in due_gpus:
         history = gpu_history.get(gpu.name)
         if history is None:
-            troubles.append(f"{gpu.name}: no telemetry was recorded: journal.jsonl says why the watch did not run")
+            troubles.append(
+                f"{gpu.name}: no telemetry was recorded: journal.jsonl says why the watch "
+                "did not run"
+            )
             continue
-        if trouble := power_trouble(history, [span]) or idle_clock(history, span, _highest_clock(inventory, gpu)):
+        if trouble := power_trouble(history, [span]) or idle_clock(
+            history, span, _highest_clock(inventory, gpu)
+        ):
             troubles.append(trouble)
             continue
         try:
             burns[gpu] = BurnTelemetry.within(history, *span)
         except ValueError as error:
             troubles.append(str(error))
-    told = {one.component: turns(one) for one in load_tables if (one.check, one.name) == (BURN, LAPS)}
-    laps = {gpu: Laps(burn.history, found) for gpu, burn in burns.items() if (found := told.get(gpu.name))}
+    told = {
+        one.component: turns(one) for one in load_tables if (one.check, one.name) == (BURN, LAPS)
+    }
+    laps = {
+        gpu: Laps(burn.history, found)
+        for gpu, burn in burns.items()
+        if (found := told.get(gpu.name))
+    }
     _heat(burns, laps, siblings, check, troubles)
     _errors(gpu_history, due_gpus, span, check, troubles)
     for gpu, burn in burns.items():
@@ -99,7 +124,9 @@ def test_steady(
 def _highest_clock(inventory: Inventory, gpu: Gpu) -> float | None:
     """The highest SM clock of a card in MHz; None where its driver does not tell it."""
     device = device_of(inventory, gpu)
-    return device.traits.max_sm_clock_mhz if device is not None and device.traits is not None else None
+    return (
+        device.traits.max_sm_clock_mhz if device is not None and device.traits is not None else None
+    )
 
 
 def _heat(
@@ -120,7 +147,10 @@ def _heat(
         heat = laps.get(gpu, burn)
         try:
             rest = heat.settled()
-            settled[gpu.name], notes["settled"][gpu.name] = rest.seconds, f"{about}: {rest.note}{short}"
+            settled[gpu.name], notes["settled"][gpu.name] = (
+                rest.seconds,
+                f"{about}: {rest.note}{short}",
+            )
             final[gpu.name] = heat.final_temperature()
         except ValueError as error:
             troubles.append(str(error))
@@ -134,7 +164,9 @@ def _heat(
     places = {gpu.name: gpu.pci_address for gpu in burns}
     for name, (more, middle) in spread.items():
         causes = f"; {_HOTTER}" if more > NOTABLE_C else ""
-        notes["spread"][name] = f"slot {places[name]}: {final[name]:.0f} degC, its equals {middle:.0f} degC{causes}"
+        notes["spread"][name] = (
+            f"slot {places[name]}: {final[name]:.0f} degC, its equals {middle:.0f} degC{causes}"
+        )
     serials = {gpu.name: gpu.uuid for gpu in burns}
     check("burn_settled", settled, notes=notes["settled"], serials=serials)
     check("burn_clock_kept", kept, notes=notes["kept"], serials=serials)
@@ -149,7 +181,9 @@ def _errors(
     check: Check,
     troubles: list[str],
 ) -> None:
-    """Judges what the links counted within the burn, and tells what they counted before and after."""
+    """Judges what the links counted within the burn, and tells what they
+    counted before and after.
+    """
     for measurement, counters in COUNTERS.items():
         due = {one.component for one in check.due(measurement)}
         grown: dict[str, float] = {}
@@ -169,7 +203,8 @@ def _errors(
                 continue
             grown[gpu.name] = sum(within for _, within, _ in parts)
             told = ", ".join(
-                f"{_sum(column)} {when}" for column, when in zip(zip(*parts, strict=True), WHEN, strict=True)
+                f"{_sum(column)} {when}"
+                for column, when in zip(zip(*parts, strict=True), WHEN, strict=True)
             )
             if any(any(part) for part in parts):
                 notes[gpu.name] = f"slot {gpu.pci_address}: {told} the burn"

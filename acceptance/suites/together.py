@@ -12,7 +12,13 @@ from acceptance.diagnosis.agreement import compare
 from acceptance.machine.gpu import Gpu
 from acceptance.session.check import Check
 from acceptance.suites.fixtures.burn import BurnResults, HostRun, PartFailed
-from acceptance.suites.fixtures.burn_evidence import COLUMNS, Heats, counted, evidence, product_digests
+from acceptance.suites.fixtures.burn_evidence import (
+    COLUMNS,
+    Heats,
+    counted,
+    evidence,
+    product_digests,
+)
 from acceptance.suites.fixtures.gpu_loads import GpuLoads
 from acceptance.suites.fixtures.host_tools import memory_errors
 from acceptance.suites.fixtures.marks import of_each_format
@@ -47,10 +53,12 @@ def test_burn(
     table: WriteTable,
     check: Check,
 ) -> None:
-    """All GPUs, processors and RAM under full load at the same time, every result of every product verified.
+    """All GPUs, processors and RAM under full load at the same time, every result of every product
+    verified.
 
-    Measured: wrong results and what they look like, the rate with every result verified, what is left of it at the end, results of equal
-    GPUs against each other, copies over the links meanwhile, stress-ng and stressapptest beside it. Not measured: disks and network.
+    Measured: wrong results and what they look like, the rate with every result verified, what is
+    left of it at the end, results of equal GPUs against each other, copies over the links
+    meanwhile, stress-ng and stressapptest beside it. Not measured: disks and network.
     """
     found = together()
     serials = {gpu.name: gpu.uuid for gpu in due_gpus}
@@ -72,15 +80,25 @@ def test_burn(
 
 
 def _products(
-    loads: GpuLoads, siblings: Siblings, gpu_heat: Heats, serials: Mapping[str, str | None], check: Check
+    loads: GpuLoads,
+    siblings: Siblings,
+    gpu_heat: Heats,
+    serials: Mapping[str, str | None],
+    check: Check,
 ) -> None:
-    """Every format's wrong results, its rate, each GPU beside its siblings, and what is left of the rate at the end."""
+    """Every format's wrong results, its rate, each GPU beside its siblings, and what is left of
+    the rate at the end.
+    """
     for dtype in DTYPES:
         counts, notes = counted(loads, f"burn_{dtype}_miscompares", gpu_heat)
         check(f"burn_{dtype}_miscompares", counts, notes=notes, serials=serials)
         rates = loads.values(f"burn_{dtype}")
         check(f"burn_{dtype}", rates, serials=serials)
-        check(f"burn_{dtype}_ratio", ratios(check.plausible(f"burn_{dtype}", rates), siblings), serials=serials)
+        check(
+            f"burn_{dtype}_ratio",
+            ratios(check.plausible(f"burn_{dtype}", rates), siblings),
+            serials=serials,
+        )
         check(f"burn_{dtype}_kept", loads.values(f"burn_{dtype}_kept"), serials=serials)
 
 
@@ -107,7 +125,11 @@ def _host(found: BurnResults, check: Check) -> None:
     check("burn_memory_errors", errors, notes=told, skipped=missing)
     whole = output is not None and output.outcome != "fail"
     filled = dict(output.reading("stressapptest_tested")) if output is not None and whole else {}
-    unread = {"memory": "a run that found wrong data did not go over all of it"} if output is not None else missing
+    unread = (
+        {"memory": "a run that found wrong data did not go over all of it"}
+        if output is not None
+        else missing
+    )
     check("burn_memory_filled", filled, skipped=unread)
 
 

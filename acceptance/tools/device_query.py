@@ -1,15 +1,19 @@
 """deviceQuery: the GPUs as the CUDA runtime shows them (NVIDIA's samples of CUDA 4.0 to 13).
 
-It runs no kernel and compares nothing: `Result = PASS` means that it came to its end, and it says so with no device at all. A failing
-`cudaGetDeviceCount` is a matter of driver, permissions or fabric, which is an *error* here, not a *fail*. Its device order is CUDA's, not
-PCI's, and its PCI numbers are decimal. The number of CUDA cores comes from a table inside the program, not from the GPU.
+It runs no kernel and compares nothing: `Result = PASS` means that it came to its end, and it says
+so with no device at all. A failing `cudaGetDeviceCount` is a matter of driver, permissions or
+fabric, which is an *error* here, not a *fail*. Its device order is CUDA's, not PCI's, and its PCI
+numbers are decimal. The number of CUDA cores comes from a table inside the program, not from the
+GPU.
 
 Readings: `device_query_count`, count, component `machine`; and by GPU (`gpu0` is CUDA's device 0):
 
 - `device_query_sm`, count: multiprocessors.
 - `device_query_memory`, GiB: memory that CUDA can see, which is less than the GPU carries.
-- `device_query_clock`, MHz: the highest SM clock, as the driver states it; not a clock that was seen.
-- `device_query_l2`, count: bytes of L2 cache. Like the clock, absent where the text does not give it.
+- `device_query_clock`, MHz: the highest SM clock, as the driver states it; not a clock that was
+  seen.
+- `device_query_l2`, count: bytes of L2 cache. Like the clock, absent where the text does not give
+  it.
 """
 
 from __future__ import annotations
@@ -25,7 +29,8 @@ from acceptance.tools import cuda_error, reading
 from acceptance.tools.reading import GpuEntry, Reading, ToolOutput
 
 _CORES = re.compile(
-    r"\( ?(?P<sm>\d+)\) Multiprocessors(?:,| x) \( ?(?P<each>-?\d+)\) CUDA Cores/MP: ?(?P<cores>-?\d+) CUDA Cores"
+    r"\( ?(?P<sm>\d+)\) Multiprocessors(?:,| x) \( ?(?P<each>-?\d+)\) CUDA Cores/MP: "
+    r"?(?P<cores>-?\d+) CUDA Cores"
 )
 # The program's table of cores does not know the GPU, so the number that follows is a guess.
 _GUESSED = re.compile(r"MapSMtoCores\b.*\bundefined")
@@ -57,10 +62,12 @@ _NEEDED = {
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """One GPU as CUDA shows it. None: this version does not print it, prints 0 for unknown, or (cores) had to guess.
+    """One GPU as CUDA shows it.
 
-    Clocks in MHz, the bus width in bits. `pci_address` is `0000:0b:00.0`, in the kernel's hexadecimal form; programs of CUDA 6.5 and
-    older print no domain, so theirs is `0b:00.0`.
+    None: this version does not print it, prints 0 for unknown, or (cores) had to guess.
+
+    Clocks in MHz, the bus width in bits. `pci_address` is `0000:0b:00.0`, in the kernel's
+    hexadecimal form; programs of CUDA 6.5 and older print no domain, so theirs is `0b:00.0`.
     """
 
     index: int
@@ -92,13 +99,18 @@ class Block:
     _guessed: bool = False
 
     def take(self, line: str, text: str) -> None:
-        """Keep the values of a line (`text` has single blanks). Raises UnreadableOutput for one of unknown form, or there twice."""
+        """Keep the values of a line (`text` has single blanks).
+
+        Raises UnreadableOutput for one of unknown form, or there twice.
+        """
         if _GUESSED.search(text):
             self._guessed = True
             return
         match = _match(text)
         if match is None or self._values.keys() & match.groupdict().keys():
-            raise UnreadableOutput(self.tool, line, "a line of a device has an unknown form or comes twice")
+            raise UnreadableOutput(
+                self.tool, line, "a line of a device has an unknown form or comes twice"
+            )
         self._values.update(match.groupdict())
 
     def printed(self) -> frozenset[str]:
@@ -106,19 +118,26 @@ class Block:
         return frozenset(self._values)
 
     def missing(self, printed: frozenset[str]) -> str | None:
-        """A line that it lacks of those that every device needs, or that another device has (`printed`); None when it is whole."""
+        """A line that it lacks of those that every device needs, or that another device has
+        (`printed`); None when it is whole.
+        """
         lacking = sorted((_NEEDED.keys() | printed) - self._values.keys())
         return _NEEDED.get(lacking[0], lacking[0].replace("_", " ")) if lacking else None
 
     def device(self) -> Device:
-        """The GPU. Raises UnreadableOutput for numbers that cannot be, or that do not go together."""
+        """The GPU.
+
+        Raises UnreadableOutput for numbers that cannot be, or that do not go together.
+        """
         values = self._values
         sm, size, mib = self._whole("sm"), self._whole("bytes"), self._whole("mib")
         if sm is None or size is None or mib is None or abs(size / 2**20 - mib) > 1:
             raise self._wrong("a device has no multiprocessors, no memory, or two sizes of it")
         cores = self._whole("cores")
         if (self._whole("each") or 0) * sm != (cores or 0):
-            raise self._wrong(f"{sm} multiprocessors of {values['each']} cores are not {values['cores']} cores")
+            raise self._wrong(
+                f"{sm} multiprocessors of {values['each']} cores are not {values['cores']} cores"
+            )
         clock_ghz = self._number("clock_ghz")
         return Device(
             index=self.index,
@@ -143,7 +162,11 @@ class Block:
 
     def _number(self, name: str) -> float | None:
         """A number; None where the text has none, or 0, which the driver writes for unknown."""
-        return (plain_text.number(self.tool, self.line, self._values[name]) or None) if name in self._values else None
+        return (
+            (plain_text.number(self.tool, self.line, self._values[name]) or None)
+            if name in self._values
+            else None
+        )
 
     def _whole(self, name: str) -> int | None:
         value = self._number(name)
@@ -158,7 +181,8 @@ class Block:
 
 
 def too_new(runtime: str, driver: str) -> bool:
-    """Whether a program of this CUDA runtime cannot start on a driver for that CUDA version ("12.8").
+    """Whether a program of this CUDA runtime cannot start on a driver for that CUDA version
+    ("12.8").
 
     Since CUDA 11 a runtime works on every driver of its own major version (NVIDIA's "CUDA minor
     version compatibility"); before, the driver had to be as new as the runtime.
@@ -176,7 +200,11 @@ def _match(text: str) -> re.Match[str] | None:
 
 def is_field(text: str) -> bool:
     """Whether a line (with single blanks) is one of a device's that Block.take() keeps."""
-    return text.startswith(tuple(_FIELDS)) or "CUDA Cores/MP" in text or _GUESSED.search(text) is not None
+    return (
+        text.startswith(tuple(_FIELDS))
+        or "CUDA Cores/MP" in text
+        or _GUESSED.search(text) is not None
+    )
 
 
 TOOL = "deviceQuery"
@@ -185,7 +213,8 @@ _DETECTED = re.compile(r"(?:Detected|Found) (?P<count>\d+) CUDA Capable device\(
 _DEVICE_START = re.compile(r"Device \d+: [\"“„]")
 _DEVICE = re.compile(r"Device (?P<index>\d{1,4}): [\"“„](?P<name>[^\"“”„]+)[\"“”]")
 _CLOSING = re.compile(
-    r"(?:\bCUDA Driver Version = (?P<driver>\d+\.\d+), CUDA Runtime Version = (?P<runtime>\d+\.\d+), )?"
+    r"(?:\bCUDA Driver Version = (?P<driver>\d+\.\d+), CUDA Runtime Version = "
+    r"(?P<runtime>\d+\.\d+), )?"
     r"\bNumDevs = (?P<count>\d+)\b"
 )
 _RESULT_START = re.compile(r"Result =|(?:PASSED|FAILED)$")
@@ -210,7 +239,9 @@ def argv(binary: str) -> tuple[str, ...]:
 
 def _count(line: str, before: int | None, digits: str) -> int:
     if before is not None:
-        raise UnreadableOutput(TOOL, line, "a line that comes once comes twice: give one run at a time")
+        raise UnreadableOutput(
+            TOOL, line, "a line that comes once comes twice: give one run at a time"
+        )
     return int(plain_text.number(TOOL, line, digits))
 
 
@@ -226,21 +257,31 @@ def _collect(lines: Sequence[str], trouble: cuda_error.CudaError | None) -> _Tex
         elif _DEVICE_START.match(text):
             match = _DEVICE.fullmatch(text)
             if match is None or int(match["index"]) != len(found.blocks):
-                raise UnreadableOutput(TOOL, line, "a device has an unknown form or the wrong number")
+                raise UnreadableOutput(
+                    TOOL, line, "a device has an unknown form or the wrong number"
+                )
             found.blocks.append(Block(TOOL, len(found.blocks), match["name"], line))
         elif _RESULT_START.match(text):
             match = _RESULT.match(text)
             if match is None or found.result not in (None, match["result"]):
-                raise UnreadableOutput(TOOL, line, "a result that is unknown, or that gainsays another")
+                raise UnreadableOutput(
+                    TOOL, line, "a result that is unknown, or that gainsays another"
+                )
             found.result = match["result"]
         elif is_field(text):
             if not found.blocks:
-                raise UnreadableOutput(TOOL, line, "a line of a device stands before any 'Device N:'")
+                raise UnreadableOutput(
+                    TOOL, line, "a line of a device stands before any 'Device N:'"
+                )
             found.blocks[-1].take(line, text)
     if found.detected is None and found.closing is None and not found.blocks and trouble is None:
-        raise UnreadableOutput(TOOL, plain_text.first_line("\n".join(lines)), "the text holds no line of deviceQuery")
+        raise UnreadableOutput(
+            TOOL, plain_text.first_line("\n".join(lines)), "the text holds no line of deviceQuery"
+        )
     if trouble is not None and found.result == "PASS" and found.blocks:
-        raise UnreadableOutput(TOOL, "", "the text holds a failed and a passed run: give one run at a time")
+        raise UnreadableOutput(
+            TOOL, "", "the text holds a failed and a passed run: give one run at a time"
+        )
     return found
 
 
@@ -251,9 +292,15 @@ def _worthless(found: _Text) -> str | None:
     if found.result == "FAIL":
         return "deviceQuery says FAIL and not why"
     if found.detected is None or found.closing is None:
-        return f"the text is cut: the line '{'Detected' if found.detected is None else 'NumDevs ='}' is missing"
+        return (
+            "the text is cut: the line "
+            f"'{'Detected' if found.detected is None else 'NumDevs ='}' is missing"
+        )
     if not found.detected == found.closing == len(found.blocks):
-        return f"it detected {found.detected} devices, printed {len(found.blocks)} and counts {found.closing}: the text is cut"
+        return (
+            f"it detected {found.detected} devices, printed {len(found.blocks)} and counts "
+            f"{found.closing}: the text is cut"
+        )
     if not found.blocks:
         return "deviceQuery found no device, which it calls a pass"
     printed = frozenset[str]().union(*(block.printed() for block in found.blocks))
@@ -273,16 +320,23 @@ def _devices(found: _Text) -> tuple[Device, ...]:
         if driver is None or runtime is None:
             continue
         if found.versions is not None and found.versions[0] != driver:
-            why = f"a device says that the driver is for CUDA {driver}, and the last line {found.versions[0]}"
+            why = (
+                f"a device says that the driver is for CUDA {driver}, and the last line "
+                f"{found.versions[0]}"
+            )
             raise UnreadableOutput(TOOL, found.blocks[device.index].line, why)
         if too_new(runtime, driver):
-            why = f"a program of CUDA {runtime} does not start on a driver for CUDA {driver}: the text was changed"
+            why = (
+                f"a program of CUDA {runtime} does not start on a driver for CUDA {driver}: the "
+                "text was changed"
+            )
             raise UnreadableOutput(TOOL, found.blocks[device.index].line, why)
     return devices
 
 
 def version_mismatch(text: str) -> str | None:
-    """Where the devices of a whole, passed run and its last line name different CUDA runtimes, or None.
+    """Where the devices of a whole, passed run and its last line name different CUDA runtimes, or
+    None.
 
     Only for runs of our own: texts that people sent have been put together from two.
     """
@@ -291,14 +345,18 @@ def version_mismatch(text: str) -> str | None:
         if found.versions is None or found.versions[1] != device.runtime_version:
             closing = found.versions[1] if found.versions is not None else "nothing"
             return (
-                f"deviceQuery says runtime {device.runtime_version} of device {device.index} and {closing} in its"
+                f"deviceQuery says runtime {device.runtime_version} of device {device.index} and "
+                f"{closing} in its"
                 " last line: the text was changed"
             )
     return None
 
 
 def devices(text: str) -> tuple[Device, ...]:
-    """The GPUs of a whole, passed run, in CUDA's order. Raises UnreadableOutput for any other text, with its reason."""
+    """The GPUs of a whole, passed run, in CUDA's order.
+
+    Raises UnreadableOutput for any other text, with its reason.
+    """
     output, found = _read(text)
     if output is not None:
         raise UnreadableOutput(TOOL, "", output.reason)
@@ -320,25 +378,36 @@ def _read(text: str) -> tuple[ToolOutput | None, _Text]:
 
 
 def parse(text: str) -> ToolOutput:
-    """Read deviceQuery's text. *pass* needs the result, and as many whole devices as it detected and counts at its end.
+    """Read deviceQuery's text.
 
-    A CUDA error is an *error* with cause and cure; only a code that itself proves a fault (uncorrectable ECC) is a *fail*.
-    Raises UnreadableOutput.
+    *pass* needs the result, and as many whole devices as it detected and counts at its end.
+
+    A CUDA error is an *error* with cause and cure; only a code that itself proves a fault
+    (uncorrectable ECC) is a *fail*. Raises UnreadableOutput.
     """
     output, found = _read(text)
     if output is not None:
         return output
     gpus = {f"gpu{device.index}": device for device in _devices(found)}
-    clocks = {name: gpu.max_clock_mhz for name, gpu in gpus.items() if gpu.max_clock_mhz is not None}
+    clocks = {
+        name: gpu.max_clock_mhz for name, gpu in gpus.items() if gpu.max_clock_mhz is not None
+    }
     caches = {name: float(gpu.l2_bytes) for name, gpu in gpus.items() if gpu.l2_bytes is not None}
     readings = (
         Reading("device_query_count", "count", {"machine": float(len(gpus))}),
         Reading("device_query_sm", "count", {name: float(gpu.sm) for name, gpu in gpus.items()}),
-        Reading("device_query_memory", "GiB", {name: gpu.memory_bytes / GIB for name, gpu in gpus.items()}),
+        Reading(
+            "device_query_memory",
+            "GiB",
+            {name: gpu.memory_bytes / GIB for name, gpu in gpus.items()},
+        ),
         Reading("device_query_clock", "MHz", clocks),
         Reading("device_query_l2", "count", caches),
     )
     shown = ", ".join(f"{name} {gpu.name} at {gpu.pci_address}" for name, gpu in gpus.items())
     reason = f"{len(gpus)} device{'s' * (len(gpus) > 1)}: {shown}"
-    listed = tuple(GpuEntry(gpu.index, gpu.name, None, gpu.pci_address, gpu.memory_mib) for gpu in gpus.values())
+    listed = tuple(
+        GpuEntry(gpu.index, gpu.name, None, gpu.pci_address, gpu.memory_mib)
+        for gpu in gpus.values()
+    )
     return ToolOutput(TOOL, "pass", reason, tuple(r for r in readings if r.values), gpus=listed)

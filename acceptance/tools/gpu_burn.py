@@ -1,5 +1,7 @@
-"""gpu-burn: its command line, its progress lines, its table of results, its complaints, and what its text is worth
-(written to the text of the versions from 2012 to 2026, on Linux and Windows)."""
+"""gpu-burn: its command line, its progress lines, its table of results, its complaints, and what
+its text is worth
+(written to the text of the versions from 2012 to 2026, on Linux and Windows).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,14 @@ from typing import Literal
 from acceptance.core import plain_text
 from acceptance.core.plain_text import UnreadableOutput
 from acceptance.tools import cuda_error, reading
-from acceptance.tools.cuda_error import CAUSES, DRIVER_TOO_OLD, NO_DEVICE, NOT_READY, OUT_OF_MEMORY, UNAVAILABLE
+from acceptance.tools.cuda_error import (
+    CAUSES,
+    DRIVER_TOO_OLD,
+    NO_DEVICE,
+    NOT_READY,
+    OUT_OF_MEMORY,
+    UNAVAILABLE,
+)
 from acceptance.tools.reading import GpuEntry, Reading, ToolOutput
 
 Mode = Literal["float", "tensor", "double"]
@@ -28,19 +37,26 @@ _PRODUCT_FLOP = 2 * 8192**3
 # The first result is what the others are held against: of one alone nothing is compared.
 _SMALLEST_RING = 2
 _FREE_SHARE = 0.9
-# It looks for these anywhere in any word, a path included: `-c /opt/my-data/compare.ptx` turns doubles on.
+# It looks for these anywhere in any word, a path included: `-c /opt/my-data/compare.ptx` turns
+# doubles on.
 _FOUND_ANYWHERE = ("-h", "-l", "-d", "-tc")
 
 
-def argv(binary: str, *, mode: Mode, seconds: int, memory_mb: int, compare_file: str | None = None) -> tuple[str, ...]:
-    """The command line that burns every GPU it sees for `seconds`, with `memory_mb` (2^20 bytes) on each.
+def argv(
+    binary: str, *, mode: Mode, seconds: int, memory_mb: int, compare_file: str | None = None
+) -> tuple[str, ...]:
+    """The command line that burns every GPU it sees for `seconds`, with `memory_mb` (2^20 bytes) on
+    each.
 
     Raises ValueError for what would not run, or would run as something else.
     """
     if seconds < 1:
         raise ValueError(f"gpu-burn needs at least 1 second, not {seconds}")
     if memory_mb < _smallest_mb(mode):
-        raise ValueError(f"gpu-burn needs {_smallest_mb(mode)} MB to compare anything in this mode, not {memory_mb}")
+        raise ValueError(
+            f"gpu-burn needs {_smallest_mb(mode)} MB to compare anything in this mode, not "
+            f"{memory_mb}"
+        )
     words = [binary, *_FLAGS[mode], "-m", str(memory_mb)]
     if compare_file is not None:
         spoilt = [flag for flag in _FOUND_ANYWHERE if flag in compare_file]
@@ -59,11 +75,13 @@ def _smallest_mb(mode: Mode) -> int:
 
 
 def memory_mb(mode: Mode, *, rate_tflops: float, compare_s: float, free_mb: int) -> int:
-    """The memory (2^20 bytes) with which a GPU of `rate_tflops` compares about every `compare_s` seconds: A, B and a ring of results.
+    """The memory (2^20 bytes) with which a GPU of `rate_tflops` compares about every `compare_s`
+    seconds: A, B and a ring of results.
 
-    It fills the ring, C[0] included, before each compare, so by default (0.9 of the free memory) a large card compares rarely and a
-    short run not at all. At least two results; at most 0.9 of `free_mb`. Raises ValueError when that is not enough, or for a rate or
-    a time that is not a positive number.
+    It fills the ring, C[0] included, before each compare, so by default (0.9 of the free memory) a
+    large card compares rarely and a short run not at all. At least two results; at most 0.9 of
+    `free_mb`. Raises ValueError when that is not enough, or for a rate or a time that is not a
+    positive number.
     """
     for name, value in (("rate_tflops", rate_tflops), ("compare_s", compare_s)):
         if not (math.isfinite(value) and value > 0):
@@ -71,10 +89,13 @@ def memory_mb(mode: Mode, *, rate_tflops: float, compare_s: float, free_mb: int)
     most = math.floor(free_mb * _FREE_SHARE)
     if most < _smallest_mb(mode):
         raise ValueError(
-            f"{free_mb} MB of GPU memory are free, and gpu-burn needs {_smallest_mb(mode)} MB in this mode, which may be at most 0.9 of"
+            f"{free_mb} MB of GPU memory are free, and gpu-burn needs {_smallest_mb(mode)} MB in "
+            "this mode, which may be at most 0.9 of"
             " it: end what else holds GPU memory"
         )
-    ring = max(_SMALLEST_RING, math.floor(min(rate_tflops * 1e12 * compare_s / _PRODUCT_FLOP, free_mb)))
+    ring = max(
+        _SMALLEST_RING, math.floor(min(rate_tflops * 1e12 * compare_s / _PRODUCT_FLOP, free_mb))
+    )
     return min((ring + 2) * _RESULT_MB[mode], most)
 
 
@@ -83,14 +104,18 @@ def deadline_s(seconds: int) -> float:
     return float(seconds + STOP_S + _START_S)
 
 
-# Operations of a product of 8192 x 8192 matrices as gpu-burn counts them (OPS_PER_MUL), 0.05 % more than 2 x 8192^3.
+# Operations of a product of 8192 x 8192 matrices as gpu-burn counts them (OPS_PER_MUL), 0.05 % more
+# than 2 x 8192^3.
 _PRODUCT_GFLOP = 1100.048498688
-# Its clock counts whole seconds at both ends; it rounds rates to a Gflop/s, which is 0.1 % of a slow one.
+# Its clock counts whole seconds at both ends; it rounds rates to a Gflop/s, which is 0.1 % of a
+# slow one.
 _CLOCK_S = 1.5
 _ROUNDED = 0.01
-# After its time it waits for the next line of nvidia-smi, which comes every 5 s, and shows 100 % until then.
+# After its time it waits for the next line of nvidia-smi, which comes every 5 s, and shows 100 %
+# until then.
 _OVERTIME_S = 10.0
-# The reported rate is the median of the intervals, which lies this near to their mean on steady cards: 3 % on an H200.
+# The reported rate is the median of the intervals, which lies this near to their mean on steady
+# cards: 3 % on an H200.
 _SPREAD = 0.15
 
 
@@ -113,14 +138,18 @@ class History:
     def _columns(self, *, whole: bool = False) -> Iterator[tuple[int, list[Column]]]:
         lines = self.whole if whole else self.lines
         columns: list[list[Column]] = [[] for _ in range(self.widest())]
-        # Line by line: asked for each GPU anew, one very wide line among many short ones would take hours.
+        # Line by line: asked for each GPU anew, one very wide line among many short ones would take
+        # hours.
         for line in lines:
             for gpu, column in enumerate(line.columns):
                 columns[gpu].append(column)
         yield from enumerate(columns)
 
     def rates(self) -> dict[int, float]:
-        """Median rate in TFLOP/s. A rate is shown until the next compare, so it counts only where the products grew."""
+        """Median rate in TFLOP/s.
+
+        A rate is shown until the next compare, so it counts only where the products grew.
+        """
         found = {}
         for gpu, columns in self._columns():
             before = 0
@@ -165,7 +194,14 @@ class History:
         """The products of each GPU in the whole lines, a dead process's left out."""
         for gpu, columns in self._columns(whole=True):
             if columns:
-                yield gpu, [column.done for column in columns if column.done is not None and column.done >= 0]
+                yield (
+                    gpu,
+                    [
+                        column.done
+                        for column in columns
+                        if column.done is not None and column.done >= 0
+                    ],
+                )
 
     def compares(self) -> dict[int, int]:
         """How many compares were shown, at least."""
@@ -179,15 +215,23 @@ class History:
     def off_ring(self) -> list[int]:
         """GPUs whose products are no multiple of their ring, which the program cannot print."""
         rings = self.rings()
-        return [gpu for gpu, products in self._products() if any(done % rings.get(gpu, 1) for done in products)]
+        return [
+            gpu
+            for gpu, products in self._products()
+            if any(done % rings.get(gpu, 1) for done in products)
+        ]
 
     def falls(self) -> bool:
         """Whether time or products go back."""
         times = [line.percent for line in self.lines]
-        return times != sorted(times) or any(products != sorted(products) for _, products in self._products())
+        return times != sorted(times) or any(
+            products != sorted(products) for _, products in self._products()
+        )
 
     def _intervals(self) -> Iterator[tuple[int, list[tuple[int, float, float]]]]:
-        """(products, seconds by the printed rate, percent) of each interval that a GPU showed with its rate."""
+        """(products, seconds by the printed rate, percent) of each interval
+        that a GPU showed with its rate.
+        """
         for gpu in range(self.widest()):
             before, found = 0, []
             for line in self.whole:
@@ -199,7 +243,8 @@ class History:
                 yield gpu, found
 
     def false_rate(self, seconds: int) -> str | None:
-        """Why a printed rate does not agree with the products and the time of a run of `seconds`, or None.
+        """Why a printed rate does not agree with the products and the time of a run of `seconds`,
+        or None.
 
         Each rate is the products of an interval over its length, so products over rates add up to
         the time that the progress shows.
@@ -211,26 +256,38 @@ class History:
             most_s = shown_s + error_s + (_OVERTIME_S if percent >= 100 else 0.0)
             if not shown_s - error_s <= worked_s <= most_s:
                 return (
-                    f"the rates of GPU {gpu} do not agree with its products and time: at these rates its"
-                    f" {sum(done for done, _, _ in intervals)} products take {worked_s:.1f} s, and the progress shows"
+                    f"the rates of GPU {gpu} do not agree with its products and time: at these "
+                    "rates its"
+                    f" {sum(done for done, _, _ in intervals)} products take {worked_s:.1f} s, "
+                    "and the progress shows"
                     f" {shown_s:.1f} s: the text was changed, or is of another run"
                 )
             after = intervals[1:]  # the first interval holds the start
             if len(after) < 2:
                 continue
-            mean = sum(done for done, _, _ in after) * _PRODUCT_GFLOP / sum(length for _, length, _ in after)
+            mean = (
+                sum(done for done, _, _ in after)
+                * _PRODUCT_GFLOP
+                / sum(length for _, length, _ in after)
+            )
             median = statistics.median(done * _PRODUCT_GFLOP / length for done, length, _ in after)
             if abs(median / mean - 1) > _SPREAD:
                 return (
-                    f"GPU {gpu} reports {median:.0f} Gflop/s and made {mean:.0f} Gflop/s over the whole time:"
-                    " it stood still in between, or the text was changed; burn again and watch its clocks"
+                    f"GPU {gpu} reports {median:.0f} Gflop/s and made {mean:.0f} Gflop/s over the "
+                    "whole time:"
+                    " it stood still in between, or the text was changed; burn again and watch "
+                    "its clocks"
                 )
         return None
 
     def without_rate(self) -> list[int]:
         """GPUs that show rates, all of them 0."""
         rates = self.rates()
-        return [gpu for gpu, columns in self._columns() if gpu not in rates and any(c.rate == 0 for c in columns)]
+        return [
+            gpu
+            for gpu, columns in self._columns()
+            if gpu not in rates and any(c.rate == 0 for c in columns)
+        ]
 
     def stalled(self) -> list[int]:
         """GPUs whose products last grew before half of the time that is shown."""
@@ -263,8 +320,8 @@ _CLIPPED_WORDS = ("Gflop/s", "errors:", "WARNING!", "DIED!", "temps:")
 class Column:
     """One GPU in one progress line. None is what the line does not show.
 
-    `done`: products so far (-1: its process died); `rate`: GFLOP/s of the last interval; `errors`: wrong elements since the last 10 %
-    summary, as printed; `temperature`: degC.
+    `done`: products so far (-1: its process died); `rate`: GFLOP/s of the last interval; `errors`:
+    wrong elements since the last 10 % summary, as printed; `temperature`: degC.
     """
 
     done: int | None = None
@@ -274,7 +331,9 @@ class Column:
     temperature: float | None = None
 
     def wrong(self) -> int | None:
-        """The wrong elements, of a GPU that lives: a negative count ran over the end of an int and is set right."""
+        """The wrong elements, of a GPU that lives: a negative count ran over the end of an int
+        and is set right.
+        """
         if self.died or self.errors is None:
             return None
         return self.errors if self.errors >= 0 else self.errors + _INT_RANGE
@@ -282,7 +341,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class ProgressLine:
-    """One progress line at `percent` of the time. `whole`: each of its columns shows its products and its errors."""
+    """One progress line at `percent` of the time.
+
+    `whole`: each of its columns shows its products and its errors.
+    """
 
     percent: float
     columns: tuple[Column, ...]
@@ -290,7 +352,10 @@ class ProgressLine:
 
 
 def read_progress(text: str) -> tuple[tuple[ProgressLine, ...], str]:
-    """The progress lines of a text, and the text without them. Raises UnreadableOutput for a line that is neither whole nor clipped."""
+    """The progress lines of a text, and the text without them.
+
+    Raises UnreadableOutput for a line that is neither whole nor clipped.
+    """
     starts = list(_START.finditer(text))
     found: list[ProgressLine] = []
     rest = [text[: starts[0].start()] if starts else text]
@@ -349,7 +414,10 @@ def _values(pattern: re.Pattern[str], piece: str, position: int) -> tuple[list[r
 
 
 def _clip(piece: str, position: int, quoted: str) -> int:
-    """Where a clipped line ends. Raises UnreadableOutput when something else than the line's own beginning stands there."""
+    """Where a clipped line ends.
+
+    Raises UnreadableOutput when something else than the line's own beginning stands there.
+    """
     end = piece.find("\n", position)
     end = len(piece) if end < 0 else end
     left = piece[position:end].strip(" \t-/()0123456789")
@@ -359,7 +427,12 @@ def _clip(piece: str, position: int, quoted: str) -> int:
 
 
 def _column(
-    quoted: str, done: re.Match[str], errors: re.Match[str] | None, temperature: re.Match[str] | None, *, cut: bool
+    quoted: str,
+    done: re.Match[str],
+    errors: re.Match[str] | None,
+    temperature: re.Match[str] | None,
+    *,
+    cut: bool,
 ) -> Column:
     """One column. `cut`: the products may lack their last digits, so they are not known."""
     products = int(plain_text.number(TOOL, quoted, done["done"]))
@@ -382,15 +455,25 @@ _DEVICE = re.compile(
     r" \((?P<free>\d+) MB available, using (?P<used>\d+) MB of it\)"
     r"(?:, using (?P<kind>FLOATS|DOUBLES)(?P<tensor>, using Tensor Cores)?)?"
 )
-# A GPU as `nvidia-smi -L` lists it, which gpu-burn runs first: all that the driver knows, in its order.
-_LISTED = re.compile(r"^[ \t]*GPU (?P<index>\d{1,4}): (?P<name>\S.*?) \(UUID: (?P<uuid>\S+?)\)[ \t]*$", re.MULTILINE)
+# A GPU as `nvidia-smi -L` lists it, which gpu-burn runs first: all that the driver knows, in its
+# order.
+_LISTED = re.compile(
+    r"^[ \t]*GPU (?P<index>\d{1,4}): (?P<name>\S.*?) \(UUID: (?P<uuid>\S+?)\)[ \t]*$", re.MULTILINE
+)
 _SECONDS = re.compile(r"Burning for (?P<seconds>\d+) sec", re.IGNORECASE)
-_RING = re.compile(r"Results are (?P<bytes>\d+) bytes each, thus performing (?P<results>\d+) iterations")
+_RING = re.compile(
+    r"Results are (?P<bytes>\d+) bytes each, thus performing (?P<results>\d+) iterations"
+)
 _OURS = re.compile(
-    r"run length not specified in the command line|Using compare file:|Burning for \d+ sec|Killing processes|Uninitted cublas",
+    (
+        r"run length not specified in the command line|Using compare file:|Burning for \d+ "
+        r"sec|Killing processes|Uninitted cublas"
+    ),
     re.IGNORECASE,
 )
-_ELIDED = re.compile(r"^[ \t>*#=\[(<-]*(?:\.{3}|…)|\bsnip\b|\belided\b|similar lines", re.IGNORECASE | re.MULTILINE)
+_ELIDED = re.compile(
+    r"^[ \t>*#=\[(<-]*(?:\.{3}|…)|\bsnip\b|\belided\b|similar lines", re.IGNORECASE | re.MULTILINE
+)
 _WINDOWS = re.compile(r"^Terminating threads$", re.MULTILINE)
 _MEGABYTE = 2**20
 # 8192 x 8192 numbers: all versions that print the size of a result multiply such matrices.
@@ -399,7 +482,9 @@ _RESULT_BYTES = {"FLOATS": 4 * 8192**2, "DOUBLES": 8 * 8192**2}
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """One GPU as its process found it; sizes in MB of 2^20 bytes, `mode` None where the text does not say it."""
+    """One GPU as its process found it; sizes in MB of 2^20 bytes, `mode` None where the text
+    does not say it.
+    """
 
     gpu: int
     total_mb: int
@@ -412,10 +497,12 @@ class Device:
 class Frame:
     """The lines around the progress.
 
-    `tested`: the number of each table's head; `verdicts`: (GPU, OK or FAULTY) as they come; `rings`: results of each ring as printed;
-    `by_device`: the same by device, as far as it follows from the memory used; `elided`: the poster left lines out and said so;
-    `windows`: the build that may end before it shows 100 %; `ours`: some line is gpu-burn's. `listed`: the
-    GPUs of `nvidia-smi -L`; `devices`: those that were initialised; `seconds`: each time that it was to burn for.
+    `tested`: the number of each table's head; `verdicts`: (GPU, OK or FAULTY) as they come;
+    `rings`: results of each ring as printed; `by_device`: the same by device, as far as it follows
+    from the memory used; `elided`: the poster left lines out and said so; `windows`: the build that
+    may end before it shows 100 %; `ours`: some line is gpu-burn's. `listed`: the GPUs of
+    `nvidia-smi -L`; `devices`: those that were initialised; `seconds`: each time that it was to
+    burn for.
     """
 
     tested: tuple[int, ...]
@@ -439,11 +526,16 @@ class Frame:
         if twice := reading.duplicate(self.listed):
             return f"its list of GPUs names {twice} twice"
         if len(self.seconds) > 1:
-            return f"it burned for {' and for '.join(map(str, self.seconds))} s: give one run at a time"
+            return (
+                f"it burned for {' and for '.join(map(str, self.seconds))} s: give one run at "
+                "a "
+                "time"
+            )
         for device in self.devices:
             if not device.used_mb <= device.free_mb <= device.total_mb:
                 return (
-                    f"device {device.gpu} has {device.total_mb} MB of memory, {device.free_mb} MB of it"
+                    f"device {device.gpu} has {device.total_mb} MB of memory, {device.free_mb} MB "
+                    "of it"
                     f" available and {device.used_mb} MB in use, which cannot be"
                 )
         return self._mode_contradiction()
@@ -455,7 +547,9 @@ class Frame:
         for mode in modes:
             kind, other = ("DOUBLES", "FLOATS") if mode == "double" else ("FLOATS", "DOUBLES")
             if _RESULT_BYTES[other] in self.result_bytes:
-                return f"it uses {kind} and a result has the {_RESULT_BYTES[other]} bytes of {other}"
+                return (
+                    f"it uses {kind} and a result has the {_RESULT_BYTES[other]} bytes of {other}"
+                )
         return None
 
 
@@ -481,7 +575,10 @@ def read_frame(text: str) -> Frame:
 
 
 def _listed(text: str) -> tuple[GpuEntry, ...]:
-    entries = [GpuEntry(_whole(match, "index"), match["name"], match["uuid"]) for match in _LISTED.finditer(text)]
+    entries = [
+        GpuEntry(_whole(match, "index"), match["name"], match["uuid"])
+        for match in _LISTED.finditer(text)
+    ]
     return tuple(dict.fromkeys(entries))
 
 
@@ -494,7 +591,9 @@ def _device(match: re.Match[str]) -> Device:
 
 
 def _by_device(rings: list[re.Match[str]], devices: list[re.Match[str]]) -> dict[int, int]:
-    """The processes print at the same time, so a ring's line need not follow its device's: the memory used says which is whose."""
+    """The processes print at the same time, so a ring's line need not follow its device's: the
+    memory used says which is whose.
+    """
     printed = {_whole(match, "results") for match in rings}
     sizes = {_whole(match, "bytes") // _MEGABYTE for match in rings}
     found: dict[int, int] = {}
@@ -512,14 +611,16 @@ def _whole(match: re.Match[str], name: str) -> int:
 
 # The driver's own words for a lost device and for memory or links that could not be corrected.
 _HARDWARE = re.compile(
-    r"uncorrectable (?:ECC|NVLink)|ECC_UNCORRECTABLE|NVLINK_UNCORRECTABLE|GPU is lost|fallen off the bus"
+    r"uncorrectable (?:ECC|NVLink)|ECC_UNCORRECTABLE|NVLINK_UNCORRECTABLE|GPU is lost|fallen off "
+    r"the bus"
     r"|hardware stack error|HARDWARE_STACK_ERROR",
     re.IGNORECASE,
 )
 # Versions before 2015 tell of each wrong result.
 _WRONG = re.compile(r"WE FOUND (?P<count>-?\d{1,12}) FAULTY ELEMENTS from GPU (?P<gpu>\d{1,4})")
 
-# The first that matches is told. The order is that of the causes: what comes first explains what comes later.
+# The first that matches is told. The order is that of the causes: what comes first explains what
+# comes later.
 _SETUP = tuple(
     (re.compile(pattern, re.IGNORECASE | re.MULTILINE), cure)
     for pattern, cure in (
@@ -528,21 +629,33 @@ _SETUP = tuple(
             f"CUDA error {NOT_READY}: {CAUSES[NOT_READY].clause}",
         ),
         (
-            r"No CUDA devices|No CUDA capable GPUs|no CUDA-capable device|Couldn't init CUDA|NVIDIA-SMI has failed|cuInit returned [1-9]",
+            (
+                r"No CUDA devices|No CUDA capable GPUs|no CUDA-capable device|Couldn't init "
+                r"CUDA|NVIDIA-SMI has failed|cuInit returned [1-9]"
+            ),
             CAUSES[NO_DEVICE].clause,
         ),
         (
             r"Low mem for result",
-            "there was no room for three results: end what else holds GPU memory, or allow more with -m",
+            (
+                "there was no room for three results: end what else holds GPU memory, or allow "
+                "more with -m"
+            ),
         ),
         (r"out of memory|OUT_OF_MEMORY", f"{CAUSES[OUT_OF_MEMORY].clause}, or allow less with -m"),
         (
             r"couldn't find (?:compare kernel|file)|CUDA_ERROR_FILE_NOT_FOUND",
-            "the compare kernel was not found: name compare.ptx with -c, or start gpu-burn where it lies",
+            (
+                "the compare kernel was not found: name compare.ptx with -c, or start gpu-burn "
+                "where it lies"
+            ),
         ),
         (
             r"load module|unsupported toolchain|kernel image|INVALID_PTX|INVALID_IMAGE|get func",
-            "the compare kernel does not suit this GPU or driver: build it for this architecture with a CUDA no newer than the driver's",
+            (
+                "the compare kernel does not suit this GPU or driver: build it for this "
+                "architecture with a CUDA no newer than the driver's"
+            ),
         ),
         (
             r"ARCH_MISMATCH|STATUS_NOT_SUPPORTED",
@@ -551,8 +664,14 @@ _SETUP = tuple(
         (r"driver version is insufficient|INSUFFICIENT_DRIVER", CAUSES[DRIVER_TOO_OLD].clause),
         (r"busy or unavailable|DEVICE_UNAVAILABLE", CAUSES[UNAVAILABLE].clause),
         (
-            r"unsupported display driver|STATUS_NOT_INITIALIZED|initialization error|ERROR_NOT_INITIALIZED",
-            "CUDA or cuBLAS could not start: match the libraries to the driver, and see that GPU memory is free",
+            (
+                r"unsupported display driver|STATUS_NOT_INITIALIZED|initialization "
+                r"error|ERROR_NOT_INITIALIZED"
+            ),
+            (
+                "CUDA or cuBLAS could not start: match the libraries to the driver, and see that "
+                "GPU memory is free"
+            ),
         ),
         (
             r"error while loading shared libraries|cannot open shared object file",
@@ -562,25 +681,32 @@ _SETUP = tuple(
             r"gpu[_-]burn: (?:command )?not found|gpu[_-]burn: No such file",
             "gpu-burn is not there: install it or give its path",
         ),
-        (r"Syntax error near -|^GPU Burn$\s*^Usage:", "the command line was not understood: see gpu-burn -h"),
+        (
+            r"Syntax error near -|^GPU Burn$\s*^Usage:",
+            "the command line was not understood: see gpu-burn -h",
+        ),
     )
 )
 _ABORT = re.compile(
-    r"Couldn't init|Failure during compute|No clients are alive|terminate called|OS call failed|Segmentation fault|core dumped"
+    r"Couldn't init|Failure during compute|No clients are alive|terminate called|OS call "
+    r"failed|Segmentation fault|core dumped"
     r"|\bKilled$|read\[\d+\] error|CUDA_ERROR_|CUBLAS_STATUS_",
     re.MULTILINE,
 )
 _ALL_DEAD = re.compile(r"No clients are alive")
-_NO_SMI = re.compile(r"nvidia-smi: (?:command )?not found|Could not invoke (?:nvidia-smi|tegrastats)")
+_NO_SMI = re.compile(
+    r"nvidia-smi: (?:command )?not found|Could not invoke (?:nvidia-smi|tegrastats)"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Complaints:
     """What was complained of, each the line as printed, or None.
 
-    `hardware` speaks against the machine. `setup` has its cure in `cure`. `abort` is any other end before the time. `all_dead`: every
-    process had died. `no_temperatures`: nvidia-smi is missing, which spoils nothing else but has been seen to crash gpu-burn. `wrong`:
-    (GPU, wrong elements), from versions that tell of each.
+    `hardware` speaks against the machine. `setup` has its cure in `cure`. `abort` is any other end
+    before the time. `all_dead`: every process had died. `no_temperatures`: nvidia-smi is missing,
+    which spoils nothing else but has been seen to crash gpu-burn. `wrong`: (GPU, wrong elements),
+    from versions that tell of each.
     """
 
     hardware: str | None = None
@@ -593,8 +719,13 @@ class Complaints:
 
 
 def find_complaint(text: str) -> Complaints:
-    """Sort the complaints in a text without its progress lines. `wrong` holds (GPU, wrong elements) of versions that tell them."""
-    setup, cure = next(((line, cure) for pattern, cure in _SETUP if (line := _told(pattern, text))), (None, ""))
+    """Sort the complaints in a text without its progress lines.
+
+    `wrong` holds (GPU, wrong elements) of versions that tell them.
+    """
+    setup, cure = next(
+        ((line, cure) for pattern, cure in _SETUP if (line := _told(pattern, text))), (None, "")
+    )
     return Complaints(
         hardware=_told(_HARDWARE, text),
         setup=setup,
@@ -620,11 +751,13 @@ _FEWEST_COMPARES = 3
 
 
 def parse(text: str) -> ToolOutput:
-    """Read gpu-burn's text. Any wrong element, FAULTY, or a process that died for no reason of set-up is a *fail*.
+    """Read gpu-burn's text.
 
-    *pass* needs the whole table with every GPU OK, three compares of each, errors of 0 in every progress line, and an end at 100 %.
-    Raises UnreadableOutput for a text without any line of gpu-burn, and for a progress line of unknown form where
-    no GPU is FAULTY.
+    Any wrong element, FAULTY, or a process that died for no reason of set-up is a *fail*.
+
+    *pass* needs the whole table with every GPU OK, three compares of each, errors of 0 in every
+    progress line, and an end at 100 %. Raises UnreadableOutput for a text without any line of
+    gpu-burn, and for a progress line of unknown form where no GPU is FAULTY.
     """
     cleaned = "\n".join(reading.tool_lines(text))
     try:
@@ -636,7 +769,9 @@ def parse(text: str) -> ToolOutput:
     frame = read_frame(rest)
     trouble = find_complaint(rest)
     if not (lines or frame.ours or trouble.hardware or trouble.setup or trouble.abort):
-        raise UnreadableOutput(TOOL, plain_text.first_line(text), "the text holds no line of gpu-burn")
+        raise UnreadableOutput(
+            TOOL, plain_text.first_line(text), "the text holds no line of gpu-burn"
+        )
     history = History(lines, frame)
     readings = _readings(history, frame, trouble)
     fault = _fault(history, frame, trouble)
@@ -668,9 +803,16 @@ def mismatch(text: str, *, mode: Mode, seconds: int, memory_mb: int) -> str | No
         return "gpu-burn does not say of each of its devices, once, how it was initialised"
     for device in _sorted(frame):
         if device.mode != mode:
-            return f"gpu-burn says that device {device.gpu} works in mode {device.mode}, and was to work in mode {mode}"
+            return (
+                f"gpu-burn says that device {device.gpu} works in mode {device.mode}, and was "
+                "to "
+                f"work in mode {mode}"
+            )
         if device.used_mb != memory_mb:
-            return f"gpu-burn says that device {device.gpu} uses {device.used_mb} MB, and was to use {memory_mb} MB"
+            return (
+                f"gpu-burn says that device {device.gpu} uses {device.used_mb} MB, and was to "
+                f"use {memory_mb} MB"
+            )
     return History(lines, frame).false_rate(seconds)
 
 
@@ -695,7 +837,11 @@ def _readings(history: History, frame: Frame, trouble: Complaints) -> tuple[Read
         ("gpu_burn_errors", "count", errors),
         ("gpu_burn_compares", "count", history.compares()),
         ("gpu_burn_temperature", "degC", history.temperatures()),
-        ("gpu_burn_died", "count", {} if trouble.hardware else dict.fromkeys(_dead(history, trouble), 1.0)),
+        (
+            "gpu_burn_died",
+            "count",
+            {} if trouble.hardware else dict.fromkeys(_dead(history, trouble), 1.0),
+        ),
         ("gpu_burn_faulty", "count", {gpu: float(gpu in faulty) for gpu, _ in frame.verdicts}),
     )
     return tuple(
@@ -706,7 +852,9 @@ def _readings(history: History, frame: Frame, trouble: Complaints) -> tuple[Read
 
 
 def _dead(history: History, trouble: Complaints) -> list[int]:
-    """The GPUs whose processes died; all of them where it says that none is alive and shows no line."""
+    """The GPUs whose processes died; all of them where it says that none is
+    alive and shows no line.
+    """
     return history.died() or (list(range(max(history.widest(), 1))) if trouble.all_dead else [])
 
 
@@ -720,13 +868,18 @@ def _fault(history: History, frame: Frame, trouble: Complaints) -> str | None:
     because = f" ('{plain_text.quote(told)}')" if told else ""
     if faulty := frame.faulty():
         return f"FAULTY: {_names(faulty)}{because}"
-    wrong = sorted({gpu for gpu, count in history.errors().items() if count} | {gpu for gpu, _ in trouble.wrong})
+    wrong = sorted(
+        {gpu for gpu, count in history.errors().items() if count}
+        | {gpu for gpu, _ in trouble.wrong}
+    )
     if wrong:
         return f"wrong results on {_names(wrong)}, whatever the table says{because}"
     if trouble.hardware is not None:
         return f"the driver reports a hardware fault: '{plain_text.quote(trouble.hardware)}'"
     if trouble.setup is None and (dead := history.died()):
-        return f"gpu-burn died on {_names(dead)}{because}: see the kernel log for an Xid of that time"
+        return (
+            f"gpu-burn died on {_names(dead)}{because}: see the kernel log for an Xid of that time"
+        )
     if trouble.setup is None and trouble.all_dead:
         return f"gpu-burn died on every GPU{because}: see the kernel log for an Xid of that time"
     return None
@@ -757,28 +910,48 @@ def _worthless(history: History, frame: Frame, trouble: Complaints) -> str | Non
 def _broken_table(history: History, frame: Frame, trouble: Complaints) -> str | None:
     if not frame.tested:
         if history.lines and not history.whole:
-            why = "the progress lines are clipped before the error counts, and the table of results is missing"
+            why = (
+                "the progress lines are clipped before the error counts, and the table of "
+                "results is missing"
+            )
         else:
-            why = "the text ends without the table 'Tested N GPUs:': it is cut, or the run was stopped before its end"
-        return why + ("; nvidia-smi is missing: put it on the PATH" if trouble.no_temperatures else "")
+            why = (
+                "the text ends without the table 'Tested N GPUs:': it is cut, or the run was "
+                "stopped before its end"
+            )
+        return why + (
+            "; nvidia-smi is missing: put it on the PATH" if trouble.no_temperatures else ""
+        )
     if len(frame.tested) > 1:
         return "the table of results comes twice: give one run at a time"
     gpus = sorted(gpu for gpu, _ in frame.verdicts)
     if gpus != list(range(frame.tested[0])) or not gpus:
         listed = ", ".join(map(str, gpus)) or "none"
-        return f"the table of results is not whole: it speaks of {frame.tested[0]} GPUs and lists {listed}"
+        return (
+            f"the table of results is not whole: it speaks of {frame.tested[0]} GPUs and lists "
+            f"{listed}"
+        )
     return None
 
 
 def _broken_lines(history: History, frame: Frame) -> str | None:
     """Why the progress lines are not those of one whole run of the GPUs in the table."""
     if not history.lines:
-        return "OK, but no GPU showed a single compare, which proves nothing: burn longer or with less memory (-m)"
+        return (
+            "OK, but no GPU showed a single compare, which proves nothing: burn longer or with "
+            "less memory (-m)"
+        )
     if not history.whole:
-        return "the progress lines are clipped, so the error counts are not known: run it on a wider terminal or into a file"
+        return (
+            "the progress lines are clipped, so the error counts are not known: run it on a "
+            "wider terminal or into a file"
+        )
     widths = sorted({len(line.columns) for line in history.whole} | {history.widest()})
     if widths != [frame.tested[0]]:
-        return f"the progress lines show {' and '.join(map(str, widths))} GPUs, the table {frame.tested[0]}"
+        return (
+            f"the progress lines show {' and '.join(map(str, widths))} GPUs, the table "
+            f"{frame.tested[0]}"
+        )
     if history.falls():
         return "the progress falls: lines are changed or of several runs, give one run at a time"
     return None
@@ -789,13 +962,20 @@ def _idle(history: History, frame: Frame) -> str | None:
     compares = history.compares()
     for gpu, ring in sorted(history.rings().items()):
         if ring < 2:
-            return f"the ring of GPU {gpu} holds {ring} result, so nothing is compared: allow more memory with -m"
+            return (
+                f"the ring of GPU {gpu} holds {ring} result, so nothing is compared: allow "
+                "more "
+                "memory with -m"
+            )
     if broken := history.off_ring():
-        return f"the products of {_names(broken)} do not fit the ring's length: the text was changed"
+        return (
+            f"the products of {_names(broken)} do not fit the ring's length: the text was changed"
+        )
     few = [f"GPU {gpu}: {count}" for gpu, count in compares.items() if count < _FEWEST_COMPARES]
     if few:
         return (
-            f"OK, but after too few compares, which proves nothing ({', '.join(few)}; {_FEWEST_COMPARES} are needed):"
+            f"OK, but after too few compares, which proves nothing ({', '.join(few)}; "
+            f"{_FEWEST_COMPARES} are needed):"
             " burn longer or with less memory (-m)"
         )
     if slow := history.without_rate():

@@ -22,8 +22,18 @@ def gpu_gemm_argv(
     table: Sequence[int] = (),
     inject: str | None = None,
 ) -> tuple[str, ...]:
-    """The command line of the GPU's matrix load; `dtypes` are short names, `seconds` the sustained time of each."""
-    argv = [python, "-m", "acceptance.loads.gemm.load", "--dtypes", ",".join(dtypes), "--seconds", f"{float(seconds)}"]
+    """The command line of the GPU's matrix load; `dtypes` are short names, `seconds` the
+    sustained time of each.
+    """
+    argv = [
+        python,
+        "-m",
+        "acceptance.loads.gemm.load",
+        "--dtypes",
+        ",".join(dtypes),
+        "--seconds",
+        f"{float(seconds)}",
+    ]
     argv += [] if size is None else ["--size", str(size)]
     argv += ["--table", ",".join(map(str, table))] if table else []
     argv += [] if inject is None else ["--inject", inject]
@@ -38,10 +48,12 @@ def read_gpu_gemm(
     table: Sequence[int] = (),
     also: Mapping[str, Any] | None = None,
 ) -> LoadOutput:
-    """What the matrix load printed, if it ran whole and as asked; `also` are parameters that it must have had, such as the GPU's `uuid`.
+    """What the matrix load printed, if it ran whole and as asked; `also` are parameters that it
+    must have had, such as the GPU's `uuid`.
 
-    Raises LoadFailed as `load_output.read` does, and when a format is neither measured whole nor said to be absent whole, when something
-    else was measured, or when it ended sooner than its formats take.
+    Raises LoadFailed as `load_output.read` does, and when a format is neither measured whole nor
+    said to be absent whole, when something else was measured, or when it ended sooner than its
+    formats take.
     """
     asked = {"dtypes": list(dtypes), "seconds": seconds, "table": list(table), **(also or {})}
     output = read(completed, "gpu_gemm", asked, least_s=0.0)
@@ -53,13 +65,19 @@ def read_gpu_gemm(
         if names <= measured:
             offered += 1
         elif not names <= absent:
-            raise _failed(f"neither measured {dtype} whole nor said that the GPU does not have it", output)
-    strangers = (measured | absent) - {name.format(dtype) for dtype in dtypes for name in GEMM_READINGS}
+            raise _failed(
+                f"neither measured {dtype} whole nor said that the GPU does not have it", output
+            )
+    strangers = (measured | absent) - {
+        name.format(dtype) for dtype in dtypes for name in GEMM_READINGS
+    }
     if strangers:
         raise _failed(f"measured what it was not asked for: {', '.join(sorted(strangers))}", output)
     if completed.seconds < offered * seconds:
         due_s = offered * seconds
-        raise _failed(f"ended after {completed.seconds:.1f} s and was to work for {due_s:g} s", output)
+        raise _failed(
+            f"ended after {completed.seconds:.1f} s and was to work for {due_s:g} s", output
+        )
     return output
 
 
@@ -67,7 +85,12 @@ def read_gpu_gemm(
 BURN_READINGS = {"burn_{}": "TFLOP/s", "burn_{}_kept": "ratio", "burn_{}_miscompares": "count"}
 BURN_OF_GPU = {"burn_filled": "ratio", "burn_copied": "GiB", "burn_copy_miscompares": "count"}
 BURN_OF_PEER = {"burn_peer_copied": "GiB", "burn_peer_miscompares": "count"}
-VRAM_READINGS = {"vram_tested": "ratio", "vram_rate": "ratio", "vram_copy": "GB/s", "vram_miscompares": "count"}
+VRAM_READINGS = {
+    "vram_tested": "ratio",
+    "vram_rate": "ratio",
+    "vram_copy": "GB/s",
+    "vram_miscompares": "count",
+}
 LAPS = ("lap", "format", "TFLOP/s", "products", "seconds", "from s", "to s")
 DIGESTS = ("format", "shape", "inputs", "result")
 PASSES = ("pattern", "passes", "GB/s", "wrong")
@@ -82,7 +105,8 @@ PATTERNS = (
     "neighbours",
     "retention",
 )
-# Of its time: after the first round a pattern that would not end in time is not begun, and the longest of them takes a third of a round.
+# Of its time: after the first round a pattern that would not end in time is not begun, and the
+# longest of them takes a third of a round.
 VRAM_LEAST_SHARE = 0.5
 LAP_ROWS = 500  # of the table of laps: of more turns the first and the last 250 are told
 WORKED = 0.95  # of the time that was asked: what the turns last together at least
@@ -96,11 +120,20 @@ _DIGEST = re.compile(r"[0-9a-f]{16}")
 def burn_argv(
     python: str, *, dtypes: Sequence[str], seconds: float, peers: int = 0, inject: str | None = None
 ) -> tuple[str, ...]:
-    """The command line of the burn of one GPU; `dtypes` are short names, `seconds` the time of all of them together.
+    """The command line of the burn of one GPU; `dtypes` are short names, `seconds` the time of all
+    of them together.
 
     `peers` is how many of the GPUs that it sees after its own it copies to.
     """
-    argv = [python, "-m", "acceptance.loads.burn.load", "--dtypes", ",".join(dtypes), "--seconds", f"{float(seconds)}"]
+    argv = [
+        python,
+        "-m",
+        "acceptance.loads.burn.load",
+        "--dtypes",
+        ",".join(dtypes),
+        "--seconds",
+        f"{float(seconds)}",
+    ]
     argv += ["--peers", str(peers)] if peers else []
     argv += [] if inject is None else ["--inject", inject]
     return tuple(argv)
@@ -114,12 +147,14 @@ def read_burn(
     peers: int = 0,
     also: Mapping[str, Any] | None = None,
 ) -> LoadOutput:
-    """What the burn printed, if it ran whole and as asked; `also` are parameters that it must have had, such as the GPU's `uuid`.
+    """What the burn printed, if it ran whole and as asked; `also` are parameters that it must have
+    had, such as the GPU's `uuid`.
 
-    Raises LoadFailed as `load_output.read` does, and when a format is neither measured whole nor said to be absent whole, no format is
-    measured, a copy or a peer is missing, something else was measured or came in another unit, a table has not a row of each format,
-    turns are missing, too short together, or do not follow upon each other in time, no library is named, or wrong results were told of
-    and none counted.
+    Raises LoadFailed as `load_output.read` does, and when a format is neither measured whole nor
+    said to be absent whole, no format is measured, a copy or a peer is missing, something else was
+    measured or came in another unit, a table has not a row of each format, turns are missing, too
+    short together, or do not follow upon each other in time, no library is named, or wrong results
+    were told of and none counted.
     """
     asked = {"dtypes": list(dtypes), "seconds": seconds, "peers": peers, **(also or {})}
     output = read(completed, "burn", asked)
@@ -153,33 +188,43 @@ def read_burn(
 
 
 def digests(output: LoadOutput) -> dict[ProductKey, ProductKey]:
-    """The digests of what a burn multiplied and of what came out, (inputs, result), by format and shape.
+    """The digests of what a burn multiplied and of what came out, (inputs, result), by format and
+    shape.
 
-    Raises LoadFailed for a table that is not there, a cell that is no digest, and a product that stands twice.
+    Raises LoadFailed for a table that is not there, a cell that is no digest, and a product that
+    stands twice.
     """
     found: dict[ProductKey, ProductKey] = {}
     for row in _table(output, "burn_digests", DIGESTS).rows:
         dtype, shape, inputs, result = (str(cell) for cell in row)
         if not (_DIGEST.fullmatch(inputs) and _DIGEST.fullmatch(result)) or (dtype, shape) in found:
-            raise _failed(f"has no digest of {dtype} {shape} that can be used: {inputs}, {result}", output)
+            raise _failed(
+                f"has no digest of {dtype} {shape} that can be used: {inputs}, {result}", output
+            )
         found[dtype, shape] = inputs, result
     return found
 
 
 def vram_argv(python: str, *, seconds: float, inject: str | None = None) -> tuple[str, ...]:
-    """The command line of the memory test of one GPU; in `seconds` it makes as many rounds of its patterns as fit, and one at least."""
+    """The command line of the memory test of one GPU; in `seconds` it makes as many rounds of
+    its patterns as fit, and one at least.
+    """
     argv = [python, "-m", "acceptance.loads.vram.load", "--seconds", f"{float(seconds)}"]
     argv += [] if inject is None else ["--inject", inject]
     return tuple(argv)
 
 
-def read_vram(completed: ProgramResult, *, seconds: float, also: Mapping[str, Any] | None = None) -> LoadOutput:
+def read_vram(
+    completed: ProgramResult, *, seconds: float, also: Mapping[str, Any] | None = None
+) -> LoadOutput:
     """What the memory test printed, if it ran whole and as asked; `also` as in `read_burn`.
 
-    Raises LoadFailed as `load_output.read` does, and when a reading is missing, is another one or came in another unit, a pattern was left
-    out, or wrong words were told of and none counted.
+    Raises LoadFailed as `load_output.read` does, and when a reading is missing, is another one or
+    came in another unit, a pattern was left out, or wrong words were told of and none counted.
     """
-    output = read(completed, "vram", {"seconds": seconds, **(also or {})}, least_s=VRAM_LEAST_SHARE * seconds)
+    output = read(
+        completed, "vram", {"seconds": seconds, **(also or {})}, least_s=VRAM_LEAST_SHARE * seconds
+    )
     _exactly(output, {(name, OWN): unit for name, unit in VRAM_READINGS.items()}, set())
     rows = _table(output, "vram_passes", PASSES).rows
     if missing := [pattern for pattern in PATTERNS if pattern not in {row[0] for row in rows}]:
@@ -187,29 +232,43 @@ def read_vram(completed: ProgramResult, *, seconds: float, also: Mapping[str, An
     for pattern, passes, _, wrong in rows:
         if not isinstance(passes, float) or passes < 1:
             raise _failed(f"made no pass of the pattern {pattern}", output)
-        if wrong != 0 and not any(one.value for one in output.readings if one.name == "vram_miscompares"):
+        if wrong != 0 and not any(
+            one.value for one in output.readings if one.name == "vram_miscompares"
+        ):
             raise _failed(f"found words of the pattern {pattern} wrong and counted none", output)
     _counted(output)
     return output
 
 
 def _exactly(output: LoadOutput, due: Mapping[ProductKey, str], lacked: set[ProductKey]) -> None:
-    """Nothing, when the load measured what is due, each in its unit and none below 0, and nothing else."""
+    """Nothing, when the load measured what is due, each in its unit and none
+    below 0, and nothing else.
+    """
     told = {(one.name, one.component): one for one in output.readings}
     absent = {(one.name, one.component) for one in output.absences}
     if missing := [f"{name} of {where}" for name, where in due if (name, where) not in told]:
         raise _failed(f"did not measure {', '.join(missing)}", output)
     if strangers := sorted((told.keys() | absent) - due.keys() - lacked):
-        raise _failed(f"measured what it was not asked for: {', '.join(name for name, _ in strangers)}", output)
+        raise _failed(
+            f"measured what it was not asked for: {', '.join(name for name, _ in strangers)}",
+            output,
+        )
     for key, unit in due.items():
         if told[key].unit != unit or told[key].value < 0:
-            raise _failed(f"measured {key[0]} as {told[key].value:g} {told[key].unit}, and {unit} are due", output)
+            raise _failed(
+                f"measured {key[0]} as {told[key].value:g} {told[key].unit}, and {unit} are due",
+                output,
+            )
 
 
 def _table(output: LoadOutput, name: str, columns: tuple[str, ...]) -> LoadTable:
     found = next((one for one in output.tables if one.name == name), None)
     if found is None or found.columns != columns:
-        told = "printed no table" if found is None else f"printed {', '.join(found.columns)} as the table"
+        told = (
+            "printed no table"
+            if found is None
+            else f"printed {', '.join(found.columns)} as the table"
+        )
         raise _failed(f"{told} {name}", output)
     return found
 
@@ -219,7 +278,9 @@ def _of_each(table: LoadTable, offered: Sequence[str], output: LoadOutput) -> No
     rows = {str(row[table.columns.index("format")]) for row in table.rows}
     if rows != set(offered):
         told = ", ".join(sorted(rows ^ set(offered)))
-        raise _failed(f"measured {', '.join(offered)}, and its table {table.name} differs in {told}", output)
+        raise _failed(
+            f"measured {', '.join(offered)}, and its table {table.name} differs in {told}", output
+        )
 
 
 def _in_turn(laps: LoadTable, output: LoadOutput) -> None:
@@ -227,12 +288,16 @@ def _in_turn(laps: LoadTable, output: LoadOutput) -> None:
     ended_s = 0.0
     for lap, dtype, *_, from_s, to_s in laps.rows:
         if not (isinstance(from_s, float) and isinstance(to_s, float) and ended_s <= from_s < to_s):
-            raise _failed(f"tells of {dtype} in lap {lap} from {from_s} to {to_s} s, after {ended_s} s", output)
+            raise _failed(
+                f"tells of {dtype} in lap {lap} from {from_s} to {to_s} s, after {ended_s} s",
+                output,
+            )
         ended_s = to_s
 
 
 def _whole(laps: LoadTable, offered: Sequence[str], seconds: float, output: LoadOutput) -> None:
-    """Nothing, when each format had its turn in each lap and the turns last as long together as was asked.
+    """Nothing, when each format had its turn in each lap and the turns last as long together as was
+    asked.
 
     Of a table that was thinned its two ends are looked at.
     """
@@ -244,12 +309,18 @@ def _whole(laps: LoadTable, offered: Sequence[str], seconds: float, output: Load
     due = [(place // len(offered), offered[place % len(offered)]) for place in places]
     if turns != due:
         raise _failed(
-            f"tells of {len(turns)} turns, which are not those of {len(offered)} formats in {rounds} laps", output
+            (
+                f"tells of {len(turns)} turns, which are not those of {len(offered)} formats in "
+                f"{rounds} laps"
+            ),
+            output,
         )
     worked_s = sum(spent for _, _, _, _, spent, *_ in laps.rows if isinstance(spent, float))
     share = len(turns) / (rounds * len(offered)) if offered else 0.0
     if worked_s < WORKED * seconds * share:
-        raise _failed(f"worked for {worked_s:.1f} s of the {seconds * share:g} s that it was to", output)
+        raise _failed(
+            f"worked for {worked_s:.1f} s of the {seconds * share:g} s that it was to", output
+        )
 
 
 def _counted(output: LoadOutput) -> None:
@@ -262,14 +333,17 @@ def _failed(trouble: str, output: LoadOutput) -> LoadFailed:
     return LoadFailed(f"the load {output.load} {trouble}", output.miscompares)
 
 
-# Group of cores -> its cores -> the logical CPUs of each, as `acceptance.loads.cpu.cores` reads them.
+# Group of cores -> its cores -> the logical CPUs of each, as `acceptance.loads.cpu.cores` reads
+# them.
 Groups = Mapping[str, Sequence[Sequence[int]]]
 
 
 class LoadFailed(Exception):
-    """A load did not run whole, so nothing it measured counts; the message is one sentence, then its last lines.
+    """A load did not run whole, so nothing it measured counts; the message is one sentence, then
+    its last lines.
 
-    `miscompares` holds the wrong results it had reported until then: they remain evidence against the machine.
+    `miscompares` holds the wrong results it had reported until then: they remain evidence against
+    the machine.
     """
 
     def __init__(self, message: str, miscompares: tuple[dict[str, Any], ...]) -> None:
@@ -277,13 +351,17 @@ class LoadFailed(Exception):
         self.miscompares = miscompares
 
 
-def read(completed: ProgramResult, load: str, asked: Mapping[str, Any], *, least_s: float | None = None) -> LoadOutput:
-    """What the load named `load` printed, if it ran whole and with the parameters that were `asked`, `seconds` among them.
+def read(
+    completed: ProgramResult, load: str, asked: Mapping[str, Any], *, least_s: float | None = None
+) -> LoadOutput:
+    """What the load named `load` printed, if it ran whole and with the parameters that were
+    `asked`, `seconds` among them.
 
-    A `uuid` among them names the GPU that it must have run on, with or without the driver's `GPU-` before it. It must have taken
-    `least_s`, which is its `seconds` where nothing else is said. Raises LoadFailed when it ran out of time, printed more than is kept,
-    ended with anything but 0 or before its time, is another load or ran with other parameters, had a fault injected, or its output
-    cannot be read to its end line.
+    A `uuid` among them names the GPU that it must have run on, with or without the driver's `GPU-`
+    before it. It must have taken `least_s`, which is its `seconds` where nothing else is said.
+    Raises LoadFailed when it ran out of time, printed more than is kept, ended with anything but 0
+    or before its time, is another load or ran with other parameters, had a fault injected, or its
+    output cannot be read to its end line.
     """
     due_s = asked["seconds"] if least_s is None else least_s
     trouble: str | None = None
@@ -303,7 +381,9 @@ def read(completed: ProgramResult, load: str, asked: Mapping[str, Any], *, least
                 trouble = f"ended after {completed.seconds:.1f} s and was to work for {due_s:g} s"
     if output is None or trouble is not None:
         last = completed.last_lines()
-        message = f"the load {load} {trouble}" + (f"; its last lines:\n{last}" if last else "; it printed nothing")
+        message = f"the load {load} {trouble}" + (
+            f"; its last lines:\n{last}" if last else "; it printed nothing"
+        )
         raise LoadFailed(message, salvage(completed.stdout))
     return output
 
@@ -330,7 +410,10 @@ def _other(output: LoadOutput, load: str, asked: Mapping[str, Any]) -> str | Non
 
 
 def _same_gpu(told: object, wanted: object) -> bool:
-    """Whether both name one GPU: NVML puts `GPU-` before the digits, torch does not. What is no name names none."""
+    """Whether both name one GPU: NVML puts `GPU-` before the digits, torch does not.
+
+    What is no name names none.
+    """
     if not isinstance(told, str) or not isinstance(wanted, str):
         return False
     one, other = (name.lower().removeprefix("gpu-") for name in (told, wanted))
@@ -339,14 +422,33 @@ def _same_gpu(told: object, wanted: object) -> bool:
 
 def cores_argument(groups: Groups) -> str:
     """The cores as a load's `--cores` reads them: `performance=0,1;2,3 efficiency=4;5`."""
-    return " ".join(f"{name}=" + ";".join(",".join(map(str, core)) for core in cores) for name, cores in groups.items())
+    return " ".join(
+        f"{name}=" + ";".join(",".join(map(str, core)) for core in cores)
+        for name, cores in groups.items()
+    )
 
 
 def cpu_gemm_argv(
-    python: str, *, dtype: str, seconds: float, groups: Groups, size: int | None = None, inject: str | None = None
+    python: str,
+    *,
+    dtype: str,
+    seconds: float,
+    groups: Groups,
+    size: int | None = None,
+    inject: str | None = None,
 ) -> tuple[str, ...]:
-    """The command line of the CPU matrix load; dtype is float64 or float32, seconds the time under load."""
-    argv = [python, "-m", "acceptance.loads.cpu.gemm", "--dtype", dtype, "--seconds", f"{float(seconds)}"]
+    """The command line of the CPU matrix load; dtype is float64 or float32,
+    seconds the time under load.
+    """
+    argv = [
+        python,
+        "-m",
+        "acceptance.loads.cpu.gemm",
+        "--dtype",
+        dtype,
+        "--seconds",
+        f"{float(seconds)}",
+    ]
     argv += ["--cores", cores_argument(groups)]
     argv += [] if size is None else ["--size", str(size)]
     argv += [] if inject is None else ["--inject", inject]
@@ -362,7 +464,9 @@ def memory_bandwidth_argv(
     megabytes_per_core: int | None = None,
     inject: str | None = None,
 ) -> tuple[str, ...]:
-    """The command line of the memory load; llc_bytes is all last-level caches of the machine together."""
+    """The command line of the memory load; llc_bytes is all last-level caches
+    of the machine together.
+    """
     argv = [python, "-m", "acceptance.loads.cpu.memory_bandwidth", "--seconds", f"{float(seconds)}"]
     argv += ["--cores", cores_argument(groups), "--llc-bytes", str(llc_bytes)]
     argv += [] if megabytes_per_core is None else ["--megabytes-per-core", str(megabytes_per_core)]
@@ -370,8 +474,13 @@ def memory_bandwidth_argv(
     return tuple(argv)
 
 
-def gpu_copy_argv(python: str, *, seconds: float, mib: int | None = None, inject: str | None = None) -> tuple[str, ...]:
-    """The command line of the copy load of one GPU; seconds is how long each path is copied. Its `gpu0` is the first GPU that it sees."""
+def gpu_copy_argv(
+    python: str, *, seconds: float, mib: int | None = None, inject: str | None = None
+) -> tuple[str, ...]:
+    """The command line of the copy load of one GPU; seconds is how long each path is copied.
+
+    Its `gpu0` is the first GPU that it sees.
+    """
     argv = [python, "-m", "acceptance.loads.copy.load", "--seconds", f"{float(seconds)}"]
     argv += [] if mib is None else ["--mib", str(mib)]
     argv += [] if inject is None else ["--inject", inject]

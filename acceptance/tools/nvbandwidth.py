@@ -1,19 +1,23 @@
-"""NVIDIA's nvbandwidth: its command line, and what its text or JSON is worth (versions 0.1 to 0.10).
+"""NVIDIA's nvbandwidth: its command line, and what its text or JSON is worth (versions 0.1 to
+0.10).
 
-It copies 512 MiB between host and GPU and between GPUs, 16 times a sample, by copy engine (`_ce`) or by a kernel (`_sm`), takes the
-median of the samples, and compares what arrived with the pattern that was sent: wrong data ends it with an ASSERT, and that is a *fail*
-here. How it misleads: an unknown testcase and one that does not apply leave the exit code 0; a latency stands in the same kind of
-matrix as a bandwidth, and has a SUM too; a host buffer that is small or on the far socket looks like a bad slot; with
-`--skipVerification` nothing is compared, and the text does not say so.
+It copies 512 MiB between host and GPU and between GPUs, 16 times a sample, by copy engine (`_ce`)
+or by a kernel (`_sm`), takes the median of the samples, and compares what arrived with the pattern
+that was sent: wrong data ends it with an ASSERT, and that is a *fail* here. How it misleads: an
+unknown testcase and one that does not apply leave the exit code 0; a latency stands in the same
+kind of matrix as a bandwidth, and has a SUM too; a host buffer that is small or on the far socket
+looks like a bad slot; with `--skipVerification` nothing is compared, and the text does not say so.
 
-Readings are named as the testcase (`host_to_device_memcpy_ce`), in GB/s (1e9), in ns for those with `latency` in their name. Figures that
-the tool prints as N/A are absent, never 0. Components:
+Readings are named as the testcase (`host_to_device_memcpy_ce`), in GB/s (1e9), in ns for those with
+`latency` in their name. Figures that the tool prints as N/A are absent, never 0. Components:
 
-- `gpu0`: host and GPU, or one GPU with all others (`all_to_one`, `one_to_all`), or the GPU with itself (`device_local_copy`, which
-  counts one direction).
-- `gpu0->gpu1`: row 0, column 1 of `device_to_device` testcases, as printed. Which way the data goes: in `..._write_...` from the row
-  to the column, in `..._read_...` from the column to the row. The arrow printed above the matrix says the reverse, up to 0.8 at least.
-- A bidirectional copy between GPUs gives three readings since 0.6: `<testcase>_read1`, `_read2` and `_total`, or `_write1` and so on.
+- `gpu0`: host and GPU, or one GPU with all others (`all_to_one`, `one_to_all`), or the GPU with
+  itself (`device_local_copy`, which counts one direction).
+- `gpu0->gpu1`: row 0, column 1 of `device_to_device` testcases, as printed. Which way the data
+  goes: in `..._write_...` from the row to the column, in `..._read_...` from the column to the row.
+  The arrow printed above the matrix says the reverse, up to 0.8 at least.
+- A bidirectional copy between GPUs gives three readings since 0.6: `<testcase>_read1`, `_read2` and
+  `_total`, or `_write1` and so on.
 """
 
 from __future__ import annotations
@@ -33,7 +37,8 @@ from acceptance.tools import reading as tools_reading
 from acceptance.tools.reading import GpuEntry, Reading, ToolOutput, duplicate
 
 _ROOT = re.compile(r'\{\s*"nvbandwidth"\s*:')
-# A cell is a C++ stream's default: six significant digits, in a string. Two decimals are granted as well.
+# A cell is a C++ stream's default: six significant digits, in a string. Two decimals are granted as
+# well.
 _NUMBER = re.compile(r"^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$")
 _HALF_DIGIT = 5e-6
 _HALF_CENT = 0.005
@@ -53,7 +58,9 @@ def _no_constant(word: str) -> NoReturn:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise UnreadableOutput(TOOL, plain_text.quote_value(pairs), "a key comes twice in one object")
+        raise UnreadableOutput(
+            TOOL, plain_text.quote_value(pairs), "a key comes twice in one object"
+        )
     return found
 
 
@@ -61,7 +68,9 @@ def _need(holder: dict[str, Any], key: str, kind: type, where: str) -> Any:
     """The value of a key that must be there, of its type. Raises UnreadableOutput."""
     value = holder.get(key)
     if not isinstance(value, kind):
-        raise UnreadableOutput(TOOL, plain_text.quote_value(value), f"{where} needs '{key}' as {kind.__name__}")
+        raise UnreadableOutput(
+            TOOL, plain_text.quote_value(value), f"{where} needs '{key}' as {kind.__name__}"
+        )
     return value
 
 
@@ -78,15 +87,20 @@ def _cell(value: object, name: str) -> float | None:
 def _matrices(testcase: dict[str, Any], name: str) -> list[Matrix]:
     description = _need(testcase, "bandwidth_description", str, name).strip()
     shown = _need(testcase, "bandwidth_matrix", list, name)
-    if not shown or not all(isinstance(row, list) and row and len(row) == len(shown[0]) for row in shown):
-        raise UnreadableOutput(TOOL, description, f"the matrix of {name} has no rows, or rows of unequal length")
+    if not shown or not all(
+        isinstance(row, list) and row and len(row) == len(shown[0]) for row in shown
+    ):
+        raise UnreadableOutput(
+            TOOL, description, f"the matrix of {name} has no rows, or rows of unequal length"
+        )
     rows = [tuple(_cell(value, name) for value in row) for row in shown]
     total = _cell(testcase.get("sum"), name)
     if total is None:
         raise UnreadableOutput(TOOL, description, f"{name} needs 'sum' as a number")
     names: Sequence[str] = (part(name, description),)
     width = len(rows[0])
-    # Until 0.8 the three matrices of a bidirectional copy between GPUs stand under one another; sum is that of the last.
+    # Until 0.8 the three matrices of a bidirectional copy between GPUs stand under one another; sum
+    # is that of the last.
     if "device_to_device_bidirectional" in name and len(rows) == 3 * width:
         names = [f"{name}_{part}" for part in _PARTS["write" if "_write_" in name else "read"]]
         _added_up(name, *(rows[width * place : width * (place + 1)] for place in range(3)))
@@ -95,15 +109,19 @@ def _matrices(testcase: dict[str, Any], name: str) -> list[Matrix]:
     for index, one in enumerate(names):
         block = tuple(rows[index * each : (index + 1) * each])
         slack = sum(_rounded(value) for row in block for value in row)
-        found.append(Matrix(one, description, block, total if index == len(names) - 1 else None, slack))
+        found.append(
+            Matrix(one, description, block, total if index == len(names) - 1 else None, slack)
+        )
     _extremes(testcase, found[-1])
     return found
 
 
 def _extremes(testcase: dict[str, Any], last: Matrix) -> None:
-    """Nothing, where `min`, `max` and `average` (of `--verbose`) are those of the cells of the last matrix.
+    """Nothing, where `min`, `max` and `average` (of `--verbose`) are those of the cells of the last
+    matrix.
 
-    The tool takes N/A for 0 in its minimum, and leaves it out of its average. Raises UnreadableOutput.
+    The tool takes N/A for 0 in its minimum, and leaves it out of its average. Raises
+    UnreadableOutput.
     """
     cells = [value for row in last.rows for value in row]
     figures = [value for value in cells if value is not None]
@@ -116,8 +134,13 @@ def _extremes(testcase: dict[str, Any], last: Matrix) -> None:
     }
     for key, values in due.items():
         printed = _cell(testcase[key], last.name) if key in testcase else None
-        if printed is not None and not any(abs(printed - value) <= 2 * _rounded(value) for value in values):
-            why = f"{last.name} says {key} {printed:.2f} and its figures make {values[0]:.2f}: a figure was changed"
+        if printed is not None and not any(
+            abs(printed - value) <= 2 * _rounded(value) for value in values
+        ):
+            why = (
+                f"{last.name} says {key} {printed:.2f} and its figures make {values[0]:.2f}: a "
+                "figure was changed"
+            )
             raise UnreadableOutput(TOOL, last.description, why)
 
 
@@ -127,7 +150,8 @@ def _rounded(value: float | None) -> float:
 
 
 def _added_up(name: str, one: Sequence[_Row], other: Sequence[_Row], both: Sequence[_Row]) -> None:
-    """Nothing, where each figure of `both` is those of the two directions added; `sum` vouches for the last matrix alone.
+    """Nothing, where each figure of `both` is those of the two directions added; `sum` vouches for
+    the last matrix alone.
 
     Raises UnreadableOutput.
     """
@@ -135,7 +159,8 @@ def _added_up(name: str, one: Sequence[_Row], other: Sequence[_Row], both: Seque
         first, second, total = (value or 0.0 for value in cells)
         if abs(first + second - total) > sum(map(_rounded, cells)):
             why = (
-                f"{name}: both directions are {first + second:.2f} and the total says {total:.2f}: a figure was changed"
+                f"{name}: both directions are {first + second:.2f} and the total says "
+                f"{total:.2f}: a figure was changed"
             )
             raise UnreadableOutput(TOOL, "", why)
 
@@ -152,7 +177,9 @@ def _testcase(found: ParsedOutput, testcase: object) -> None:
         found.unfinished[name] = None
     elif status != "Passed" or said:
         words = [word for word in (status, said) if isinstance(word, str) and word]
-        found.errors.append(f"{name} could not run: '{plain_text.quote(': '.join(words) or 'no status')}'")
+        found.errors.append(
+            f"{name} could not run: '{plain_text.quote(': '.join(words) or 'no status')}'"
+        )
     else:
         for matrix in _matrices(testcase, name):
             found.add(matrix)
@@ -162,12 +189,16 @@ def read_json(text: str) -> ParsedOutput:
     """What the JSON says. Raises UnreadableOutput, also for JSON that is cut."""
     starts = [match.start() for match in _ROOT.finditer(text)]
     if len(starts) != 1:
-        raise UnreadableOutput(TOOL, "", f"the text holds {len(starts)} outputs: give one run at a time")
+        raise UnreadableOutput(
+            TOOL, "", f"the text holds {len(starts)} outputs: give one run at a time"
+        )
     decoder = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_constant)
     try:
         whole, _ = decoder.raw_decode(text, starts[0])
     except (ValueError, RecursionError) as error:
-        raise UnreadableOutput(TOOL, text[-80:], f"the JSON is cut or damaged ({type(error).__name__})") from error
+        raise UnreadableOutput(
+            TOOL, text[-80:], f"the JSON is cut or damaged ({type(error).__name__})"
+        ) from error
     root = _need(whole, "nvbandwidth", dict, "the output")
     found = ParsedOutput()
     if isinstance(root.get("error"), str) and root["error"].strip():
@@ -178,7 +209,9 @@ def read_json(text: str) -> ParsedOutput:
         for place, (entry, gpu) in enumerate(zip(entries, gpus, strict=True)):
             if gpu is None or gpu.index != place:
                 raise UnreadableOutput(
-                    TOOL, plain_text.quote_value(entry), "a listed device has an unknown form or the wrong number"
+                    TOOL,
+                    plain_text.quote_value(entry),
+                    "a listed device has an unknown form or the wrong number",
                 )
         found.devices, found.gpus = len(entries), tuple(gpu for gpu in gpus if gpu is not None)
     if isinstance(driver := root.get("Driver Version"), str):
@@ -193,10 +226,13 @@ TOOL = "nvbandwidth"
 
 # A bidirectional copy between GPUs gives three matrices: either direction, and both added.
 _PART = re.compile(r"\b(?:Read|Write)?(?P<part>[12]|Total) bandwidth")
-# `0: NVIDIA H200 (00000000:18:00): (host)` in JSON; the text has no host, versions before 0.5 no address.
+# `0: NVIDIA H200 (00000000:18:00): (host)` in JSON; the text has no host, versions before 0.5 no
+# address.
 _LISTED = re.compile(
     r"^(?P<index>\d{1,4}): (?P<name>\S.*?)"
-    r"(?: \((?P<domain>[0-9a-fA-F]{4,8}):(?P<bus>[0-9a-fA-F]{2}):(?P<slot>[0-9a-fA-F]{2})(?:\.0)?\))?(?:: \([^()]*\))?$"
+    r"(?: "
+    r"\((?P<domain>[0-9a-fA-F]{4,8}):(?P<bus>[0-9a-fA-F]{2}):(?P<slot>[0-9a-fA-F]{2})(?:\.0)?\))?(?:: "
+    r"\([^()]*\))?$"
 )
 _UNIT = re.compile(r"(?P<unit>GB/s|\bns)\)? *$")
 
@@ -223,10 +259,12 @@ def part(testcase: str, description: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Figures of one testcase. `description` is the line above them; None stands where the tool printed N/A.
+    """Figures of one testcase.
 
-    `total` is the tool's own sum, None where the text does not hold it; `slack` is how far rounding may take it from the sum of
-    the cells.
+    `description` is the line above them; None stands where the tool printed N/A.
+
+    `total` is the tool's own sum, None where the text does not hold it; `slack` is how far rounding
+    may take it from the sum of the cells.
     """
 
     name: str
@@ -237,14 +275,20 @@ class Matrix:
 
     @property
     def of_pairs(self) -> bool:
-        """Whether rows are GPUs too. Versions 0.6 and 0.7 call them CPUs in bidirectional tests, so the name tells; but across machines
-        some testcases of that name have one total for each GPU (`All Gpus -> GPU(column)`).
+        """Whether rows are GPUs too.
+
+        Versions 0.6 and 0.7 call them CPUs in bidirectional tests, so the name tells; but across
+        machines some testcases of that name have one total for each GPU (`All Gpus ->
+        GPU(column)`).
         """
         return "device_to_device" in self.name and "(row)" in self.description
 
     @property
     def unit(self) -> str:
-        """GB/s, or ns for a latency. Raises UnreadableOutput for another unit, and where the name and the unit disagree."""
+        """GB/s, or ns for a latency.
+
+        Raises UnreadableOutput for another unit, and where the name and the unit disagree.
+        """
         match = _UNIT.search(self.description)
         if match is None or (match["unit"] == "ns") != ("latency" in self.name):
             raise UnreadableOutput(TOOL, self.description, f"the unit of {self.name} is unknown")
@@ -260,15 +304,23 @@ class Matrix:
             for column, value in enumerate(cells):
                 if value is None or (self.of_pairs and row == column and value == 0):
                     continue
-                found[f"gpu{row}->gpu{column}" if self.of_pairs and row != column else f"gpu{column}"] = value
+                found[
+                    f"gpu{row}->gpu{column}" if self.of_pairs and row != column else f"gpu{column}"
+                ] = value
         return found
 
     def trouble(self, devices: int | None) -> str | None:
-        """Why its figures cannot be taken, or None. `devices` is how many GPUs the output lists, None where it lists none."""
+        """Why its figures cannot be taken, or None.
+
+        `devices` is how many GPUs the output lists, None where it lists none.
+        """
         width = len(self.rows[0])
         height = width if self.of_pairs else 1
         if len(self.rows) != height:
-            return f"{self.name} has {len(self.rows)} rows of {width} figures where {height} belong: lines are missing or added"
+            return (
+                f"{self.name} has {len(self.rows)} rows of {width} figures where {height} "
+                "belong: lines are missing or added"
+            )
         if devices is not None and width != devices:
             return f"{self.name} has {width} columns and the output lists {devices} devices"
         values = self.values()
@@ -278,7 +330,10 @@ class Matrix:
             if value <= 0:
                 return f"{self.name} of {component} is {value:.2f}: nothing was copied there"
         if self.total is not None and abs(sum(values.values()) - self.total) > self.slack:
-            return f"{self.name} adds up to {sum(values.values()):.2f} and its SUM says {self.total:.2f}: a figure was changed"
+            return (
+                f"{self.name} adds up to {sum(values.values()):.2f} and its SUM says "
+                f"{self.total:.2f}: a figure was changed"
+            )
         return None
 
     def reading(self) -> Reading:
@@ -288,9 +343,11 @@ class Matrix:
 
 @dataclass(slots=True)
 class ParsedOutput:
-    """What an output said, before it is judged: `waived` and `unfinished` name testcases, `errors` are sentences.
+    """What an output said, before it is judged: `waived` and `unfinished` name testcases, `errors`
+    are sentences.
 
-    A waived testcase without a name is an empty string. `gpus` are those that the output lists with their names.
+    A waived testcase without a name is an empty string. `gpus` are those that the output lists with
+    their names.
     """
 
     devices: int | None = None
@@ -306,7 +363,9 @@ class ParsedOutput:
     def add(self, matrix: Matrix) -> None:
         """Keep a matrix. Raises UnreadableOutput for one that is there already."""
         if matrix.name in self._names:
-            raise UnreadableOutput(TOOL, matrix.description, f"{matrix.name} comes twice: give one run at a time")
+            raise UnreadableOutput(
+                TOOL, matrix.description, f"{matrix.name} comes twice: give one run at a time"
+            )
         self._names.add(matrix.name)
         self.matrices.append(matrix)
 
@@ -315,7 +374,11 @@ class ParsedOutput:
         if self.errors:
             return self.errors[0]
         if self.unfinished:
-            return f"{next(iter(self.unfinished))} was started and gave no result: the tool died or the text is cut"
+            return (
+                f"{next(iter(self.unfinished))} was started and gave no result: the tool died "
+                "or "
+                "the text is cut"
+            )
         if twice := duplicate(self.gpus):
             return f"its list of devices names {twice} twice"
         for matrix in self.matrices:
@@ -323,14 +386,20 @@ class ParsedOutput:
             if why is not None:
                 return why
         if not self.matrices and self.waived:
-            return "every testcase was waived, so nothing was measured: those between GPUs need two with peer access"
+            return (
+                "every testcase was waived, so nothing was measured: those between GPUs need "
+                "two "
+                "with peer access"
+            )
         return None if self.matrices else "no testcase was run"
 
 
 _VERSION = re.compile(r"^nvbandwidth Version: ")
 _DRIVER = re.compile(r"^Driver Version: (?P<driver>\S+)$")
 # Across machines each process has a GPU, and rows and columns are numbered by process.
-_DEVICE = re.compile(r"^(?:Device (?P<index>\d{1,4}): \S|Process (?P<process>\d{1,4}) \([^)]*\): device \d{1,4}: \S)")
+_DEVICE = re.compile(
+    r"^(?:Device (?P<index>\d{1,4}): \S|Process (?P<process>\d{1,4}) \([^)]*\): device \d{1,4}: \S)"
+)
 _RUNNING = re.compile(r"^Running (?:benchmark )?(?P<name>[a-z0-9_]+)\.?$")
 _WAIVED = re.compile(r"^waived\b[:.]?\s*(?P<name>[a-z0-9_]*)", re.IGNORECASE)
 # Status words of a testcase that gave nothing, and of arguments that it refused.
@@ -342,7 +411,9 @@ _ROW = re.compile(r"^(?P<index>\d+)(?P<cells>(?:\s+\S+)+)$")
 _CELL = re.compile(r"^(?:N/A|-?\d+\.\d\d)$")
 _LOOSE_ROW = re.compile(r"^\d+(?:\s+(?:N/A|-?\d+\.\d+))+$")
 _SUM = re.compile(r"^SUM (?P<name>\w+) (?P<total>-?\d+\.\d\d)$")
-_OF_THREE = re.compile(r"^(?P<base>\w*device_to_device_bidirectional\w*)_(?:(?:read|write)[12]|total)$")
+_OF_THREE = re.compile(
+    r"^(?P<base>\w*device_to_device_bidirectional\w*)_(?:(?:read|write)[12]|total)$"
+)
 _HALF_DIGIT_TEXT = 0.005
 
 
@@ -357,7 +428,10 @@ class _Open:
 
 @dataclass(slots=True)
 class _Text:
-    """Where the reading stands. `devices` has the list of each run: several of one machine may stand in one text."""
+    """Where the reading stands.
+
+    `devices` has the list of each run: several of one machine may stand in one text.
+    """
 
     found: ParsedOutput = field(default_factory=ParsedOutput)
     ours: bool = False
@@ -368,7 +442,9 @@ class _Text:
 
 
 def _close(state: _Text, summed: re.Match[str] | None = None) -> None:
-    """Give the matrix that is open to the testcase that its SUM names, or else to the one that runs."""
+    """Give the matrix that is open to the testcase that its SUM names, or else
+    to the one that runs.
+    """
     if state.open is None:
         return
     shown, state.open = state.open, None
@@ -380,7 +456,9 @@ def _close(state: _Text, summed: re.Match[str] | None = None) -> None:
     name = summed["name"] if summed else part(str(running), shown.description)
     if running in state.found.unfinished:
         if name != running and not name.startswith(f"{running}_"):
-            raise UnreadableOutput(TOOL, shown.description, f"{running} was running, and the sum below names {name}")
+            raise UnreadableOutput(
+                TOOL, shown.description, f"{running} was running, and the sum below names {name}"
+            )
         del state.found.unfinished[str(running)]
     cells = sum(len(row) for row in shown.rows)
     state.found.add(
@@ -397,7 +475,9 @@ def _close(state: _Text, summed: re.Match[str] | None = None) -> None:
 def _figures(matrix: _Open, line: str) -> bool:
     """Whether the line belongs to the matrix that is open; if so it is kept."""
     if matrix.width is None:
-        if not _COLUMNS.match(line) or line.split() != [str(index) for index in range(len(line.split()))]:
+        if not _COLUMNS.match(line) or line.split() != [
+            str(index) for index in range(len(line.split()))
+        ]:
             raise UnreadableOutput(TOOL, line, "the numbers of the columns belong here, from 0")
         matrix.width = len(line.split())
         return True
@@ -405,9 +485,17 @@ def _figures(matrix: _Open, line: str) -> bool:
     if match is None:
         return False
     cells = match["cells"].split()
-    if match["index"] != str(len(matrix.rows)) or len(cells) != matrix.width or not all(map(_CELL.match, cells)):
-        raise UnreadableOutput(TOOL, line, f"row {len(matrix.rows)} of {matrix.width} figures belongs here")
-    matrix.rows.append(tuple(None if cell == "N/A" else plain_text.number(TOOL, line, cell) for cell in cells))
+    if (
+        match["index"] != str(len(matrix.rows))
+        or len(cells) != matrix.width
+        or not all(map(_CELL.match, cells))
+    ):
+        raise UnreadableOutput(
+            TOOL, line, f"row {len(matrix.rows)} of {matrix.width} figures belongs here"
+        )
+    matrix.rows.append(
+        tuple(None if cell == "N/A" else plain_text.number(TOOL, line, cell) for cell in cells)
+    )
     return True
 
 
@@ -461,12 +549,17 @@ def read_text(lines: Iterable[str]) -> ParsedOutput | None:
         found.devices, found.gpus = len(lists[0]), tuple(state.gpus)
         if any(devices != [str(index) for index in range(found.devices)] for devices in lists):
             found.errors.append(
-                f"its list of {found.devices} devices is not numbered from 0, or another run has another: lines are missing"
+                f"its list of {found.devices} devices is not numbered from 0, or another run "
+                "has another: lines are missing"
             )
-    bases = Counter(match["base"] for matrix in found.matrices if (match := _OF_THREE.match(matrix.name)))
+    bases = Counter(
+        match["base"] for matrix in found.matrices if (match := _OF_THREE.match(matrix.name))
+    )
     cut = next((base for base, count in bases.items() if count != 3), None)
     if cut is not None:
-        found.errors.append(f"the text is cut: {cut} gives three matrices, one for each direction and their total")
+        found.errors.append(
+            f"the text is cut: {cut} gives three matrices, one for each direction and their total"
+        )
     # Versions without sums have none at all.
     unsummed = [matrix.name for matrix in found.matrices if matrix.total is None]
     if 0 < len(unsummed) < len(found.matrices):
@@ -477,21 +570,33 @@ def read_text(lines: Iterable[str]) -> ParsedOutput | None:
 
 _NAME = re.compile(r"^[a-z][a-z0-9_]*$")
 # A kernel prints the first for each wrong word; the host then gives up with the second.
-_MISCOMPARE = re.compile(r"Invalid value when checking the pattern|ASSERT in expression h_errorFlag")
+_MISCOMPARE = re.compile(
+    r"Invalid value when checking the pattern|ASSERT in expression h_errorFlag"
+)
 _ASSERT = re.compile(r"\bASSERT in expression\b")
 
 
 def argv(
-    binary: str, *, testcases: Sequence[str], json: bool = True, buffer_mib: int = 512, samples: int = 3
+    binary: str,
+    *,
+    testcases: Sequence[str],
+    json: bool = True,
+    buffer_mib: int = 512,
+    samples: int = 3,
 ) -> tuple[str, ...]:
-    """The command line. `buffer_mib` is the size of each copy in MiB, `samples` how many the median is taken of.
+    """The command line.
 
-    Raises ValueError for no testcase (it would run all of them), a name that is none, a buffer or a count of samples below 1.
+    `buffer_mib` is the size of each copy in MiB, `samples` how many the median is taken of.
+
+    Raises ValueError for no testcase (it would run all of them), a name that is none, a buffer or a
+    count of samples below 1.
     """
     if not testcases or not all(_NAME.match(name) for name in testcases):
         raise ValueError(f"nvbandwidth needs names of testcases, not {list(testcases)}")
     if buffer_mib < 1 or samples < 1:
-        raise ValueError(f"nvbandwidth needs at least 1 MiB and 1 sample, not {buffer_mib} and {samples}")
+        raise ValueError(
+            f"nvbandwidth needs at least 1 MiB and 1 sample, not {buffer_mib} and {samples}"
+        )
     words = (binary, "-t", *testcases, "-b", str(buffer_mib), "-i", str(samples))
     return (*words, "-j") if json else words
 
@@ -506,8 +611,9 @@ def _waived(found: ParsedOutput) -> str:
 def parse(text: str) -> ToolOutput:
     """Read nvbandwidth's text or its JSON, whichever it is.
 
-    *fail* is wrong data, or a fault of the hardware that CUDA names. *pass* needs at least one testcase with figures, and none that died,
-    was unknown, was cut, moved nothing, or gainsays its own sum or the list of devices. Raises UnreadableOutput.
+    *fail* is wrong data, or a fault of the hardware that CUDA names. *pass* needs at least one
+    testcase with figures, and none that died, was unknown, was cut, moved nothing, or gainsays its
+    own sum or the list of devices. Raises UnreadableOutput.
     """
     lines = tools_reading.tool_lines(text)
     wrong = next((line for line in lines if _MISCOMPARE.search(line)), None)
@@ -524,7 +630,9 @@ def parse(text: str) -> ToolOutput:
     if found is None:
         reason = cuda_error.not_started(lines)
         if reason is None:
-            raise UnreadableOutput(TOOL, plain_text.first_line(text), "the text holds no line of nvbandwidth")
+            raise UnreadableOutput(
+                TOOL, plain_text.first_line(text), "the text holds no line of nvbandwidth"
+            )
         return ToolOutput(TOOL, "error", reason)
     why = found.trouble()
     # What can be read beside an error stays in sight; it decides nothing.

@@ -1,22 +1,29 @@
-r"""p2pBandwidthLatencyTest of the CUDA samples: its command line, and what its text is worth (samples of CUDA 6 to 13).
+r"""p2pBandwidthLatencyTest of the CUDA samples: its command line, and what its text is worth
+(samples of CUDA 6 to 13).
 
-It copies 160 MB between every two GPUs, five times, with peer access off (through host memory) and on, in one direction and in both;
-then a few bytes, for the latency. How it misleads: it copies zeros and compares nothing, so its text is no proof that one byte arrived
-(early RTX 4090 drivers offered peer access and delivered wrong data), and it always exits 0. Where a pair has no peer access it prints
-the staged figure under `P2P=Enabled` as well: `p2p_connectivity` tells the two apart.
+It copies 160 MB between every two GPUs, five times, with peer access off (through host memory) and
+on, in one direction and in both; then a few bytes, for the latency. How it misleads: it copies
+zeros and compares nothing, so its text is no proof that one byte arrived (early RTX 4090 drivers
+offered peer access and delivered wrong data), and it always exits 0. Where a pair has no peer
+access it prints the staged figure under `P2P=Enabled` as well: `p2p_connectivity` tells the two
+apart.
 
-Readings of pairs, component `gpu0->gpu1` for row 0, column 1. The copy runs on the row's stream and, but for the `read` ones, from row
-to column. A section that the text lacks gives no reading; with one GPU there are no pairs.
+Readings of pairs, component `gpu0->gpu1` for row 0, column 1. The copy runs on the row's stream
+and, but for the `read` ones, from row to column. A section that the text lacks gives no reading;
+with one GPU there are no pairs.
 
-- `p2p_connectivity`, count: 1 where the driver offers peer access, else 0. Samples before CUDA 8 print no matrix of it: theirs comes from
-  the lines `Device=0 CAN Access Peer Device=1`, and without those there is none.
-- `p2p_off`, `p2p_on`, GB/s: one direction. `p2p_off_bidirectional`, `p2p_on_bidirectional`, GB/s: both directions added.
-- `p2p_latency_off`, `p2p_latency_on`, us: one small copy, timed by the GPU; `p2p_cpu_latency_off`, `p2p_cpu_latency_on`, us: the time
-  that the host needs to queue it.
-- `p2p_on_read`, GB/s, `p2p_latency_on_read` and `p2p_cpu_latency_on_read`, us: the row fetches from the column (`--p2p_read`).
+- `p2p_connectivity`, count: 1 where the driver offers peer access, else 0. Samples before CUDA 8
+  print no matrix of it: theirs comes from the lines `Device=0 CAN Access Peer Device=1`, and
+  without those there is none.
+- `p2p_off`, `p2p_on`, GB/s: one direction. `p2p_off_bidirectional`, `p2p_on_bidirectional`, GB/s:
+  both directions added.
+- `p2p_latency_off`, `p2p_latency_on`, us: one small copy, timed by the GPU; `p2p_cpu_latency_off`,
+  `p2p_cpu_latency_on`, us: the time that the host needs to queue it.
+- `p2p_on_read`, GB/s, `p2p_latency_on_read` and `p2p_cpu_latency_on_read`, us: the row fetches from
+  the column (`--p2p_read`).
 
-Readings of one GPU, component `gpu0`, from the diagonals, copies inside that GPU that count read and write: `p2p_local`, GB/s, from
-`p2p_off`, and `<name>_local` from each other matrix.
+Readings of one GPU, component `gpu0`, from the diagonals, copies inside that GPU that count read
+and write: `p2p_local`, GB/s, from `p2p_off`, and `<name>_local` from each other matrix.
 """
 
 from __future__ import annotations
@@ -31,14 +38,19 @@ from acceptance.core.plain_text import UnreadableOutput
 from acceptance.tools import cuda_error, reading
 from acceptance.tools.reading import GpuEntry, Reading, ToolOutput, duplicate
 
-_PAIR = re.compile(r"^Device=(?P<row>\d{1,4}) (?P<can>CAN|CANNOT) Access Peer Device=(?P<column>\d{1,4})$")
+_PAIR = re.compile(
+    r"^Device=(?P<row>\d{1,4}) (?P<can>CAN|CANNOT) Access Peer Device=(?P<column>\d{1,4})$"
+)
 _HEAD = re.compile(r"^P2P Cliques:?$")
 _GROUP = re.compile(r"^\[(?P<gpus>\d{1,4}(?: \d{1,4})*)\]$")
 
 
 @dataclass(slots=True)
 class Access:
-    """`pairs`: whether (row, column) has peer access. `groups`: GPUs that the first of them reaches; None where a matrix is printed."""
+    """`pairs`: whether (row, column) has peer access.
+
+    `groups`: GPUs that the first of them reaches; None where a matrix is printed.
+    """
 
     pairs: dict[tuple[int, int], bool] = field(default_factory=dict)
     groups: list[set[int]] | None = None
@@ -56,22 +68,31 @@ class Access:
         return True
 
     def grouped(self) -> int | None:
-        """How many GPUs are in the groups; None without groups, and where GPUs are missing from them."""
+        """How many GPUs are in the groups; None without groups, and where GPUs
+        are missing from them.
+        """
         gpus = set[int]().union(*self.groups or ())
         return len(gpus) if gpus and gpus == set(range(len(gpus))) else None
 
     def rows(self) -> list[tuple[float, ...]] | None:
-        """The connectivity matrix of a text with groups, from its lines of pairs; None unless they tell of all pairs.
+        """The connectivity matrix of a text with groups, from its lines of pairs; None unless they
+        tell of all pairs.
 
         The groups themselves do not say which of their members reach one another.
         """
         count = self.grouped() or 0
         gpus = range(count)
-        # Counted before they are listed: a group may name ten thousand GPUs, which are a hundred million pairs.
+        # Counted before they are listed: a group may name ten thousand GPUs, which are a hundred
+        # million pairs.
         counted = count > 0 and len(self.pairs) == count * (count - 1)
-        if not counted or self.pairs.keys() != {(row, column) for row in gpus for column in gpus if row != column}:
+        if not counted or self.pairs.keys() != {
+            (row, column) for row in gpus for column in gpus if row != column
+        }:
             return None
-        return [tuple(float(row == column or self.pairs[row, column]) for column in gpus) for row in gpus]
+        return [
+            tuple(float(row == column or self.pairs[row, column]) for column in gpus)
+            for row in gpus
+        ]
 
 
 TOOL = "p2pBandwidthLatencyTest"
@@ -88,7 +109,9 @@ _BANDWIDTH = re.compile(
     r"^(?P<way>Uni|Bi)directional P2P=(?P<p2p>Disabled|Enabled) Bandwidth "
     r"(?:\(P2P (?P<how>Writes|Reads)\) )?Matrix \(GB/s\)$"
 )
-_LATENCY = re.compile(r"^P2P=(?P<p2p>Disabled|Enabled) Latency (?:\(P2P (?P<how>Writes|Reads)\) )?Matrix \(us\)$")
+_LATENCY = re.compile(
+    r"^P2P=(?P<p2p>Disabled|Enabled) Latency (?:\(P2P (?P<how>Writes|Reads)\) )?Matrix \(us\)$"
+)
 # A markdown page may show the backslash of `D\D` twice or not at all.
 _COLUMNS = re.compile(r"^(?P<label>D\\{0,2}D|GPU|CPU)\s+(?P<indices>\d+(?:\s+\d+)*)$")
 _ROW = re.compile(r"^(?P<index>\d+)(?P<cells>(?:\s+\S+)+)$")
@@ -156,7 +179,9 @@ def _columns(found: _Text, line: str, match: re.Match[str]) -> None:
     if match["label"] == "CPU":
         name = name.replace("p2p_latency", "p2p_cpu_latency")
     if name in found.matrices:
-        raise UnreadableOutput(TOOL, line, f"the table of {name} comes twice: a heading is missing, or it is two runs")
+        raise UnreadableOutput(
+            TOOL, line, f"the table of {name} comes twice: a heading is missing, or it is two runs"
+        )
     indices = match["indices"].split()
     if indices != [str(index) for index in range(len(indices))]:
         raise UnreadableOutput(TOOL, line, "the columns are not numbered from 0")
@@ -167,7 +192,9 @@ def _row(matrix: _Matrix, line: str) -> tuple[float, ...]:
     match = _ROW.match(line)
     cells = match["cells"].split() if match else []
     if match is None or match["index"] != str(len(matrix.rows)) or len(cells) != matrix.width:
-        raise UnreadableOutput(TOOL, line, f"{matrix.name} needs row {len(matrix.rows)} of {matrix.width} figures here")
+        raise UnreadableOutput(
+            TOOL, line, f"{matrix.name} needs row {len(matrix.rows)} of {matrix.width} figures here"
+        )
     if matrix.name == _CONNECTIVITY:
         if not set(cells) <= {"0", "1"} or cells[len(matrix.rows)] != "1":
             raise UnreadableOutput(TOOL, line, "connectivity is 0 or 1, and 1 with itself")
@@ -208,7 +235,11 @@ def _line(found: _Text, line: str) -> None:
 
 
 def _cells(matrix: _Matrix) -> Iterator[tuple[int, int, float]]:
-    return ((row, column, value) for row, values in enumerate(matrix.rows) for column, value in enumerate(values))
+    return (
+        (row, column, value)
+        for row, values in enumerate(matrix.rows)
+        for column, value in enumerate(values)
+    )
 
 
 def _component(row: int, column: int) -> str:
@@ -218,10 +249,16 @@ def _component(row: int, column: int) -> str:
 def _worthless(found: _Text) -> str | None:
     """Why a text that could be read proves nothing, or None."""
     if found.open is not None:
-        return f"the text is cut: {found.open.name} ends after row {len(found.open.rows) - 1} of {found.open.width}"
-    # Old samples print groups of GPUs for the connectivity matrix; if they print pairs as well, those must be whole.
+        return (
+            f"the text is cut: {found.open.name} ends after row {len(found.open.rows) - 1} of "
+            f"{found.open.width}"
+        )
+    # Old samples print groups of GPUs for the connectivity matrix; if they print pairs as well,
+    # those must be whole.
     grouped = None if found.access.pairs else found.access.grouped()
-    needed = [name for name in (*_NEEDED, *found.headings) if grouped is None or name != _CONNECTIVITY]
+    needed = [
+        name for name in (*_NEEDED, *found.headings) if grouped is None or name != _CONNECTIVITY
+    ]
     missing = [name for name in needed if name not in found.matrices]
     missing += [
         two
@@ -244,9 +281,16 @@ def _worthless(found: _Text) -> str | None:
             return f"{matrix.name} holds {matrix.width} GPUs and {_CONNECTIVITY} {count}"
         for row, column, value in _cells(matrix):
             if matrix.name != _CONNECTIVITY and not 0 < value < math.inf:
-                return f"{matrix.name} of {_component(row, column)} is {value:.2f}: nothing was measured there"
+                return (
+                    f"{matrix.name} of {_component(row, column)} is {value:.2f}: nothing was "
+                    "measured there"
+                )
     for (row, column), can in found.access.pairs.items():
-        if not (row < count and column < count and found.matrices[_CONNECTIVITY].rows[row][column] == can):
+        if not (
+            row < count
+            and column < count
+            and found.matrices[_CONNECTIVITY].rows[row][column] == can
+        ):
             return f"its line about device {row} and peer {column} gainsays the connectivity matrix"
     return None
 
@@ -254,19 +298,26 @@ def _worthless(found: _Text) -> str | None:
 def _readings(found: _Text) -> Iterator[Reading]:
     for name, matrix in found.matrices.items():
         unit = "count" if name == _CONNECTIVITY else "us" if "latency" in name else "GB/s"
-        pairs = {_component(row, column): value for row, column, value in _cells(matrix) if row != column}
+        pairs = {
+            _component(row, column): value for row, column, value in _cells(matrix) if row != column
+        }
         if pairs:
             yield Reading(name, unit, pairs)
         if name != _CONNECTIVITY:
             local = "p2p_local" if name == "p2p_off" else f"{name}_local"
-            yield Reading(local, unit, {f"gpu{row}": value for row, column, value in _cells(matrix) if row == column})
+            yield Reading(
+                local,
+                unit,
+                {f"gpu{row}": value for row, column, value in _cells(matrix) if row == column},
+            )
 
 
 def parse(text: str) -> ToolOutput:
     """Read p2pBandwidthLatencyTest's text.
 
-    *pass* needs the connectivity matrix and the four bandwidth matrices whole, for the same GPUs, and no figure that is zero or none.
-    It says that copies ran, not that they were right. Raises UnreadableOutput.
+    *pass* needs the connectivity matrix and the four bandwidth matrices whole, for the same GPUs,
+    and no figure that is zero or none. It says that copies ran, not that they were right. Raises
+    UnreadableOutput.
     """
     found = _Text()
     kept = [line.strip().removeprefix("> ").strip() for line in reading.tool_lines(text)]
@@ -279,7 +330,9 @@ def parse(text: str) -> ToolOutput:
         reason = cuda_error.not_started(kept)
         if reason is None:
             raise UnreadableOutput(
-                TOOL, plain_text.first_line(text), "the text holds no line of p2pBandwidthLatencyTest"
+                TOOL,
+                plain_text.first_line(text),
+                "the text holds no line of p2pBandwidthLatencyTest",
             )
         return ToolOutput(TOOL, "error", reason)
     if _CONNECTIVITY not in found.matrices and (rows := found.access.rows()):
@@ -298,9 +351,11 @@ def parse(text: str) -> ToolOutput:
 
 
 def gain(output: ToolOutput) -> dict[str, float]:
-    """What peer access brings: `p2p_on` over `p2p_off`, a ratio, for each ordered pair; empty for one GPU.
+    """What peer access brings: `p2p_on` over `p2p_off`, a ratio, for each ordered pair; empty for
+    one GPU.
 
-    About 1 says that peer access is off or brings nothing. Raises ValueError for an output that is no pass.
+    About 1 says that peer access is off or brings nothing. Raises ValueError for an output that is
+    no pass.
     """
     if output.outcome != "pass":
         raise ValueError(f"{output.tool} measured nothing: {output.reason}")

@@ -2,10 +2,11 @@
 
 Readings, each with the stressor's name (`cpu`, `matrix`, `vm`) as component:
 
-- `stress_ng_bogo_ops`, count: the work of all workers of that stressor together. A sign of life, not a speed: upstream says so, and it
-  changes from version to version.
+- `stress_ng_bogo_ops`, count: the work of all workers of that stressor together. A sign of life,
+  not a speed: upstream says so, and it changes from version to version.
 - `stress_ng_time`, s: wall time of that stressor ("real time").
-- `stress_ng_workers`, count: processes that were started, from the line `dispatching hogs`, which no whole text lacks.
+- `stress_ng_workers`, count: processes that were started, from the line `dispatching hogs`, which
+  no whole text lacks.
 """
 
 from __future__ import annotations
@@ -32,13 +33,15 @@ def argv(
 ) -> tuple[str, ...]:
     """The command line of one verified stressor. `workers` 0 means one for each logical CPU.
 
-    `options` are long options without their dashes; without any, the `cpu` stressor runs all of its methods. `temp_path` is a
-    writable directory: stress-ng refuses to start where it cannot write, even for a stressor that writes nothing.
-    Raises ValueError for what would not run: a time below a second, a negative number of workers, a name that is none.
+    `options` are long options without their dashes; without any, the `cpu` stressor runs all of its
+    methods. `temp_path` is a writable directory: stress-ng refuses to start where it cannot write,
+    even for a stressor that writes nothing. Raises ValueError for what would not run: a time below
+    a second, a negative number of workers, a name that is none.
     """
     if seconds < 1 or workers < 0:
         raise ValueError(
-            f"stress-ng needs at least 1 second and no negative number of workers, not {seconds} and {workers}"
+            "stress-ng needs at least 1 second and no negative number of workers, not "
+            f"{seconds} and {workers}"
         )
     chosen = {"cpu-method": "all"} if options is None and stressor == "cpu" else dict(options or {})
     for name in (stressor, *chosen):
@@ -53,20 +56,27 @@ def argv(
     return tuple(words)
 
 
-# Refusals and shortages, by Linux errno: EPERM EINTR EAGAIN ENOMEM EACCES EBUSY ENODEV ENFILE EMFILE ENOSPC EROFS ENOSYS EOPNOTSUPP
-# EDQUOT. Any other (EIO, EINVAL, EFAULT) is an answer that a sound system does not give to a stressor.
+# Refusals and shortages, by Linux errno: EPERM EINTR EAGAIN ENOMEM EACCES EBUSY ENODEV ENFILE
+# EMFILE ENOSPC EROFS ENOSYS EOPNOTSUPP EDQUOT. Any other (EIO, EINVAL, EFAULT) is an answer that a
+# sound system does not give to a stressor.
 _REFUSALS = frozenset({1, 4, 11, 12, 13, 16, 19, 23, 24, 28, 30, 38, 95, 122})
 _ERRNO = re.compile(r"errno=(?P<errno>\d{1,4})\b")
 _HINDERED = re.compile(
-    r"operation not permitted|permission denied|out of memory|cannot allocate memory|no space left|not implemented|not supported"
+    r"operation not permitted|permission denied|out of memory|cannot allocate memory|no space "
+    r"left|not implemented|not supported"
     r"|resource temporarily unavailable|temp-path|SIGKILL|SIGTERM|\boom\b"
-    # The worker was killed before it could close its counters (stress-ng issues 117 and 125): nothing was compared.
+    # The worker was killed before it could close its counters (stress-ng issues 117 and 125):
+    # nothing was compared.
     r"|metrics-check|corrupted bogo-ops counter|hash error in bogo-ops",
     re.IGNORECASE,
 )
 # Signals that wrong arithmetic or a wrong address causes; a kill or a time-out sends others.
-_SIGNAL = re.compile(r"terminated (?:on signal|with unexpected signal|by signal)\b.*?(?P<signal>SIG[A-Z]+|\d+|$)")
-_FATAL_SIGNALS = frozenset({"SIGSEGV", "SIGILL", "SIGBUS", "SIGFPE", "SIGTRAP", "4", "5", "7", "8", "11"})
+_SIGNAL = re.compile(
+    r"terminated (?:on signal|with unexpected signal|by signal)\b.*?(?P<signal>SIG[A-Z]+|\d+|$)"
+)
+_FATAL_SIGNALS = frozenset(
+    {"SIGSEGV", "SIGILL", "SIGBUS", "SIGFPE", "SIGTRAP", "4", "5", "7", "8", "11"}
+)
 _STRESSOR_FAILED = re.compile(r"terminated with an error, exit status=2\b")
 _NO_PROOF = re.compile(r"finished prematurely|untrustworthy|bogo-op counters are zero")
 _SKIP = re.compile(r"not implemented|skipp(?:ed|ing)|disabled '")
@@ -74,7 +84,9 @@ _SKIP = re.compile(r"not implemented|skipp(?:ed|ing)|disabled '")
 
 @dataclass(slots=True)
 class Complaints:
-    """`faults` speak against the machine, `hindrances` against the way it was run; texts as printed, in their order."""
+    """`faults` speak against the machine, `hindrances` against the way it was run; texts as
+    printed, in their order.
+    """
 
     faults: list[str] = field(default_factory=list)
     hindrances: list[str] = field(default_factory=list)
@@ -91,7 +103,8 @@ class Complaints:
             (self.hindrances if refused or _HINDERED.search(text) else self.faults).append(text)
         elif level == "error":
             if _STRESSOR_FAILED.search(text):
-                self.stressor_failed = True  # its own `fail` line says why; where there is none, this must count
+                # its own `fail` line says why; where there is none, this must count
+                self.stressor_failed = True
             else:
                 self.hindrances.append(text)
         elif level == "warn" and _NO_PROOF.search(text):
@@ -103,7 +116,9 @@ class Complaints:
             self._skips.append(text)
 
     def because(self) -> str:
-        """The first line about a skipped stressor, to end a sentence with; empty when there was none."""
+        """The first line about a skipped stressor, to end a sentence with;
+        empty when there was none.
+        """
         return f" ('{plain_text.quote(self._skips[0])}')" if self._skips else ""
 
     def _signal(self, text: str) -> bool:
@@ -115,25 +130,45 @@ class Complaints:
 
 
 TOOL = "stress-ng"
-# The time a stressor ran for may fall short of the time asked by the alarm's rounding, never by a twentieth.
+# The time a stressor ran for may fall short of the time asked by the alarm's rounding, never by a
+# twentieth.
 _SHORTFALL = 0.95
 
-# Anything may stand before `stress-ng:` (syslog, a CI time stamp); `--timestamp` puts a time before the level.
-_LINE = re.compile(r"^.*?stress-ng: (?:[\d:.]+ )?(?P<level>debug|error|fail|info|metrc|warn): +\[\d+\] (?P<text>.*)$")
+# Anything may stand before `stress-ng:` (syslog, a CI time stamp); `--timestamp` puts a time before
+# the level.
+_LINE = re.compile(
+    r"^.*?stress-ng: (?:[\d:.]+ )?(?P<level>debug|error|fail|info|metrc|warn): +\[\d+\] "
+    r"(?P<text>.*)$"
+)
 _SETTING = re.compile(r"^(?:setting to|defaulting to) an? (?P<time>.+?) run per stressor$")
 _DISPATCH = re.compile(r"^dispatching hogs:(?P<hogs>.*)$")
 _HOG = re.compile(r"^(?P<count>\d+) (?P<name>[a-z][\w-]*)$")
 _HEADER = re.compile(r"^stressor +bogo ops +real time")
 _UNITS = re.compile(r"^ *\(secs\)")
-# Name, bogo ops, real, user and system seconds, two rates; 0.14 added CPU used, 0.15 RSS, 0.18 a note such as `<--- (1)`.
+# Name, bogo ops, real, user and system seconds, two rates; 0.14 added CPU used, 0.15 RSS, 0.18 a
+# note such as `<--- (1)`.
 _ROW = re.compile(
-    r"^(?P<name>[a-z][\w-]*) +(?P<ops>\d+) +(?P<real>\d+\.\d+)(?: +\d+\.\d+){4}(?: +\d+(?:\.\d+)?)*(?: *<---.*)?$"
+    r"^(?P<name>[a-z][\w-]*) +(?P<ops>\d+) +(?P<real>\d+\.\d+)(?: +\d+\.\d+){4}(?: "
+    r"+\d+(?:\.\d+)?)*(?: *<---.*)?$"
 )
-_COUNT = re.compile(r"^(?P<what>skipped|passed|failed|metrics untrustworthy): (?P<count>\d+)(?:: (?P<items>.*))?$")
+_COUNT = re.compile(
+    r"^(?P<what>skipped|passed|failed|metrics untrustworthy): (?P<count>\d+)(?:: (?P<items>.*))?$"
+)
 _END = re.compile(r"^(?P<un>un)?successful run completed in (?P<time>.+)$")
 _TIMES = re.compile(r"^for a (?P<time>\d+\.\d+)s run time:$")
-_DURATION_PART = re.compile(r"^(?P<number>\d+(?:\.\d+)?) ?(?P<unit>s|sec|second|min|minute|hour|day|week)s?$")
-_SECONDS = {"s": 1, "sec": 1, "second": 1, "min": 60, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
+_DURATION_PART = re.compile(
+    r"^(?P<number>\d+(?:\.\d+)?) ?(?P<unit>s|sec|second|min|minute|hour|day|week)s?$"
+)
+_SECONDS = {
+    "s": 1,
+    "sec": 1,
+    "second": 1,
+    "min": 60,
+    "minute": 60,
+    "hour": 3600,
+    "day": 86400,
+    "week": 604800,
+}
 
 
 @dataclass(slots=True)
@@ -154,7 +189,10 @@ class _Text:
 
 
 def duration(line: str, text: str) -> float:
-    """Seconds of `3.00s`, `8.65 secs`, `1 min, 2.50 secs`, `6352.60s (1 hour, ...)`. Raises UnreadableOutput, quoting `line`."""
+    """Seconds of `3.00s`, `8.65 secs`, `1 min, 2.50 secs`, `6352.60s (1 hour, ...)`.
+
+    Raises UnreadableOutput, quoting `line`.
+    """
     total = 0.0
     for part in text.partition(" (")[0].split(", "):
         match = _DURATION_PART.match(part)
@@ -169,7 +207,9 @@ def _hogs(found: _Text, line: str, text: str) -> None:
     for part in filter(None, (part.strip() for part in text.split(","))):
         match = _HOG.match(part)
         if match is None or match["name"] in found.hogs:
-            raise UnreadableOutput(TOOL, line, "the list of stressors has an unknown form or names one twice")
+            raise UnreadableOutput(
+                TOOL, line, "the list of stressors has an unknown form or names one twice"
+            )
         found.hogs[match["name"]] = int(plain_text.number(TOOL, line, match["count"]))
 
 
@@ -179,19 +219,27 @@ def _statement(found: _Text, line: str, text: str) -> None:
         if found.asked not in (None, match["time"]):
             raise UnreadableOutput(TOOL, line, "two times are asked for: give one run at a time")
         found.asked = match["time"]
-        found.asked_s = None if match["time"] in {"infinite", "n infinite"} else duration(line, match["time"])
+        found.asked_s = (
+            None if match["time"] in {"infinite", "n infinite"} else duration(line, match["time"])
+        )
     elif match := _DISPATCH.match(text):
         _hogs(found, line, match["hogs"])
     elif match := _COUNT.match(text):
         if match["what"] in found.counts:
             raise UnreadableOutput(TOOL, line, "a count is given twice: give one run at a time")
-        found.counts[match["what"]] = int(plain_text.number(TOOL, line, match["count"])), match["items"] or ""
+        found.counts[match["what"]] = (
+            int(plain_text.number(TOOL, line, match["count"])),
+            match["items"] or "",
+        )
     elif match := _END.match(text):
         if found.ended_s is not None and found.unsuccessful is not bool(match["un"]):
-            raise UnreadableOutput(TOOL, line, "the run ends twice and not alike: give one run at a time")
+            raise UnreadableOutput(
+                TOOL, line, "the run ends twice and not alike: give one run at a time"
+            )
         found.ended_s, found.unsuccessful = duration(line, match["time"]), bool(match["un"])
     elif match := _TIMES.match(text):
-        # `--times` prints it when every stressor has ended: as good an end as the line above, which may come after it.
+        # `--times` prints it when every stressor has ended: as good an end as the line above, which
+        # may come after it.
         found.ended_s = found.ended_s or duration(line, match["time"] + "s")
 
 
@@ -222,15 +270,23 @@ def _collect(text: str) -> _Text:
         found.metrics_level = found.metrics_level or level == "metrc"
         if level in {"metrc", "info"} and _HEADER.match(said):
             in_table = True
-        elif in_table and level in {"metrc", "info"} and (_UNITS.match(said) or _row(found, line, said)):
+        elif (
+            in_table
+            and level in {"metrc", "info"}
+            and (_UNITS.match(said) or _row(found, line, said))
+        ):
             pass
         elif level == "metrc":
             # After the table come "miscellaneous metrics", whose rows have other columns.
-            if said.startswith("miscellaneous metrics") or (in_table and not _ROW.match(said) and said.startswith(" ")):
+            if said.startswith("miscellaneous metrics") or (
+                in_table and not _ROW.match(said) and said.startswith(" ")
+            ):
                 in_table = False
             elif in_table or _ROW.match(said):
                 raise UnreadableOutput(
-                    TOOL, line, "a row of the metrics table has an unknown form or stands outside it"
+                    TOOL,
+                    line,
+                    "a row of the metrics table has an unknown form or stands outside it",
                 )
         elif level == "info":
             in_table = False
@@ -239,7 +295,9 @@ def _collect(text: str) -> _Text:
         else:
             found.trouble.note(level, said)
     if ours == 0:
-        raise UnreadableOutput(TOOL, plain_text.first_line(text), "the text holds no line of stress-ng")
+        raise UnreadableOutput(
+            TOOL, plain_text.first_line(text), "the text holds no line of stress-ng"
+        )
     return found
 
 
@@ -274,45 +332,66 @@ def _worthless(found: _Text) -> str | None:
     if found.asked_s is not None and found.ended_s < found.asked_s * _SHORTFALL:
         return f"it was stopped after {found.ended_s:.4g} of {found.asked_s:.4g} s"
     # The column is the mean over a stressor's workers: one that died early shortens it.
-    short = sorted(name for name, real_s in found.real_s.items() if real_s < (found.asked_s or 0.0) * _SHORTFALL)
+    short = sorted(
+        name
+        for name, real_s in found.real_s.items()
+        if real_s < (found.asked_s or 0.0) * _SHORTFALL
+    )
     if short:
-        return f"the workers of {short[0]} ran for {found.real_s[short[0]]:.4g} of {found.asked_s:.4g} s on average"
+        return (
+            f"the workers of {short[0]} ran for {found.real_s[short[0]]:.4g} of "
+            f"{found.asked_s:.4g} s on average"
+        )
     return None
 
 
 def parse(text: str) -> ToolOutput:
-    """Read stress-ng's text, standard output and error together, in any order of lines that it prints them in.
+    """Read stress-ng's text, standard output and error together, in any order of lines that it
+    prints them in.
 
-    *fail*: a verification failed, or a stressor died of a signal that wrong arithmetic causes. *error*: a permission, a resource or a
-    missing system call stopped it, it was stopped early, it did no work, or the text is cut. The exit code plays no part: versions
-    differ (stress-ng issue 272: `fail:` lines with exit code 0). Whether `--verify` was on the text does not say; argv() asks for it.
-    Raises UnreadableOutput.
+    *fail*: a verification failed, or a stressor died of a signal that wrong arithmetic causes.
+    *error*: a permission, a resource or a missing system call stopped it, it was stopped early, it
+    did no work, or the text is cut. The exit code plays no part: versions differ (stress-ng issue
+    272: `fail:` lines with exit code 0). Whether `--verify` was on the text does not say; argv()
+    asks for it. Raises UnreadableOutput.
     """
     found = _collect(text)
     faults, hindrances = found.trouble.faults, found.trouble.hindrances
     failed, names = found.counts.get("failed", (0, ""))
     if faults:
         more = f" (and {len(faults) - 1} more like it)" if len(faults) > 1 else ""
-        return ToolOutput(TOOL, "fail", f"stress-ng found a fault: '{plain_text.quote(faults[0])}'{more}")
+        return ToolOutput(
+            TOOL, "fail", f"stress-ng found a fault: '{plain_text.quote(faults[0])}'{more}"
+        )
     if hindrances:
         return ToolOutput(
             TOOL,
             "error",
-            f"stress-ng was hindered, which says nothing about the hardware: '{plain_text.quote(hindrances[0])}'",
+            (
+                "stress-ng was hindered, which says nothing about the hardware: "
+                f"'{plain_text.quote(hindrances[0])}'"
+            ),
         )
     if failed or found.trouble.stressor_failed:
         which = f": {plain_text.quote(names)}" if names else ""
-        return ToolOutput(TOOL, "fail", f"stress-ng counts {failed or 'at least one'} of its workers as failed{which}")
+        return ToolOutput(
+            TOOL,
+            "fail",
+            f"stress-ng counts {failed or 'at least one'} of its workers as failed{which}",
+        )
     why = _worthless(found)
     if why is not None:
         return ToolOutput(TOOL, "error", why)
-    workers = Reading("stress_ng_workers", "count", {name: float(n) for name, n in found.hogs.items()})
+    workers = Reading(
+        "stress_ng_workers", "count", {name: float(n) for name, n in found.hogs.items()}
+    )
     readings = (
         Reading("stress_ng_bogo_ops", "count", found.bogo_ops),
         Reading("stress_ng_time", "s", found.real_s),
         workers,
     )
     ran = ", ".join(
-        f"{name} {count:.0f} bogo ops in {found.real_s[name]:.4g} s" for name, count in found.bogo_ops.items()
+        f"{name} {count:.0f} bogo ops in {found.real_s[name]:.4g} s"
+        for name, count in found.bogo_ops.items()
     )
     return ToolOutput(TOOL, "pass", f"completed without a failure: {ran}", readings)

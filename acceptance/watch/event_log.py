@@ -1,4 +1,7 @@
-"""EventLog: the events of one watcher on their way into its segment of the journal. A storm is cut short."""
+"""EventLog: the events of one watcher on their way into its segment of the journal.
+
+A storm is cut short.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,11 @@ from pathlib import Path
 from acceptance.core.record import Body, Event, Note
 from acceptance.journal import segment
 
-# A storm (corrected PCIe errors come by the thousand a second) says nothing new after so many events of one kind, code and component.
+# A storm (corrected PCIe errors come by the thousand a second) says nothing new after so many
+# events of one kind, code and component.
 STORM = 100
-# Nor do so many of one gravity: pages that fail one after the other have each a code of their own. Each gravity is counted by itself, so
-# that none hides a graver one.
+# Nor do so many of one gravity: pages that fail one after the other have each a code of their own.
+# Each gravity is counted by itself, so that none hides a graver one.
 MOST = 2000
 
 
@@ -30,7 +34,10 @@ class EventLog:
         if name not in self._seen and self._graves[gravity] >= MOST:
             if self._graves[gravity] == MOST:
                 self._writer.write(
-                    Note(f"more than {MOST} different events of severity {found.severity}: further ones are left out")
+                    Note(
+                        f"more than {MOST} different events of severity {found.severity}: "
+                        "further ones are left out"
+                    )
                 )
             self._graves[gravity] = MOST + 1
             return
@@ -40,7 +47,9 @@ class EventLog:
             self._writer.write(found)
         elif self._seen[name] == STORM + 1:
             what = " ".join(str(part) for part in name if part is not None)
-            self._writer.write(Note(f"{what}: seen more than {STORM} times; further ones are counted no more"))
+            self._writer.write(
+                Note(f"{what}: seen more than {STORM} times; further ones are counted no more")
+            )
 
     def note(self, text: str, *, trouble: bool = False) -> None:
         """Journal a note."""

@@ -1,11 +1,14 @@
-"""The watch over the GPUs: NVML read five times a second, and its Xid events, by a program of its own.
+"""The watch over the GPUs: NVML read five times a second, and its Xid events, by a program of its
+own.
 
     python -m acceptance.watch.gpu_sampler CONTEXT.json
 
-It is a child of the supervisor's, because the library of a sick driver may hang or crash. Samples go to `telemetry-gpu.jsonl`, begun
-when every GPU has been found, events and processes of others to `journal-gpu.jsonl`. After a look at which a GPU answered, the file of
-samples is touched, written to or not: so the parent sees that its child does not hang. It ends on SIGTERM, with everything flushed, and
-exits with 0; with 1, and one sentence on standard error, when it cannot watch every GPU that it was given.
+It is a child of the supervisor's, because the library of a sick driver may hang or crash. Samples
+go to `telemetry-gpu.jsonl`, begun when every GPU has been found, events and processes of others to
+`journal-gpu.jsonl`. After a look at which a GPU answered, the file of samples is touched, written
+to or not: so the parent sees that its child does not hang. It ends on SIGTERM, with everything
+flushed, and exits with 0; with 1, and one sentence on standard error, when it cannot watch every
+GPU that it was given.
 """
 
 from __future__ import annotations
@@ -39,20 +42,29 @@ from acceptance.watch.targets import AttachedGpu, WatchError, WatchTarget, attac
 
 EVENTS = "journal-gpu.jsonl"
 PERIOD_S = 0.2
-# Counters change seldom, and reading them costs more; the disk is told to keep what was written as often.
+# Counters change seldom, and reading them costs more; the disk is told to keep what was written as
+# often.
 SLOW_S = 1.0
-# A GPU of which every reading is refused for so long does not answer any more, whatever word NVML has for it.
+# A GPU of which every reading is refused for so long does not answer any more, whatever word NVML
+# has for it.
 SILENT_S = 3.0
 LOST_KIND = "gpu-lost"
 _LOST_MEANING = "The GPU no longer answers its driver."
-_LOST_ACTION = "Power the machine off and on, reseat the card and its power cables; if it comes back, replace the GPU."
-_RESET_ACTION = "Reset the GPU (nvidia-smi --gpu-reset) or reboot; if it comes back, replace the GPU."
+_LOST_ACTION = (
+    "Power the machine off and on, reseat the card and its power cables; if it comes "
+    "back, "
+    "replace the GPU."
+)
+_RESET_ACTION = (
+    "Reset the GPU (nvidia-smi --gpu-reset) or reboot; if it comes back, replace the GPU."
+)
 
 
 class SamplerContext(msgspec.Struct, frozen=True):
     """What the program is told, as a JSON file. `root` is where the kernel's clocks are read.
 
-    `kernel_log` says whether somebody follows the kernel log meanwhile: where nobody does, NVML alone tells of Xid errors.
+    `kernel_log` says whether somebody follows the kernel log meanwhile: where nobody does, NVML
+    alone tells of Xid errors.
     """
 
     run_dir: str
@@ -74,7 +86,9 @@ class _Gpu:
 
 
 class GpuWatch:
-    """The watch itself: `look` is one look at every GPU. Raises JournalError when its segments cannot be written.
+    """The watch itself: `look` is one look at every GPU.
+
+    Raises JournalError when its segments cannot be written.
 
     `kernel_log` is as in Context. `users` is asked once a second who else uses the GPUs.
     """
@@ -89,7 +103,8 @@ class GpuWatch:
         kernel_log: bool,
         users: GpuUsers,
     ) -> None:
-        from concurrent.futures import ThreadPoolExecutor  # not sooner: the supervisor imports this, too
+        # not sooner: the supervisor imports this, too
+        from concurrent.futures import ThreadPoolExecutor
 
         self._nvml = nvml
         self._samples = samples
@@ -113,20 +128,28 @@ class GpuWatch:
 
     def _keeper(self, component: str) -> Any:
         def keep(
-            values: dict[str, float], span_s: float, low: dict[str, float] | None, high: dict[str, float] | None
+            values: dict[str, float],
+            span_s: float,
+            low: dict[str, float] | None,
+            high: dict[str, float] | None,
         ) -> None:
             self._samples.write(Sample(values, span_s, low, high, component))
 
         return keep
 
     def look(self) -> bool:
-        """Journal what NVML told since the last look, and read every GPU once; returns whether one answered, or none is left that could."""
+        """Journal what NVML told since the last look, and read every GPU once; returns whether
+        one answered, or none is left that could.
+        """
         slow = clock.boot_s() - self._slow_s >= SLOW_S
         self._hear()
         answered = not self._gpus
-        # Side by side: an answer takes the driver some milliseconds under load, and eight GPUs in turn would take most of a period.
+        # Side by side: an answer takes the driver some milliseconds under load, and eight GPUs in
+        # turn would take most of a period.
         gpus = list(self._gpus)
-        for gpu, answer in zip(gpus, self._pool.map(lambda gpu: self._read(gpu, slow), gpus), strict=True):
+        for gpu, answer in zip(
+            gpus, self._pool.map(lambda gpu: self._read(gpu, slow), gpus), strict=True
+        ):
             if isinstance(answer, dict):
                 gpu.answered_s = clock.boot_s()
                 gpu.thinning.put(gpu.answered_s, answer)
@@ -169,7 +192,9 @@ class GpuWatch:
             severity, meaning, action = driver_events.xid(code)
             said = f"NVML: Xid {code}{f' on {address}' if address else ''}"
             now = clock.boot_s()
-            self._events.event(Event("xid", severity, said, meaning, action, code, address, now, source="nvml"))
+            self._events.event(
+                Event("xid", severity, said, meaning, action, code, address, now, source="nvml")
+            )
         for address, why in self._listener.deaf.items():
             if address not in self._deaf:
                 self._deaf.add(address)
@@ -188,24 +213,41 @@ class GpuWatch:
         said = f"NVML says of {gpu.name}: {refusal}"
         now = clock.boot_s()
         self._events.event(
-            Event(LOST_KIND, "fatal", said, _LOST_MEANING, action, "nvml", gpu.pci_address, now, source="nvml")
+            Event(
+                LOST_KIND,
+                "fatal",
+                said,
+                _LOST_MEANING,
+                action,
+                "nvml",
+                gpu.pci_address,
+                now,
+                source="nvml",
+            )
         )
 
 
 def run(nvml: Any, context: SamplerContext, over: threading.Event) -> None:
-    """Watch until it is over. Raises WatchError, JournalError, and the binding's NVMLError where NVML cannot be used at all."""
+    """Watch until it is over.
+
+    Raises WatchError, JournalError, and the binding's NVMLError where NVML cannot be used at all.
+    """
     nvml.nvmlInit()
     found = attach(nvml, context.gpus)
     run_dir, root = Path(context.run_dir), Path(context.root)
     path = run_dir / reader.GPU_TELEMETRY
-    with contextlib.closing(EventLog(run_dir / EVENTS, root)) as events, segment.Writer(path, root) as samples:
+    with (
+        contextlib.closing(EventLog(run_dir / EVENTS, root)) as events,
+        segment.Writer(path, root) as samples,
+    ):
         users = GpuUsers(nvml, run_dir.name, root, events.put)
         watch = GpuWatch(nvml, found, samples, events, kernel_log=context.kernel_log, users=users)
         moment = time.monotonic()
         while not over.is_set():
             if watch.look():
                 os.utime(path)
-            moment = max(moment + context.period_s, time.monotonic())  # what a slow look missed is not made up for
+            # what a slow look missed is not made up for
+            moment = max(moment + context.period_s, time.monotonic())
             over.wait(moment - time.monotonic())
         watch.end()
 
@@ -218,7 +260,10 @@ def _ended_by_signal() -> Iterator[threading.Event]:
     def end(_number: int, _frame: FrameType | None) -> None:
         over.set()
 
-    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    before = {
+        number: signal.signal(number, end)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    }
     try:
         yield over
     finally:
@@ -228,7 +273,9 @@ def _ended_by_signal() -> Iterator[threading.Event]:
 
 def main(arguments: Sequence[str], nvml: Any = None) -> int:
     """The program; see the module for its exit status. `nvml` is the binding, for tests."""
-    context = msgspec.json.decode(regular_file.read(Path(arguments[0]), regular_file.SEGMENT), type=SamplerContext)
+    context = msgspec.json.decode(
+        regular_file.read(Path(arguments[0]), regular_file.SEGMENT), type=SamplerContext
+    )
     nvml = nvml_library.binding() if nvml is None else nvml
     with _ended_by_signal() as over:
         try:

@@ -1,4 +1,6 @@
-"""The supervisor's hold on its watch over the GPUs: starting the child, seeing that it lives, ending it."""
+"""The supervisor's hold on its watch over the GPUs: starting the child, seeing
+that it lives, ending it.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,11 @@ def argv(context: Path) -> tuple[str, ...]:
 
 
 def due(inventory: Inventory, names: Sequence[str]) -> tuple[WatchTarget, ...]:
-    """Those of the named GPUs that NVML knew and that answered it before the run; the others are found missing by checks. Pure."""
+    """Those of the named GPUs that NVML knew and that answered it before the run; the others are
+    found missing by checks.
+
+    Pure.
+    """
     return tuple(
         WatchTarget(gpu.name, gpu.uuid, gpu.pci_address)
         for gpu in gpus(inventory)
@@ -50,11 +56,13 @@ def due(inventory: Inventory, names: Sequence[str]) -> tuple[WatchTarget, ...]:
 class SamplerProcess:
     """The child that watches these GPUs; none is started when there are none.
 
-    It never raises into the run. What went wrong with it is in `failure` after `stop`. It is made in the main thread.
-    `kernel_log` says whether the kernel log is followed.
+    It never raises into the run. What went wrong with it is in `failure` after `stop`. It is made
+    in the main thread. `kernel_log` says whether the kernel log is followed.
     """
 
-    def __init__(self, run_dir: Path, root: Path, watched: Sequence[WatchTarget], *, kernel_log: bool) -> None:
+    def __init__(
+        self, run_dir: Path, root: Path, watched: Sequence[WatchTarget], *, kernel_log: bool
+    ) -> None:
         self.failure: str | None = None
         self._run_dir = run_dir
         self._running: RunningProgram | None = None
@@ -107,14 +115,21 @@ class SamplerProcess:
         self._running = None
         if ended:
             told = done.last_lines(2)
-            self.failure = f"{WHAT} {done.describe()}, before the run did{f': {told}' if told else ''}"
+            self.failure = (
+                f"{WHAT} {done.describe()}, before the run did{f': {told}' if told else ''}"
+            )
         elif self._silent is not None and not self._a_gpu_was_lost():
             self.failure = self._silent
 
     def _a_gpu_was_lost(self) -> bool:
-        """Whether the child told of a lost GPU: that explains its silence, and is a finding of its own."""
+        """Whether the child told of a lost GPU: that explains its silence, and
+        is a finding of its own.
+        """
         try:
             entries = segment.read_segment(self._run_dir / gpu_sampler.EVENTS).entries
         except segment.JournalError:
             return False
-        return any(isinstance(entry.body, Event) and entry.body.kind == gpu_sampler.LOST_KIND for entry in entries)
+        return any(
+            isinstance(entry.body, Event) and entry.body.kind == gpu_sampler.LOST_KIND
+            for entry in entries
+        )

@@ -1,6 +1,10 @@
-"""Mutations of the tables that judge: each limit, each weight of an event, taken away or turned round. Pure: text in, texts out.
+"""Mutations of the tables that judge: each limit, each weight of an event, taken away or turned
+round.
 
-The tables are lines of `key = value`, so that a mutation is an edit of one line, or of the stretch of lines that one entry takes.
+Pure: text in, texts out.
+
+The tables are lines of `key = value`, so that a mutation is an edit of one line, or of the stretch
+of lines that one entry takes.
 """
 
 from __future__ import annotations
@@ -15,14 +19,18 @@ _LOOSENED = 10.0
 # Limits of an architecture: shares of the peak, several on a line.
 _SHARES = re.compile(r"^(?:short|sustained) = \{|^copy = ")
 _SHARE = re.compile(r"(?P<key>\w+) = (?P<value>0?\.\d+)")
-_WEIGHT = re.compile(r'^(?P<before>severity = |\d+ = )"(?P<word>fatal|error|warning|info)"(?P<rest>.*)$')
+_WEIGHT = re.compile(
+    r'^(?P<before>severity = |\d+ = )"(?P<word>fatal|error|warning|info)"(?P<rest>.*)$'
+)
 _FLAG = re.compile(r"^(?P<key>hardware|by_text) = (?P<value>true|false)$")
 _CODE = re.compile(r"\b\d{5}\b(?:, |,)?")
 
 
 @dataclass(frozen=True, slots=True)
 class DataMutation:
-    """One change of a table: the line it begins on and that line, the change in words, and the whole table after it."""
+    """One change of a table: the line it begins on and that line, the change in words, and the
+    whole table after it.
+    """
 
     line: int
     text: str
@@ -31,11 +39,15 @@ class DataMutation:
 
 
 def limit_mutations(text: str) -> Iterator[DataMutation]:
-    """Every limit gone; every bound at the other end, and ten times looser (ten, where it is none); every remark gone."""
+    """Every limit gone; every bound at the other end, and ten times looser (ten, where it is
+    none); every remark gone.
+    """
     lines = text.split("\n")
     for number, line in enumerate(lines):
         if line == "[[limit]]":
-            end = next((n for n in range(number + 1, len(lines)) if lines[n].startswith("[")), len(lines))
+            end = next(
+                (n for n in range(number + 1, len(lines)) if lines[n].startswith("[")), len(lines)
+            )
             name = next((one for one in lines[number:end] if one.startswith("measurement")), "")
             yield _without(lines, number, end, name)
         elif bound := _BOUND.match(line):
@@ -53,27 +65,41 @@ def limit_mutations(text: str) -> Iterator[DataMutation]:
 
 
 def _looser(value: float, *, low: bool) -> float:
-    """Ten times looser. Whole numbers stay whole: a count of 0.1 is no other limit than one of 1."""
+    """Ten times looser.
+
+    Whole numbers stay whole: a count of 0.1 is no other limit than one of 1.
+    """
     if not low:
         return value * _LOOSENED or _LOOSENED
     return float(value // _LOOSENED) if value == int(value) else value / _LOOSENED
 
 
 def weight_mutations(text: str) -> Iterator[DataMutation]:
-    """Every severity info, and info fatal; every flag turned round or gone; every code of a group gone; every entry gone."""
+    """Every severity info, and info fatal; every flag turned round or gone; every code of a
+    group gone; every entry gone.
+    """
     lines = text.split("\n")
     for number, line in enumerate(lines):
         if weight := _WEIGHT.match(line):
             word = "fatal" if weight["word"] == "info" else "info"
             yield _edit(lines, number, f'{weight["before"]}"{word}"{weight["rest"]}')
         elif flag := _FLAG.match(line):
-            yield _edit(lines, number, f"{flag['key']} = {'false' if flag['value'] == 'true' else 'true'}")
+            yield _edit(
+                lines, number, f"{flag['key']} = {'false' if flag['value'] == 'true' else 'true'}"
+            )
         elif line.startswith("[[message]]") or re.match(r"\[s?xid\.\d+\]", line):
-            end = next((n for n in range(number + 1, len(lines)) if lines[n].startswith("[")), len(lines))
+            end = next(
+                (n for n in range(number + 1, len(lines)) if lines[n].startswith("[")), len(lines)
+            )
             yield _without(lines, number, end, line)
         elif line.startswith("codes = [") or re.match(r"^    \d{5},", line):
             for code in _CODE.finditer(line):
-                yield _edit(lines, number, line[: code.start()] + line[code.end() :], f"{code[0].strip(', ')} -> gone")
+                yield _edit(
+                    lines,
+                    number,
+                    line[: code.start()] + line[code.end() :],
+                    f"{code[0].strip(', ')} -> gone",
+                )
         elif re.match(r"^(?:count|seconds) = ", line):
             key, _, value = line.partition(" = ")
             yield _edit(lines, number, f"{key} = {float(value) * _LOOSENED:g}")
@@ -81,7 +107,9 @@ def weight_mutations(text: str) -> Iterator[DataMutation]:
 
 def _edit(lines: list[str], number: int, new: str, change: str = "") -> DataMutation:
     told = change or f"{lines[number]} -> {new or 'gone'}"
-    return DataMutation(number + 1, lines[number], told, "\n".join([*lines[:number], new, *lines[number + 1 :]]))
+    return DataMutation(
+        number + 1, lines[number], told, "\n".join([*lines[:number], new, *lines[number + 1 :]])
+    )
 
 
 def _without(lines: list[str], begin: int, end: int, name: str) -> DataMutation:

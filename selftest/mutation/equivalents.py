@@ -1,4 +1,7 @@
-"""The reviewed list of mutations that nobody can tell from the original, each with the reason. Pure but for reading TOML."""
+"""The reviewed list of mutations that nobody can tell from the original, each with the reason.
+
+Pure but for reading TOML.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,11 @@ import msgspec
 
 
 class Equivalent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One entry: the module, the line's text without indentation, the change, and why no test can tell. It speaks of every such line."""
+    """One entry: the module, the line's text without indentation, the change, and why no test can
+    tell.
+
+    It speaks of every such line.
+    """
 
     path: str
     line: str
@@ -33,17 +40,27 @@ class Known:
     entries: tuple[Equivalent, ...]
 
     def why(self, path: str, text: str, change: str) -> str | None:
-        """The reason for which this mutation cannot be noticed; None where the list does not know it."""
+        """The reason for which this mutation cannot be noticed; None where the
+        list does not know it.
+        """
         for entry in self.entries:
             if (entry.path, entry.line, entry.change) == (path, text, change):
                 return entry.why
         return None
 
-    def stale(self, found: Iterable[tuple[str, str, str]], paths: Iterable[str]) -> list[Equivalent]:
-        """The entries of these modules that no mutation (path, line's text, change) matches any more."""
+    def stale(
+        self, found: Iterable[tuple[str, str, str]], paths: Iterable[str]
+    ) -> list[Equivalent]:
+        """The entries of these modules that no mutation (path, line's text,
+        change) matches any more.
+        """
         there = set(found)
         of = set(paths)
-        return [one for one in self.entries if one.path in of and (one.path, one.line, one.change) not in there]
+        return [
+            one
+            for one in self.entries
+            if one.path in of and (one.path, one.line, one.change) not in there
+        ]
 
 
 def read(file: Path) -> Known:
@@ -56,7 +73,9 @@ def read(file: Path) -> Known:
     for one in entries:
         key = (one.path, one.line, one.change)
         if len(one.why.split()) < 4:
-            raise ListError(f"{file.name}: {one.path}: {one.change}: say in a sentence why nobody can tell")
+            raise ListError(
+                f"{file.name}: {one.path}: {one.change}: say in a sentence why nobody can tell"
+            )
         if key in seen:
             raise ListError(f"{file.name}: {one.path}: {one.change}: stands twice")
         seen.add(key)

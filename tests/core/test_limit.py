@@ -33,7 +33,9 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
         (Limit("W", "b", high=0.3), 0.1 + 0.2, "fail"),  # exact comparison, no epsilon
     ],
 )
-def test_a_limit_compares_exactly_and_its_bounds_are_allowed_values(limit: Limit, value: float, grade: str) -> None:
+def test_a_limit_compares_exactly_and_its_bounds_are_allowed_values(
+    limit: Limit, value: float, grade: str
+) -> None:
     assert limit.grade(value) == grade
 
 
@@ -54,7 +56,8 @@ def test_infinity_fails_the_side_it_is_on() -> None:
     assert Limit("W", "b", high=1.0).grade(INF) == "fail"
 
 
-@each("arguments, told",
+@each(
+    "arguments, told",
     [
         ({"unit": "GBps", "low": 1.0}, "'GBps' is not one of"),
         ({"unit": "", "low": 1.0}, "is not one of"),
@@ -62,7 +65,11 @@ def test_infinity_fails_the_side_it_is_on() -> None:
         ({"basis": " \t\n", "low": 1.0}, "basis is empty"),
         ({}, "needs low, high, or both"),
         ({"warn_low": 1.0, "warn_high": 2.0}, "needs low, high, or both"),
-        *[({"low": -1e9, name: bad}, f"{name} is {bad}") for name in ("high", "warn_low", "warn_high") for bad in (NAN, INF, -INF)],
+        *[
+            ({"low": -1e9, name: bad}, f"{name} is {bad}")
+            for name in ("high", "warn_low", "warn_high")
+            for bad in (NAN, INF, -INF)
+        ],
         *[({"low": bad}, f"low is {bad}") for bad in (NAN, INF, -INF)],
         ({"low": 2.0, "high": 1.0}, "out of order"),
         ({"low": 2.0, "warn_low": 1.0}, "out of order"),
@@ -70,7 +77,7 @@ def test_infinity_fails_the_side_it_is_on() -> None:
         ({"low": 1.0, "high": 4.0, "warn_low": 3.0, "warn_high": 2.0}, "out of order"),
         ({"low": 1.0, "warn_high": 0.5}, "out of order"),
     ],
-)  # fmt: skip
+)
 def test_a_limit_that_could_not_judge_is_refused(arguments: dict[str, float], told: str) -> None:
     given_: dict[str, object] = {"unit": "W", "basis": "b", **arguments}
     with pytest.raises(ValueError, match=told):
@@ -99,7 +106,9 @@ def test_these_units_make_a_limit_and_no_others() -> None:
 
 
 @given(finite, finite, finite, finite, finite)
-def test_a_value_that_does_not_fail_is_between_the_bounds(a: float, b: float, c: float, d: float, value: float) -> None:
+def test_a_value_that_does_not_fail_is_between_the_bounds(
+    a: float, b: float, c: float, d: float, value: float
+) -> None:
     low, warn_low, warn_high, high = sorted((a, b, c, d))
     grade = Limit("W", "b", low, high, warn_low, warn_high).grade(value)
     assert (grade != "fail") == (low <= value <= high)
@@ -121,14 +130,26 @@ def test_a_limit_as_text(limit: Limit, text: str) -> None:
     assert str(limit) == text
 
 
-@each("value, text",
+@each(
+    "value, text",
     [
-        (8.0, "8"), (-0.0, "0"), (0.12345, "0.1235"), (12.5, "12.5"), (999.96, "1000"), (1000.04, "1000"), (1234.56, "1234.6"),
+        (8.0, "8"),
+        (-0.0, "0"),
+        (0.12345, "0.1235"),
+        (12.5, "12.5"),
+        (999.96, "1000"),
+        (1000.04, "1000"),
+        (1234.56, "1234.6"),
         (1000.5, "1000.5"),
-        (1e11, "100000000000"), (1e12, "1e+12"), (1.5e300, "1.5e+300"), (1.25e-5, "1.25e-05"), (NAN, "nan"), (INF, "inf"),
+        (1e11, "100000000000"),
+        (1e12, "1e+12"),
+        (1.5e300, "1.5e+300"),
+        (1.25e-5, "1.25e-05"),
+        (NAN, "nan"),
+        (INF, "inf"),
         (-1234.56, "-1234.6"),
     ],
-)  # fmt: skip
+)
 def test_a_number_as_people_read_it(value: float, text: str) -> None:
     assert number(value) == text
 
@@ -146,20 +167,36 @@ def test_counts_and_ratios_are_bare_and_the_rest_carry_their_unit() -> None:
 
 
 def series(*values: float) -> Series:
-    return Series("cpu_temperature", "cpu", "degC", tuple((float(index), value) for index, value in enumerate(values)))
+    return Series(
+        "cpu_temperature",
+        "cpu",
+        "degC",
+        tuple((float(index), value) for index, value in enumerate(values)),
+    )
 
 
 def test_reductions_of_a_series() -> None:
-    assert (series(2, 1, 3).maximum(), series(2, 1, 3).minimum(), series(1, 5, 2, 3).median()) == (3, 1, 2.5)
+    assert (series(2, 1, 3).maximum(), series(2, 1, 3).minimum(), series(1, 5, 2, 3).median()) == (
+        3,
+        1,
+        2.5,
+    )
     assert (series(4, 4, 9).growth(), series(4, 4).growth()) == (5, 0)
 
 
 @each("reduction", ["maximum", "minimum", "median", "growth"])
 @each(
     "values, told",
-    [((), "no samples"), ((NAN, 1.0), "no finite number"), ((1.0, NAN), "no finite number"), ((1.0, INF), "no finite")],
+    [
+        ((), "no samples"),
+        ((NAN, 1.0), "no finite number"),
+        ((1.0, NAN), "no finite number"),
+        ((1.0, INF), "no finite"),
+    ],
 )
-def test_no_reduction_of_nothing_or_of_what_is_no_number(reduction: str, values: tuple[float, ...], told: str) -> None:
+def test_no_reduction_of_nothing_or_of_what_is_no_number(
+    reduction: str, values: tuple[float, ...], told: str
+) -> None:
     with pytest.raises(ValueError, match=f"cpu_temperature on cpu .*{told}"):
         getattr(series(*values), reduction)()
 

@@ -22,7 +22,9 @@ def test_powers_of_two() -> None:
         (0x1555, 16, "XOR 1555 (bits 0, 2, 4, 6, 8, 10 ...)"),
     ],
 )
-def test_bits_are_told_by_number_the_first_six_ranges_of_them(word: int, width: int, told: str) -> None:
+def test_bits_are_told_by_number_the_first_six_ranges_of_them(
+    word: int, width: int, told: str
+) -> None:
     assert bits_text(word, width) == told
 
 
@@ -54,7 +56,8 @@ def test_the_line_that_most_words_differ_in_is_told_of() -> None:
         held((0, 10, 11), (8, 11, 99)),  # one alone is chance
         held((0, 10, 11), (24, 11, 10)),  # two address bits
         held((0, 10, 10), (8, 11, 11)),  # each is where it belongs
-        held((0, 10, 11), (8, 11, 10), (64, 10, 11)),  # words that were not all to be different prove nothing
+        # words that were not all to be different prove nothing
+        held((0, 10, 11), (8, 11, 10), (64, 10, 11)),
     ],
     told=["none", "strangers", "one", "two lines", "right", "alike"],
 )

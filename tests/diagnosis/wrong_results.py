@@ -1,4 +1,6 @@
-"""Wrong results as loads tell of them, made from what is wrong: places and bits of a result of 8192 x 8192."""
+"""Wrong results as loads tell of them, made from what is wrong: places and bits
+of a result of 8192 x 8192.
+"""
 
 from __future__ import annotations
 
@@ -27,26 +29,44 @@ def ring(
     first = [WrongElement(*one) for one in wrong[:SEEN]]
     base = slot * SIDE * SIDE * width
     return {
-        "component": "gpu0", "dtype": "bf16", "check": "ring", "shape": f"{SIDE}x{SIDE}x16384", "iteration": iteration, "lap": lap,
-        "slot": slot, "made_s": moment, "found_s": moment + 1.5, "elements": len(wrong), "of": SIDE * SIDE, "nan": nan,
-        "infinite": infinite, **described(first, wrong[-1][0], columns=SIDE, width=width, base=base),
-    }  # fmt: skip
+        "component": "gpu0",
+        "dtype": "bf16",
+        "check": "ring",
+        "shape": f"{SIDE}x{SIDE}x16384",
+        "iteration": iteration,
+        "lap": lap,
+        "slot": slot,
+        "made_s": moment,
+        "found_s": moment + 1.5,
+        "elements": len(wrong),
+        "of": SIDE * SIDE,
+        "nan": nan,
+        "infinite": infinite,
+        **described(first, wrong[-1][0], columns=SIDE, width=width, base=base),
+    }
 
 
-def one_bit(bit: int, element: int = 1234567, *, slot: int = 5, iteration: int = 17, **more: Any) -> Fact:
+def one_bit(
+    bit: int, element: int = 1234567, *, slot: int = 5, iteration: int = 17, **more: Any
+) -> Fact:
     """One bit of one element of one product."""
     return ring([(element, 0x3F80, 0x3F80 ^ 1 << bit)], slot=slot, iteration=iteration, **more)
 
 
 def units(stride: int, count: int = 5000, *, begin: int = 0, **more: Any) -> Fact:
     """Every so manyth element off by one unit in the last place."""
-    return ring([(begin + n * stride, 0x3F80 + n % 97, 0x3F81 + n % 97) for n in range(count)], **more)
+    return ring(
+        [(begin + n * stride, 0x3F80 + n % 97, 0x3F81 + n % 97) for n in range(count)], **more
+    )
 
 
 def scrambled(elements: Sequence[int], **more: Any) -> Fact:
     """Elements with many wrong bits."""
     return ring(
-        [(one, one * 40503 % 65521, one * 40503 % 65521 ^ (one * 2654435761 >> 8 | 1) % 65521) for one in elements],
+        [
+            (one, one * 40503 % 65521, one * 40503 % 65521 ^ (one * 2654435761 >> 8 | 1) % 65521)
+            for one in elements
+        ],
         **more,
     )
 
@@ -70,9 +90,16 @@ AGAIN: Fact = {
     "got": "0b",
 }
 WHOLE: Fact = {
-    "component": "gpu0", "dtype": "bf16", "check": "whole", "shape": "8192x8192x16384", "rows": 8192, "elements": 1, "nan": 0,
-    "infinite": 0, "first": [{"index": [3, 4], "expected": "3.0", "got": "5.0"}],
-}  # fmt: skip
+    "component": "gpu0",
+    "dtype": "bf16",
+    "check": "whole",
+    "shape": "8192x8192x16384",
+    "rows": 8192,
+    "elements": 1,
+    "nan": 0,
+    "infinite": 0,
+    "first": [{"index": [3, 4], "expected": "3.0", "got": "5.0"}],
+}
 COPIED: Fact = {
     "component": "gpu0->gpu1",
     "check": "copy_p2p",
@@ -82,7 +109,9 @@ COPIED: Fact = {
 }
 
 
-def vram(wrong: Sequence[tuple[int, int, int]], *, words: int | None = None, number: int = 1, **more: Any) -> Fact:
+def vram(
+    wrong: Sequence[tuple[int, int, int]], *, words: int | None = None, number: int = 1, **more: Any
+) -> Fact:
     """A pass over memory that found words (byte address, expected, got) wrong."""
     either, every = 0, (1 << 64) - 1
     bits: dict[str, int] = {}
@@ -92,13 +121,27 @@ def vram(wrong: Sequence[tuple[int, int, int]], *, words: int | None = None, num
             if (expected ^ got) >> bit & 1:
                 bits[str(bit)] = bits.get(str(bit), 0) + 1
     first = [
-        {"address": place, "expected": f"{due:016x}", "got": f"{got:016x}", "xor": f"{due ^ got:016x}"}
+        {
+            "address": place,
+            "expected": f"{due:016x}",
+            "got": f"{got:016x}",
+            "xor": f"{due ^ got:016x}",
+        }
         for place, due, got in wrong[:32]
     ]
     return {
-        "component": "gpu0", "check": "vram", "pattern": "march C-", "pass": number, "words": len(wrong) if words is None else words,
-        "bits": bits, "xor_or": f"{either:016x}", "xor_and": f"{every:016x}", "found_s": 1000.0 + number, "first": first, **more,
-    }  # fmt: skip
+        "component": "gpu0",
+        "check": "vram",
+        "pattern": "march C-",
+        "pass": number,
+        "words": len(wrong) if words is None else words,
+        "bits": bits,
+        "xor_or": f"{either:016x}",
+        "xor_and": f"{every:016x}",
+        "found_s": 1000.0 + number,
+        "first": first,
+        **more,
+    }
 
 
 def described_keys() -> frozenset[str]:

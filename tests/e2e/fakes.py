@@ -13,10 +13,13 @@ stress-ng: metrc: [4543] stressor       bogo ops real time  usr time  sys time  
 stress-ng: metrc: [4543]                           (secs)    (secs)    (secs)   (real time) (usr+sys time)
 stress-ng: metrc: [4543] cpu               10611      1.00      1.98      0.00      3535.83        1773.96
 stress-ng: info:  [4543] successful run completed in 1.00s
-"""
+"""  # noqa: E501
 STRESS_NG_FAILING = STRESS_NG.replace(
     "stress-ng: metrc: [4543] stressor",
-    "stress-ng: fail:  [4544] cpu: float80 error detected, failed calculation checksum\nstress-ng: metrc: [4543] stressor",
+    (
+        "stress-ng: fail:  [4544] cpu: float80 error detected, failed calculation "
+        "checksum\nstress-ng: metrc: [4543] stressor"
+    ),
 )
 STRESSAPPTEST = """\
 Log: Commandline - stressapptest -s 1 -M 4096 -m 2 -W
@@ -44,7 +47,10 @@ SCRIPTS: Mapping[str, str] = {
 
 def write(folder: Path, tool: str, fault: str) -> Path:
     """Put the tool with this fault into the folder."""
-    texts = {"stress-ng": (STRESS_NG, STRESS_NG_FAILING), "stressapptest": (STRESSAPPTEST, STRESSAPPTEST_FAILING)}
+    texts = {
+        "stress-ng": (STRESS_NG, STRESS_NG_FAILING),
+        "stressapptest": (STRESSAPPTEST, STRESSAPPTEST_FAILING),
+    }
     script = SCRIPTS[fault]
     for name, text in zip(("TEXT", "FAILING"), texts[tool], strict=True):
         file = folder / f"{tool}.{name}"
@@ -93,5 +99,8 @@ Physical Memory Array
 \tNumber Of Devices: {len(slots)}
 """
     text = folder / "dmidecode.TEXT"
-    text.write_text("# dmidecode 3.4\nSMBIOS 3.5.0 present.\n\n" + "\n".join([array, *handles]), encoding="utf-8")
+    text.write_text(
+        "# dmidecode 3.4\nSMBIOS 3.5.0 present.\n\n" + "\n".join([array, *handles]),
+        encoding="utf-8",
+    )
     return program(folder, "dmidecode", f"cat '{text}'")

@@ -43,14 +43,21 @@ def test_shortfalls_of_the_inventory_fail_by_name(rig: Rig) -> None:
         "machine.toml declares cpu.model = 'Imaginary Processor 9000'",
         "inventory.memory: dimm_count on memory: measured 2, limit = 3",
         "inventory.memory: memory_total on memory: measured",
-        "inventory.dimms: dimm_present on dimm:DIMM_C1: measured 0 (modules are in: DIMM_A1, DIMM_B1), limit >= 1",
+        (
+            "inventory.dimms: dimm_present on dimm:DIMM_C1: measured 0 (modules are in: DIMM_A1, "
+            "DIMM_B1), limit >= 1"
+        ),
         "inventory.disks: disk_count on declared-disk:1: measured 0",
         "declares disk 1, model = 'Imaginary Disk'",
         "inventory.network: link_up on net:enp250s0: measured 0",
     ):
         assert words in told
     assert "DIMM_A1:" not in told
-    measured = {(m["measurement"], m["component"]): m for c in run.verdict["checks"] for m in c["measurements"]}
+    measured = {
+        (m["measurement"], m["component"]): m
+        for c in run.verdict["checks"]
+        for m in c["measurements"]
+    }
     assert measured["dimm_configured_speed", "dimm:DIMM_A1"]["value"] == 5600
     assert measured["cpu_cores", "cpu"]["limit"]["low"] == 4096
 
@@ -66,7 +73,9 @@ def test_missing_gpus_fail_within_seconds(rig: Rig, declared: bool) -> None:
     for place in ("PCI bus: ", "kernel driver: ", "device nodes: ", "NVML: "):
         assert place in told
         assert place in run.cases()["gpu.present"].result[0].text
-    assert ("limit = 2; basis: machine.toml declares 2 GPUs" if declared else "limit >= 1; basis: ") in told
+    assert (
+        "limit = 2; basis: machine.toml declares 2 GPUs" if declared else "limit >= 1; basis: "
+    ) in told
     # Nothing was heated, and every other check of the plan is there as one that never ran.
     assert run.ended() == {"gpu.present": "fail"}
     others = {outcome for check, outcome in run.outcomes().items() if check != "gpu.present"}

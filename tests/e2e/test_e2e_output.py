@@ -21,7 +21,9 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(150)]
 def test_a_folder_that_cannot_be_made(rig: Rig, where: str) -> None:
     file = rig.home / "file"
     file.write_text("")
-    rig.out = {"a file": file, "below a file": file / "out", "below /proc": Path("/proc/rigproof")}[where]
+    rig.out = {"a file": file, "below a file": file / "out", "below /proc": Path("/proc/rigproof")}[
+        where
+    ]
     run = rig.accept(only="gpu")
     assert run.code == 2
     assert run.err.count("\n") == 1
@@ -31,7 +33,10 @@ def test_a_folder_that_cannot_be_made(rig: Rig, where: str) -> None:
 
 
 def no_more(pid: int) -> None:
-    """As on a full disk: no file of this process grows any more. Every user can ask this for processes of his own."""
+    """As on a full disk: no file of this process grows any more.
+
+    Every user can ask this for processes of his own.
+    """
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, 0))
 
 
@@ -63,7 +68,9 @@ def test_the_harness_can_write_no_more(rig: Rig, moment: str) -> None:
 
 
 def test_a_session_can_write_no_more(rig: Rig) -> None:
-    """The session gives up and says why; the supervisor, whose disk is not full, goes on to the reports."""
+    """The session gives up and says why; the supervisor, whose disk is not
+    full, goes on to the reports.
+    """
     fakes.write(rig.fakes, "stress-ng", "healthy")
     before, began = rig.runs(), time.monotonic()
     started = rig.start(rig.argv(only="gpu,cpu.stress_ng,kernel_log.during_run"))
@@ -87,11 +94,14 @@ def test_reports_that_cannot_be_written(rig: Rig) -> None:
         size = len(kept[folder / name])
         limit = (size - 1, size - 1)
         run = rig.run(
-            ["report", str(folder)], prepare=lambda limit=limit: resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+            ["report", str(folder)],
+            prepare=lambda limit=limit: resource.setrlimit(resource.RLIMIT_FSIZE, limit),
         )  # type: ignore[misc]
         assert run.code == 3
         assert run.err.count("\n") == 1
-        assert "cannot be written (File too large): make room, then run `rigproof report " in run.err
+        assert (
+            "cannot be written (File too large): make room, then run `rigproof report " in run.err
+        )
         assert {file: file.read_bytes() for file in folder.iterdir() if file.is_file()} == kept, (
             "the old ones stay whole"
         )

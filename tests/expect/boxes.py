@@ -1,4 +1,6 @@
-"""Whole machines with the figures that their builders published, or that we measured; all else of them is made up."""
+"""Whole machines with the figures that their builders published, or that we measured; all else
+of them is made up.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,13 @@ Figures = Mapping[str, float | tuple[float, ...]]
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """`file` is the machine file that ships for it, `sheet` the name of its GPUs' sheet. `slot` is what the slot offers: PCI Express
-    generation and lanes; None where a VM hides it. `nvlinks` are those of each GPU. `p2p` and `path` are NVML's words for each pair.
+    """`file` is the machine file that ships for it, `sheet` the name of its GPUs' sheet.
 
-    `figures` are by measurement, in the measurement's unit; what is not in them is made up so that it passes.
+    `slot` is what the slot offers: PCI Express generation and lanes; None where a VM hides it.
+    `nvlinks` are those of each GPU. `p2p` and `path` are NVML's words for each pair.
+
+    `figures` are by measurement, in the measurement's unit; what is not in them is made up so that
+    it passes.
     """
 
     file: str
@@ -116,7 +121,15 @@ BOXES = {
     box.file: box
     for box in (
         Box("2x3090ti-bridge.toml", "GeForce RTX 3090 Ti", 2, (4, 8), 4, "ok", figures=TI),
-        Box("2x4090.toml", "GeForce RTX 4090", 2, (4, 16), p2p="chipset-not-supported", path="SYS", figures=RTX_4090),
+        Box(
+            "2x4090.toml",
+            "GeForce RTX 4090",
+            2,
+            (4, 16),
+            p2p="chipset-not-supported",
+            path="SYS",
+            figures=RTX_4090,
+        ),
         Box("4090-7950x.toml", "GeForce RTX 4090", 1, (4, 16), figures=RTX_4090),
         Box("2xa100-40gb-7049gp.toml", "A100 PCIe 40GB", 2, (4, 16), p2p="ok", figures=A100),
         Box("8xh100.toml", "H100 SXM5 80GB", 8, (5, 16), 18, "ok", figures=H100),

@@ -1,4 +1,6 @@
-"""Every limit held against a second book, which only the tests read: what sound machines show passes, what sick ones show fails."""
+"""Every limit held against a second book, which only the tests read: what sound machines show
+passes, what sick ones show fails.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from acceptance.expect import architecture, limit_book, sheet
 from acceptance.expect.limit_book import LimitFileError
 from acceptance.expect.sheet import LOCAL_COPY, Sheet, SheetError
 
-BOOK: dict[str, Any] = tomllib.loads(Path(__file__).with_name("limit_book.toml").read_text(encoding="utf-8"))
+BOOK: dict[str, Any] = tomllib.loads(
+    Path(__file__).with_name("limit_book.toml").read_text(encoding="utf-8")
+)
 SLOW_FLOAT64 = {"7.5", "8.6", "8.9", "12.0"}
 
 
@@ -28,7 +32,11 @@ def problems(file: Path) -> Iterator[str]:
 
 
 def _of_host(file: Path) -> Iterator[str]:
-    found = {one.measurement: one.limit for one in limit_book.read_defaults(file).entries if one.limit is not None}
+    found = {
+        one.measurement: one.limit
+        for one in limit_book.read_defaults(file).entries
+        if one.limit is not None
+    }
     booked = {name: row for row in BOOK["judged"] for name in row["measurements"]}
     yield from (f"{name}: not in the book" for name in found.keys() - booked.keys())
     yield from (f"{name}: has no limit" for name in booked.keys() - found.keys())
@@ -48,7 +56,9 @@ def _of_architectures(file: Path) -> Iterator[str]:
 
 
 def owed(one: Sheet) -> set[str]:
-    """What a sheet limits: each format cool and hot; but float64 where it runs at a 32nd, and INT8 that the B300 gave up."""
+    """What a sheet limits: each format cool and hot; but float64 where it runs at a 32nd, and
+    INT8 that the B300 gave up.
+    """
     found = {LOCAL_COPY}
     for dtype in native_dtypes(one.compute_capability):
         if not (dtype == "f64" and one.compute_capability in SLOW_FLOAT64) and not (
@@ -61,11 +71,17 @@ def owed(one: Sheet) -> set[str]:
 def _of_sheet(file: Path) -> Iterator[str]:
     one = sheet.read(file)
     rows = {row.measurement: row for row in one.limit}
-    yield from (f"{name}: owed and not limited, or the other way round" for name in rows.keys() ^ owed(one))
+    yield from (
+        f"{name}: owed and not limited, or the other way round" for name in rows.keys() ^ owed(one)
+    )
     yield from lint(one)
     remarked = BOOK["remarked"].get(file.name)
     found = {name: row.warn_low for name, row in rows.items() if row.warn_low is not None}
     if found.keys() != ({LOCAL_COPY} if remarked else set()):
         yield f"remarks on {sorted(found)}"
     elif remarked and not remarked[0] < found[LOCAL_COPY] <= remarked[1]:
-        yield f"a remark at {found[LOCAL_COPY]:g} GB/s: {remarked[0]} is unusual and {remarked[1]} is not"
+        yield (
+            f"a remark at {found[LOCAL_COPY]:g} GB/s: {remarked[0]} is unusual and "
+            f"{remarked[1]} "
+            "is not"
+        )

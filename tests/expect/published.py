@@ -1,9 +1,11 @@
-"""What healthy cards and machines have reached, as published or measured by us: TFLOP/s (INT8: TOP/s) and GB/s."""
+"""What healthy cards and machines have reached, as published or measured by us: TFLOP/s (INT8:
+TOP/s) and GB/s.
+"""
 
 from __future__ import annotations
 
-# The best figures that were published of each model, in squares of 8192 or the best shape of a search, by PyTorch, CUTLASS or DCGM; and
-# copies inside the memory, read and write counted.
+# The best figures that were published of each model, in squares of 8192 or the best shape of a
+# search, by PyTorch, CUTLASS or DCGM; and copies inside the memory, read and write counted.
 CARDS: dict[str, dict[str, float]] = {
     "A10": {"f32": 8.1},
     "A100 PCIe 40GB": {"f32": 17.6, "tf32": 108.0, "f16": 241.0, "bf16": 234.0, "copy": 1293.0},
@@ -23,7 +25,14 @@ CARDS: dict[str, dict[str, float]] = {
     "GH200 96GB": {"f32": 50.0, "tf32": 363.0, "bf16": 828.6, "f8": 1535.0, "copy": 2840.0},
     "H100 NVL 94GB": {"f32": 34.1, "copy": 2725.0},
     "H100 PCIe 80GB": {"f32": 37.0, "tf32": 240.0, "f16": 458.0, "bf16": 496.0, "copy": 1639.0},
-    "H100 SXM5 80GB": {"f32": 51.9, "tf32": 402.0, "f16": 760.0, "bf16": 795.0, "f8": 1403.0, "copy": 2900.0},
+    "H100 SXM5 80GB": {
+        "f32": 51.9,
+        "tf32": 402.0,
+        "f16": 760.0,
+        "bf16": 795.0,
+        "f8": 1403.0,
+        "copy": 2900.0,
+    },
     "H20 96GB": {"f32": 32.0, "tf32": 71.8, "f16": 142.0, "bf16": 142.0, "copy": 2010.0},
     "H200 NVL 141GB": {"f32": 43.0, "copy": 2950.0},
     "H200 SXM 141GB": {"f32": 51.3, "f16": 759.0, "bf16": 794.0, "f8": 1453.0, "copy": 4010.0},

@@ -1,4 +1,6 @@
-"""Every limit there is can fail: each is held against a value just past each of its bounds, in an otherwise passing run."""
+"""Every limit there is can fail: each is held against a value just past each of its bounds, in
+an otherwise passing run.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ from acceptance.expect.limit_book import LimitBook, Override
 from acceptance.machine import machine_file
 
 EVERYTHING = Path(__file__).resolve().parents[1] / "machine/everything.toml"
-FILES = {file.name: file for file in [*sorted(resources.locate("machines").glob("*.toml")), EVERYTHING]}
+FILES = {
+    file.name: file for file in [*sorted(resources.locate("machines").glob("*.toml")), EVERYTHING]
+}
 
 
 def overrides(file: Path) -> list[Override]:
@@ -51,13 +55,17 @@ def brought(source: str) -> tuple[Override, ...]:
 
 @functools.cache
 def planned(source: str) -> Plan:
-    """A plan of every check there is, with one component of each class and all that the limits name."""
+    """A plan of every check there is, with one component of each class and all
+    that the limits name.
+    """
     book = LimitBook(defaults().entries).after(brought(source))
     classes: dict[str, list[str]] = {"gpu": []}
     for check in collected():
         for measures in check.measures:
             named = [
-                entry.component for entry in book.entries if entry.measurement == measures.name and entry.component
+                entry.component
+                for entry in book.entries
+                if entry.measurement == measures.name and entry.component
             ]
             members = classes.setdefault(measures.per, [])
             members += [name for name in named if name not in members]
@@ -76,7 +84,8 @@ def planned(source: str) -> Plan:
         only=(),
         digest="d",
     )
-    return replace(made, gaps=(), waivers=())  # its components are made up; and no waiver may stand in the way here
+    # its components are made up; and no waiver may stand in the way here
+    return replace(made, gaps=(), waivers=())
 
 
 def subject(source: str, entry: Override) -> tuple[PlannedCheck, Due]:
@@ -136,7 +145,9 @@ def test_past_its_bound_a_limit_fails(source: str, entry: Override, bound: str) 
 
 @pytest.mark.sweep
 @each("source, entry, bound", cases, told=told)
-def test_past_its_bound_a_limit_fails_a_run_of_every_check(source: str, entry: Override, bound: str) -> None:
+def test_past_its_bound_a_limit_fails_a_run_of_every_check(
+    source: str, entry: Override, bound: str
+) -> None:
     past_its_bound(planned(source), subject(source, entry)[1], bound)
 
 

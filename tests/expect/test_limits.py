@@ -8,7 +8,15 @@ from cases import each
 from acceptance import resources
 from acceptance.core.limit import Limit
 from acceptance.expect import limit_book
-from acceptance.expect.limit_book import LimitBook, LimitFileError, Override, at_least, exactly, memory_floor, none_of
+from acceptance.expect.limit_book import (
+    LimitBook,
+    LimitFileError,
+    Override,
+    at_least,
+    exactly,
+    memory_floor,
+    none_of,
+)
 
 LIMIT = Limit("W", "b", low=1.0)
 SHEET = '[[limit]]\nmeasurement = "power"\nunit = "W"\nlow = 1\nbasis = "b"\n'
@@ -21,7 +29,10 @@ def sheet(folder: Path, text: str) -> Path:
 
 
 def test_the_first_entry_that_fits_holds() -> None:
-    general, special = Override("power", "general", LIMIT), Override("power", "special", LIMIT, "gpu0")
+    general, special = (
+        Override("power", "general", LIMIT),
+        Override("power", "special", LIMIT, "gpu0"),
+    )
     assert LimitBook((special, general)).find("power", "gpu0") is special
     assert LimitBook((special, general)).find("power", "gpu1") is general
     assert LimitBook((general, special)).find("power", "gpu0") is general

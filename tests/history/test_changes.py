@@ -1,4 +1,6 @@
-"""A machine held against what it was: each kind of change gives exactly its finding, and what comes and goes gives none."""
+"""A machine held against what it was: each kind of change gives exactly its finding, and what
+comes and goes gives none.
+"""
 
 from __future__ import annotations
 
@@ -50,13 +52,15 @@ def test_the_last_gpu_is_missing() -> None:
     told = found(gone)
     assert brief(told) == [("fail", "inventory.missing", "gpu1")]
     assert told[0].text.startswith(
-        f"gpu1 (NVIDIA H200, GPU-1, 0000:02:00.0) is missing: it was there when the baseline was recorded ({DAY}); basis: "
+        "gpu1 (NVIDIA H200, GPU-1, 0000:02:00.0) is missing: it was there when the baseline "
+        f"was recorded ({DAY}); basis: "
     )
 
 
 def test_a_gpu_in_the_middle_is_missing_and_the_others_are_not_taken_for_moved() -> None:
     told = found(lambda plain: plain["pci"].pop(1), gpus=4)
-    assert brief(told) == [("fail", "inventory.missing", None)]  # gpu1 is the name of another card tonight
+    # gpu1 is the name of another card tonight
+    assert brief(told) == [("fail", "inventory.missing", None)]
     assert told[0].text.startswith("gpu1 (NVIDIA H200, GPU-1, ")
 
 
@@ -81,7 +85,8 @@ def test_two_gpus_that_changed_places_are_moved() -> None:
     told = found(swapped)
     assert brief(told) == [("warn", "inventory.moved", "gpu1"), ("warn", "inventory.moved", "gpu0")]
     assert told[0].text.startswith(
-        f"gpu1 (GPU-0): at 0000:01:00.0 when the baseline was recorded ({DAY}), at 0000:02:00.0 now; basis: "
+        f"gpu1 (GPU-0): at 0000:01:00.0 when the baseline was recorded ({DAY}), at "
+        "0000:02:00.0 now; basis: "
     )
 
 
@@ -97,7 +102,9 @@ def test_the_name_of_a_slot_goes_before_bus_numbers() -> None:
     assert "at 0000:01:00.0 in slot PCIE1 when" in told.text
     assert "at 0000:61:00.0 in slot PCIE3 now" in told.text
     after["pci"][0]["slot"] = None
-    assert [one.event for one in machine_changes(ruled(born(before)), born(after))] == ["inventory.moved"]
+    assert [one.event for one in machine_changes(ruled(born(before)), born(after))] == [
+        "inventory.moved"
+    ]
 
 
 def test_a_slot_that_got_another_name_is_no_move() -> None:
@@ -122,7 +129,10 @@ def test_modules_that_changed_places() -> None:
         plain["memory"]["dimms"] = [dimm("A1", serial="D-B1"), dimm("B1", serial="D-A1")]
 
     told = found(change)
-    assert brief(told) == [("warn", "inventory.moved", "dimm:B1"), ("warn", "inventory.moved", "dimm:A1")]
+    assert brief(told) == [
+        ("warn", "inventory.moved", "dimm:B1"),
+        ("warn", "inventory.moved", "dimm:A1"),
+    ]
     assert told[0].text.startswith(
         f"dimm:A1 (HMCG, D-A1) when the baseline was recorded ({DAY}) is dimm:B1 now; basis: "
     )
@@ -144,7 +154,9 @@ def test_modules_of_one_serial_number_are_told_by_their_slots() -> None:
         plain["memory"]["dimms"] = [dimm("A1", serial="00000000"), dimm("B1", serial="00000000")]
     assert machine_changes(ruled(born(before)), born(after)) == ()
     after["memory"]["dimms"].pop()
-    assert brief(machine_changes(ruled(born(before)), born(after))) == [("fail", "inventory.missing", "dimm:B1")]
+    assert brief(machine_changes(ruled(born(before)), born(after))) == [
+        ("fail", "inventory.missing", "dimm:B1")
+    ]
 
 
 def test_a_module_of_which_nothing_is_told_but_its_slot() -> None:
@@ -162,12 +174,17 @@ def test_modules_that_cannot_be_read_any_more_are_not_missing() -> None:
 
     told = found(change)
     assert brief(told) == [("warn", "inventory.untold", None)]
-    assert told[0].text.startswith(f"the parts of kind dimm could not be read in this run, and could {WHEN}; basis: ")
+    assert told[0].text.startswith(
+        f"the parts of kind dimm could not be read in this run, and could {WHEN}; basis: "
+    )
 
 
 def test_disks_are_told_by_their_serial_numbers_not_by_the_kernels_names() -> None:
     def change(plain: Plain) -> None:
-        plain["disks"] = [disk("nvme0n1", serial="S-nvme1n1"), disk("nvme1n1", serial="S-nvme0n1", model="SSD")]
+        plain["disks"] = [
+            disk("nvme0n1", serial="S-nvme1n1"),
+            disk("nvme1n1", serial="S-nvme0n1", model="SSD"),
+        ]
 
     assert found(change) == ()
 
@@ -177,7 +194,9 @@ def test_a_disk_is_replaced_or_missing() -> None:
         plain["disks"][1] = disk("nvme1n1", serial="S-9", model="other", firmware="2")
 
     assert brief(found(other)) == [("fail", "inventory.replaced", "disk:nvme1n1")]
-    assert brief(found(lambda plain: plain["disks"].pop(0))) == [("fail", "inventory.missing", "disk:nvme0n1")]
+    assert brief(found(lambda plain: plain["disks"].pop(0))) == [
+        ("fail", "inventory.missing", "disk:nvme0n1")
+    ]
 
 
 def test_a_disk_that_was_added() -> None:
@@ -227,10 +246,18 @@ def test_links_that_come_and_go(other: Plain) -> None:
 
 
 def test_a_disk_outside_with_the_serial_number_of_one_inside() -> None:
-    """As some USB adapters tell it: the disk inside is told by its own, whatever names both have."""
+    """As some USB adapters tell it: the disk inside is told by its own,
+    whatever names both have.
+    """
     before, after = machine(), machine()
-    before["disks"] = [disk("sda", serial="S", transport="sata"), disk("sdb", serial="S", transport="usb")]
-    after["disks"] = [disk("sda", serial="S", transport="usb"), disk("sdb", serial="S", transport="sata")]
+    before["disks"] = [
+        disk("sda", serial="S", transport="sata"),
+        disk("sdb", serial="S", transport="usb"),
+    ]
+    after["disks"] = [
+        disk("sda", serial="S", transport="usb"),
+        disk("sdb", serial="S", transport="sata"),
+    ]
     assert machine_changes(ruled(born(before)), born(after)) == ()
 
 
@@ -288,14 +315,18 @@ def test_two_ports_of_one_card_keep_apart() -> None:
     before, after = machine(), machine()
     ports = [link(f"mlx5_0/{number}", kind="infiniband", mac=None) for number in (1, 2)]
     before["links"], after["links"] = ports, [{**ports[0], "speed_mbps": 200}, ports[1]]
-    assert brief(machine_changes(ruled(born(before)), born(after))) == [("fail", "inventory.network", "net:mlx5_0/1")]
+    assert brief(machine_changes(ruled(born(before)), born(after))) == [
+        ("fail", "inventory.network", "net:mlx5_0/1")
+    ]
 
 
 def test_a_card_of_which_nobody_tells_its_place_is_known_by_name() -> None:
     before, after = machine(), machine()
     before["links"] = [link(mac=None, pci_address=None)]
     after["links"] = [link(mac=None, pci_address=None, pcie_width=8)]
-    assert brief(machine_changes(ruled(born(before)), born(after))) == [("fail", "inventory.link", "net:eth0")]
+    assert brief(machine_changes(ruled(born(before)), born(after))) == [
+        ("fail", "inventory.link", "net:eth0")
+    ]
 
 
 # --- facts ---
@@ -314,50 +345,163 @@ def of(table: str, **more: Any) -> Callable[[Plain], None]:
 
 
 def of_first(table: str, **more: Any) -> Callable[[Plain], None]:
-    return lambda plain: (plain["memory"]["dimms"] if table == "dimms" else plain[table])[0].update(more)
+    return lambda plain: (plain["memory"]["dimms"] if table == "dimms" else plain[table])[0].update(
+        more
+    )
 
 
-@each("change, kind, event, component, text",
+@each(
+    "change, kind, event, component, text",
     [
-        (of_gpu(vbios="97.00"), "warn", "firmware", "gpu1", f"VBIOS of gpu1: 96.00 {WHEN}, 97.00 now; basis: "),
-        (of_gpu(memory_bytes=140_000_000_000), "fail", "less", "gpu1", "memory of gpu1: 139.7 GiB when"),
-        (of_gpu(links=[{"active": True}, {"active": False}]), "fail", "nvlink", "gpu1", "active NVLinks of gpu1: 2 when"),
+        (
+            of_gpu(vbios="97.00"),
+            "warn",
+            "firmware",
+            "gpu1",
+            f"VBIOS of gpu1: 96.00 {WHEN}, 97.00 now; basis: ",
+        ),
+        (
+            of_gpu(memory_bytes=140_000_000_000),
+            "fail",
+            "less",
+            "gpu1",
+            "memory of gpu1: 139.7 GiB when",
+        ),
+        (
+            of_gpu(links=[{"active": True}, {"active": False}]),
+            "fail",
+            "nvlink",
+            "gpu1",
+            "active NVLinks of gpu1: 2 when",
+        ),
         (of_gpu(links=[]), "fail", "nvlink", "gpu1", "active NVLinks of gpu1: 2 when the"),
         (of_gpu(links=[{"active": True}] * 3), "note", "added", "gpu1", "active NVLinks"),
         (of_traits(cuda_cores=10000), "fail", "less", "gpu1", "CUDA cores of gpu1: 16896 when"),
-        (of_traits(max_link_gen_here=4), "fail", "link", "gpu1", "highest PCIe generation (card and slot) of gpu1: 5 when"),
-        (of_traits(max_link_width_here=8), "fail", "link", "gpu1", "most PCIe lanes (card and slot) of gpu1: 16 when"),
-        (of_traits(power_limit_w=600.0), "warn", "setting", "gpu1", f"power limit (W) of gpu1: 700 {WHEN}, 600 now"),
+        (
+            of_traits(max_link_gen_here=4),
+            "fail",
+            "link",
+            "gpu1",
+            "highest PCIe generation (card and slot) of gpu1: 5 when",
+        ),
+        (
+            of_traits(max_link_width_here=8),
+            "fail",
+            "link",
+            "gpu1",
+            "most PCIe lanes (card and slot) of gpu1: 16 when",
+        ),
+        (
+            of_traits(power_limit_w=600.0),
+            "warn",
+            "setting",
+            "gpu1",
+            f"power limit (W) of gpu1: 700 {WHEN}, 600 now",
+        ),
         (of_traits(power_limit_w=750.0), "warn", "setting", "gpu1", "power limit"),
-        (of_traits(ecc_enabled=False), "fail", "setting", "gpu1", f"ECC of gpu1: on {WHEN}, off now"),
+        (
+            of_traits(ecc_enabled=False),
+            "fail",
+            "setting",
+            "gpu1",
+            f"ECC of gpu1: on {WHEN}, off now",
+        ),
         (of_traits(mig_enabled=True), "warn", "setting", "gpu1", "MIG of gpu1: off when"),
         (of("board", bios_version="1.10"), "warn", "firmware", None, f"BIOS: 1.1 {WHEN}, 1.10 now"),
         (of("board", nvidia_driver="590.1"), "warn", "software", None, "NVIDIA driver: 580.1 when"),
         (of("board", kernel="6.13"), "warn", "software", None, "kernel: 6.12 when"),
         (of("board", os="Debian 14"), "note", "software", None, "operating system: Debian 13 when"),
         (of("board", name="H13"), "fail", "replaced", None, "board: X13 when"),
-        (of("board", serial="B-2"), "fail", "replaced", None, "serial number of the board: B-1 when"),
+        (
+            of("board", serial="B-2"),
+            "fail",
+            "replaced",
+            None,
+            "serial number of the board: B-1 when",
+        ),
         (of("cpu", model="Xeon"), "fail", "replaced", "cpu", "model of cpu: EPYC when"),
         (of("cpu", cores=127), "fail", "less", "cpu", "cores of cpu: 128 when"),
         (of("cpu", threads=128), "warn", "setting", "cpu", "threads of cpu"),
         (of("cpu", governor="powersave"), "note", "setting", "cpu", "frequency governor of cpu"),
-        (of("memory", total_bytes=1 << 39), "fail", "less", "memory", "RAM of memory: 1024 GiB when"),
+        (
+            of("memory", total_bytes=1 << 39),
+            "fail",
+            "less",
+            "memory",
+            "RAM of memory: 1024 GiB when",
+        ),
         (of("memory", total_bytes=1 << 41), "note", "added", "memory", "RAM of memory"),
-        (of("memory", ecc="None"), "warn", "setting", "memory", "error correction of the RAM of memory"),
-        (of_first("dimms", configured_mts=4400), "fail", "link", "dimm:A1", "speed (MT/s) of dimm:A1: 4800 when"),
+        (
+            of("memory", ecc="None"),
+            "warn",
+            "setting",
+            "memory",
+            "error correction of the RAM of memory",
+        ),
+        (
+            of_first("dimms", configured_mts=4400),
+            "fail",
+            "link",
+            "dimm:A1",
+            "speed (MT/s) of dimm:A1: 4800 when",
+        ),
         (of_first("dimms", configured_mts=5200), "warn", "setting", "dimm:A1", "speed (MT/s)"),
-        (of_first("dimms", size_bytes=1 << 34), "fail", "less", "dimm:A1", "size of dimm:A1: 32 GiB when"),
-        (of_first("dimms", part_number="OTHER"), "fail", "replaced", "dimm:A1", "part number of dimm:A1"),
-        (of_first("disks", firmware="2.0"), "warn", "firmware", "disk:nvme0n1", "firmware of disk:nvme0n1: 1.0 when"),
-        (of_first("disks", size_bytes=10**11), "fail", "less", "disk:nvme0n1", "size of disk:nvme0n1"),
-        (of_first("links", speed_mbps=10_000), "fail", "network", "net:eth0", "speed (Mbit/s) of net:eth0: 100000 when"),
-        (of_first("links", pcie_width=8), "fail", "link", "net:eth0", "PCIe lanes of net:eth0: 16 when"),
-        (of_first("links", pcie_speed_gts=8.0), "fail", "link", "net:eth0", f"PCIe speed (GT/s) of net:eth0: 16 {WHEN}, 8 now"),
+        (
+            of_first("dimms", size_bytes=1 << 34),
+            "fail",
+            "less",
+            "dimm:A1",
+            "size of dimm:A1: 32 GiB when",
+        ),
+        (
+            of_first("dimms", part_number="OTHER"),
+            "fail",
+            "replaced",
+            "dimm:A1",
+            "part number of dimm:A1",
+        ),
+        (
+            of_first("disks", firmware="2.0"),
+            "warn",
+            "firmware",
+            "disk:nvme0n1",
+            "firmware of disk:nvme0n1: 1.0 when",
+        ),
+        (
+            of_first("disks", size_bytes=10**11),
+            "fail",
+            "less",
+            "disk:nvme0n1",
+            "size of disk:nvme0n1",
+        ),
+        (
+            of_first("links", speed_mbps=10_000),
+            "fail",
+            "network",
+            "net:eth0",
+            "speed (Mbit/s) of net:eth0: 100000 when",
+        ),
+        (
+            of_first("links", pcie_width=8),
+            "fail",
+            "link",
+            "net:eth0",
+            "PCIe lanes of net:eth0: 16 when",
+        ),
+        (
+            of_first("links", pcie_speed_gts=8.0),
+            "fail",
+            "link",
+            "net:eth0",
+            f"PCIe speed (GT/s) of net:eth0: 16 {WHEN}, 8 now",
+        ),
         (of_first("links", pcie_speed_gts=32.0), "note", "added", "net:eth0", "PCIe speed"),
         (of_first("links", driver="other"), "note", "software", "net:eth0", "driver of net:eth0"),
     ],
-)  # fmt: skip
-def test_each_fact(change: Callable[[Plain], None], kind: str, event: str, component: str | None, text: str) -> None:
+)
+def test_each_fact(
+    change: Callable[[Plain], None], kind: str, event: str, component: str | None, text: str
+) -> None:
     told = found(change)
     assert brief(told) == [(kind, f"inventory.{event}", component)]
     assert told[0].text.startswith(text)
@@ -380,7 +524,10 @@ def test_within_what_means_nothing(change: Callable[[Plain], None]) -> None:
 
 def test_a_link_that_went_down() -> None:
     told = found(of_first("links", up=False, speed_mbps=None))
-    assert brief(told) == [("warn", "inventory.network", "net:eth0"), ("note", "inventory.untold", None)]
+    assert brief(told) == [
+        ("warn", "inventory.network", "net:eth0"),
+        ("note", "inventory.untold", None),
+    ]
 
 
 @each(
@@ -416,7 +563,9 @@ def test_what_is_no_number_any_more_is_taken_for_less() -> None:
 def test_from_nothing_to_something() -> None:
     before = machine()
     before["nvml"]["devices"][1]["links"] = []
-    assert brief(machine_changes(ruled(born(before)), born(machine()))) == [("note", "inventory.added", "gpu1")]
+    assert brief(machine_changes(ruled(born(before)), born(machine()))) == [
+        ("note", "inventory.added", "gpu1")
+    ]
 
 
 def test_what_was_not_told_then_is_no_change() -> None:
@@ -429,7 +578,8 @@ def test_what_was_not_told_then_is_no_change() -> None:
 def test_what_is_not_told_now_is_said() -> None:
     told = found(of("board", serial=None, os=None))
     assert [one.text for one in told] == [
-        f"not told in this run, so not held against what it was when the baseline was recorded ({DAY}): "
+        "not told in this run, so not held against what it was when the baseline was recorded "
+        f"({DAY}): "
         "serial number of the board"
     ]
 
@@ -457,7 +607,9 @@ def test_exactly_what_is_allowed_means_nothing() -> None:
     before["memory"]["total_bytes"], after["memory"]["total_bytes"] = 100, 99
     assert machine_changes(ruled(born(before)), born(after)) == ()
     after["memory"]["total_bytes"] = 98
-    assert brief(machine_changes(ruled(born(before)), born(after))) == [("fail", "inventory.less", "memory")]
+    assert brief(machine_changes(ruled(born(before)), born(after))) == [
+        ("fail", "inventory.less", "memory")
+    ]
 
 
 def test_ecc_that_was_off_and_is_on() -> None:
@@ -498,7 +650,11 @@ def test_findings_and_notes_of_a_run() -> None:
 def test_a_run_without_an_inventory_says_so() -> None:
     held = history_changes.compare_with_baseline(ruled(born(machine())), [])
     (finding,) = held.findings
-    assert (finding.kind, finding.check, finding.text) == ("error", "run", history_changes.NO_INVENTORY)
+    assert (finding.kind, finding.check, finding.text) == (
+        "error",
+        "run",
+        history_changes.NO_INVENTORY,
+    )
     assert held.notes == ()
 
 
@@ -522,8 +678,14 @@ def test_a_run_that_could_not_be_held_against_anything_tells_the_next_night_noth
     [
         (lambda plain: plain["board"].update(kernel="6.13"), [("", "kernel", "6.13")]),
         (lambda plain: plain["board"].update(bios_version="1.2"), [("", "bios_version", "1.2")]),
-        (lambda plain: plain["nvml"]["devices"][1].update(vbios="97.00"), [("gpu1", "vbios", "97.00")]),
-        (lambda plain: plain["links"][0].update(mac="b8:00:00:00:00:02"), [("net:eth0", "mac", "b8:00:00:00:00:02")]),
+        (
+            lambda plain: plain["nvml"]["devices"][1].update(vbios="97.00"),
+            [("gpu1", "vbios", "97.00")],
+        ),
+        (
+            lambda plain: plain["links"][0].update(mac="b8:00:00:00:00:02"),
+            [("net:eth0", "mac", "b8:00:00:00:00:02")],
+        ),
         (swapped, [("gpu0", "moved", "0000:02:00.0"), ("gpu1", "moved", "0000:01:00.0")]),
     ],
     told=["kernel", "BIOS", "VBIOS", "network card", "slot"],
@@ -558,27 +720,51 @@ def test_a_module_that_was_moved_is_known_by_its_new_slot() -> None:
 def test_a_third_kernel_is_a_warning_again() -> None:
     after = machine()
     after["board"]["kernel"] = "6.14"
-    birth = msgspec.structs.replace(ruled(born(machine())), known=(KnownChange("", "kernel", "6.13", DAY),))
+    birth = msgspec.structs.replace(
+        ruled(born(machine())), known=(KnownChange("", "kernel", "6.13", DAY),)
+    )
     (told,) = machine_changes(birth, born(after))
     assert (told.kind, told.known) == ("warn", KnownChange("", "kernel", "6.14", DAY))
 
 
 def test_nothing_is_told_of_what_is_again_as_it_was() -> None:
-    birth = msgspec.structs.replace(ruled(born(machine())), known=(KnownChange("", "kernel", "6.13", DAY),))
+    birth = msgspec.structs.replace(
+        ruled(born(machine())), known=(KnownChange("", "kernel", "6.13", DAY),)
+    )
     assert machine_changes(birth, born(machine())) == ()
 
 
-@each("change, kind, what, now",
+@each(
+    "change, kind, what, now",
     [
         (lambda plain: plain["links"][0].update(up=False), "warn", ("net:eth0", "up"), "off"),
         (lambda plain: plain["memory"].update(ecc="None"), "warn", ("memory", "ecc"), "None"),
         (lambda plain: plain["memory"].update(dimms=None), "warn", ("dimm", "unread"), ""),
         (lambda plain: plain["pci"].pop(), "fail", ("gpu1", "missing"), ""),
-        (lambda plain: plain["nvml"]["devices"][1].update(uuid="GPU-9"), "fail", ("gpu1", "replaced"), ""),
-        (lambda plain: plain["links"][0].update(pcie_width=8), "fail", ("net:eth0", "pcie_width"), "8"),
+        (
+            lambda plain: plain["nvml"]["devices"][1].update(uuid="GPU-9"),
+            "fail",
+            ("gpu1", "replaced"),
+            "",
+        ),
+        (
+            lambda plain: plain["links"][0].update(pcie_width=8),
+            "fail",
+            ("net:eth0", "pcie_width"),
+            "8",
+        ),
         (lambda plain: plain["board"].update(serial="B-2"), "fail", ("", "board_serial"), "B-2"),
-    ], told=["link down", "RAM without ECC", "DIMMs unread", "GPU gone", "another GPU", "narrower", "another board"],
-)  # fmt: skip
+    ],
+    told=[
+        "link down",
+        "RAM without ECC",
+        "DIMMs unread",
+        "GPU gone",
+        "another GPU",
+        "narrower",
+        "another board",
+    ],
+)
 def test_what_may_be_damage_is_told_every_night(
     change: Callable[[Plain], object], kind: str, what: tuple[str, str], now: str
 ) -> None:

@@ -1,4 +1,6 @@
-"""Two clean runs of every machine that ships, drawn with the noise of sound hardware, side by side: nothing is worse; a slow part is."""
+"""Two clean runs of every machine that ships, drawn with the noise of sound hardware, side by
+side: nothing is worse; a slow part is.
+"""
 
 from __future__ import annotations
 
@@ -46,9 +48,14 @@ def pair(name: str, slow: float = 1.0) -> Comparison:
 def test_two_clean_runs_are_within_the_noise(name: str) -> None:
     found = pair(name)
     assert len(found.rows) > 50
-    assert [(row.measurement, row.component, row.values) for row in found.of_kind("worse", "lost", "changed")] == []
+    assert [
+        (row.measurement, row.component, row.values)
+        for row in found.of_kind("worse", "lost", "changed")
+    ] == []
 
 
 @each("name", with_gpus)
 def test_a_gpu_a_sixth_slower_is_outside_it(name: str) -> None:
-    assert ("gemm_bf16", "gpu0") in {(row.measurement, row.component) for row in pair(name, 0.83).of_kind("worse")}
+    assert ("gemm_bf16", "gpu0") in {
+        (row.measurement, row.component) for row in pair(name, 0.83).of_kind("worse")
+    }

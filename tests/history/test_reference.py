@@ -8,7 +8,15 @@ import msgspec
 from cases import each
 from nights_made import looks, past, rule, steady
 
-from acceptance.history.reference import Bounds, First, Reference, basis, date, describe_first_nights, nights
+from acceptance.history.reference import (
+    Bounds,
+    First,
+    Reference,
+    basis,
+    date,
+    describe_first_nights,
+    nights,
+)
 
 
 @each(
@@ -46,7 +54,9 @@ def test_the_basis_says_what_the_past_consists_of() -> None:
 def test_the_basis_says_what_was_rebased() -> None:
     found = past(looks(steady(5)), born=700.0, rebased=True)
     assert found.first is None
-    assert "re-based: the baseline was taken with another image, station or driver" in basis(found, "W")
+    assert "re-based: the baseline was taken with another image, station or driver" in basis(
+        found, "W"
+    )
 
 
 def test_the_basis_of_what_never_moves_names_no_deviation() -> None:
@@ -65,7 +75,9 @@ def test_the_basis_counts_the_nights_after_the_baseline() -> None:
 
 
 def test_the_basis_of_a_baseline_alone_is_the_baseline() -> None:
-    assert basis(past(looks([600.0]), born=600.0), "TFLOP/s") == "baseline of 1970-04-11 600 TFLOP/s"
+    assert (
+        basis(past(looks([600.0]), born=600.0), "TFLOP/s") == "baseline of 1970-04-11 600 TFLOP/s"
+    )
 
 
 @each("count, words", [(1, ""), (2, " and 1 night after it"), (3, " and 2 nights after it")])

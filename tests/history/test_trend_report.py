@@ -10,16 +10,23 @@ from acceptance.history import noise, trend
 from acceptance.history.trend import MOST, TrendPoint, TrendReport, TrendRow, TrendSeries
 
 BOOK = noise.read(resources.locate("noise.toml"))
-FACTS = {1: {"driver": "580.1", "station": "host"}, 2: {"driver": "590.2", "station": "host", "image": "abc"}}
+FACTS = {
+    1: {"driver": "580.1", "station": "host"},
+    2: {"driver": "590.2", "station": "host", "image": "abc"},
+}
 
 
-def row(points: list[TrendPoint], measurement: str = "copy_h2d", born: float | None = None) -> TrendRow:
+def row(
+    points: list[TrendPoint], measurement: str = "copy_h2d", born: float | None = None
+) -> TrendRow:
     course = TrendSeries("link.copy", measurement, "gpu0", "GB/s", "GPU-a", tuple(points))
     return trend.row(course, BOOK, virtual=False, facts=FACTS, born=born)
 
 
 def test_a_course_is_held_against_its_own_noise() -> None:
-    """Copies may differ by 3 % between any two runs; a card that was never off by more than a thousandth is known better."""
+    """Copies may differ by 3 % between any two runs; a card that was never off by more than a
+    thousandth is known better.
+    """
     steady = [50.0, 50.01, 49.99, 50.0, 50.02, 49.98, 50.0, 50.01]
     found = row(made(*steady, *[49.0] * 7))
     assert found.summary.trend == "down"
@@ -50,7 +57,9 @@ def test_what_changed_most_stands_first_and_not_too_much_of_it(count: int) -> No
     rows.append(row(made(*[50.0] * 8, *[10.0] * 7), "burn_copied"))
     found = TrendReport("m", 15, (), tuple(rows)).changed()
     assert len(found) <= MOST
-    assert [one.course.measurement for one in found] == [f"m{step}" for step in range(count - 1, 0, -1)][:MOST]
+    assert [one.course.measurement for one in found] == [
+        f"m{step}" for step in range(count - 1, 0, -1)
+    ][:MOST]
 
 
 def test_few_nights_tell_nothing() -> None:
@@ -61,9 +70,12 @@ def test_few_nights_tell_nothing() -> None:
 
 
 def test_only_what_is_beyond_noise_changed() -> None:
-    """A card whose nights were all the same is allowed half of what cards are in general: 1.25 of 50 GB/s."""
+    """A card whose nights were all the same is allowed half of what cards are
+    in general: 1.25 of 50 GB/s.
+    """
     rows = [
-        row(made(*[50.0] * 7, *[50.0 - step] * 7), f"copy_{place}") for place, step in enumerate((0.0, 1.2, 1.3, 2.0))
+        row(made(*[50.0] * 7, *[50.0 - step] * 7), f"copy_{place}")
+        for place, step in enumerate((0.0, 1.2, 1.3, 2.0))
     ]
     times = [one.summary.times or 0.0 for one in rows]
     assert times[0] == 0.0

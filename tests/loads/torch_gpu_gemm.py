@@ -1,6 +1,7 @@
 """The parts of the GPU's matrix load that need torch, on tensors of the processor.
 
-pytest does not collect this file: torch is in the image only. `tests/containers/test_torch_loads.py` runs it there.
+pytest does not collect this file: torch is in the image only.
+`tests/containers/test_torch_loads.py` runs it there.
 """
 
 from __future__ import annotations
@@ -203,7 +204,12 @@ def ran(inject: str | None) -> LoadOutput:
         return normal(dtype, size, "cpu").multiply
 
     GemmWorker(
-        order, Processor(), output, lambda dtype, size: Trial(dtype, size, "cpu"), multiply, sleep=lambda _: None
+        order,
+        Processor(),
+        output,
+        lambda dtype, size: Trial(dtype, size, "cpu"),
+        multiply,
+        sleep=lambda _: None,
     ).run()
     output.end()
     return parse(stream.getvalue())

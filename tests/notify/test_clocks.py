@@ -9,9 +9,20 @@ import pytest
 from acceptance.notify.schedule import default_time
 
 ZONES = (
-    "UTC", "Europe/Berlin", "Europe/Helsinki", "Europe/London", "Atlantic/Azores", "America/New_York", "America/Havana",
-    "America/Nuuk", "Africa/Cairo", "Asia/Shanghai", "Asia/Beirut", "Australia/Lord_Howe", "Pacific/Auckland",
-)  # fmt: skip
+    "UTC",
+    "Europe/Berlin",
+    "Europe/Helsinki",
+    "Europe/London",
+    "Atlantic/Azores",
+    "America/New_York",
+    "America/Havana",
+    "America/Nuuk",
+    "Africa/Cairo",
+    "Asia/Shanghai",
+    "Asia/Beirut",
+    "Australia/Lord_Howe",
+    "Pacific/Auckland",
+)
 
 
 @pytest.fixture
@@ -53,6 +64,8 @@ def test_the_next_such_night_is_told(in_zone: Callable[[str], None]) -> None:
 
 
 @pytest.mark.parametrize("zone", ZONES)
-def test_every_night_has_the_time_that_is_taken_when_none_is_given(in_zone: Callable[[str], None], zone: str) -> None:
+def test_every_night_has_the_time_that_is_taken_when_none_is_given(
+    in_zone: Callable[[str], None], zone: str
+) -> None:
     in_zone(zone)
     assert default_time.skipped_on(default_time.AT, date(2026, 1, 1)) is None

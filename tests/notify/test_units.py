@@ -18,16 +18,24 @@ def test_the_night() -> None:
     assert found["WorkingDirectory"] == ["/srv/box"]
     assert found["Type"] == ["oneshot"]
     assert found["OnFailure"] == [units.FAILED]
-    assert found["SuccessExitStatus"] == ["4"], "a night on which the machine was in use is no failure"
+    assert found["SuccessExitStatus"] == ["4"], (
+        "a night on which the machine was in use is no failure"
+    )
     assert found["ConditionACPower"] == ["true"]
     assert found["ConditionPathExists"] == ["!/run/rigproof-hold"]
-    assert (found["Nice"], found["IOSchedulingClass"], found["KillMode"]) == (["10"], ["idle"], ["mixed"])
+    assert (found["Nice"], found["IOSchedulingClass"], found["KillMode"]) == (
+        ["10"],
+        ["idle"],
+        ["mixed"],
+    )
     assert {"TimeoutStartSec", "TimeoutStopSec"} <= set(found)
     assert found["User"] == ["root"], "without a name of a user there is no HOME"
 
 
 def test_nothing_keeps_the_harness_from_the_machine() -> None:
-    """What systemd offers and what would break a measurement or a hook: docs/nightly.md says each."""
+    """What systemd offers and what would break a measurement or a hook:
+    docs/nightly.md says each.
+    """
     for made in (schedule(), schedule(run_as="lab"), schedule(user=True)):
         found = settings(units.service(made))
         for name in (
@@ -38,7 +46,9 @@ def test_nothing_keeps_the_harness_from_the_machine() -> None:
             assert name not in found
 
 
-@pytest.mark.parametrize("name", ["ProtectSystem", "ProtectControlGroups", "ProtectHostname", "LockPersonality"])
+@pytest.mark.parametrize(
+    "name", ["ProtectSystem", "ProtectControlGroups", "ProtectHostname", "LockPersonality"]
+)
 def test_hardening_is_for_root_alone(name: str) -> None:
     assert name in settings(units.service(schedule()))
     assert name not in settings(units.service(schedule(run_as="lab")))
@@ -56,14 +66,18 @@ def test_the_timer() -> None:
 def test_what_is_started_when_a_night_fails() -> None:
     made = schedule("--machine", "x", "--on-fail", "mail root", telling=("--on-fail", "mail root"))
     found = settings(units.failed(made))
-    assert found["ExecStart"] == ['/opt/rigproof/bin/rigproof schedule failed --on-fail "mail root"']
+    assert found["ExecStart"] == [
+        '/opt/rigproof/bin/rigproof schedule failed --on-fail "mail root"'
+    ]
     assert found["SyslogLevel"] == ["err"]
     assert "OnFailure" not in found, "it must not start itself"
 
 
 def test_a_users_own_units() -> None:
     made = units.texts(schedule(user=True))
-    assert settings(made[units.FAILED])["ExecStart"] == ["/opt/rigproof/bin/rigproof schedule failed --user"]
+    assert settings(made[units.FAILED])["ExecStart"] == [
+        "/opt/rigproof/bin/rigproof schedule failed --user"
+    ]
     found = settings(made[units.SERVICE])
     assert "User" not in found
     assert "After" not in found, "a user's systemd does not know the system's services"
@@ -85,7 +99,8 @@ def test_every_unit_is_known_as_ours() -> None:
 def test_the_line_for_cron() -> None:
     made = schedule("--on-fail", "sh -c 'date +%F'", folder="/srv/my box", at=time(2, 5))
     assert units.cron(made) == (
-        "5 2 * * * cd '/srv/my box' && nice -n 10 ionice -c 3 /opt/rigproof/bin/rigproof nightly --on-fail "
+        "5 2 * * * cd '/srv/my box' && nice -n 10 ionice -c 3 /opt/rigproof/bin/rigproof nightly "
+        "--on-fail "
         "'sh -c '\"'\"'date +\\%F'\"'\"''"
     )
 

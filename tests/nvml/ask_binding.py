@@ -1,7 +1,9 @@
-"""A program: asks NVIDIA's binding what standard input says, and prints the answers, each a line of JSON.
+"""A program: asks NVIDIA's binding what standard input says, and prints the answers, each a line of
+JSON.
 
-A question is a list: a function of the binding and its arguments, where {"gpu": 0} stands for a handle, {"fabric": 2} for a record and
-{"kept": "set"} for the event set that was made. ["sleep", seconds] waits. An answer is {"value": ...} or {"error": NVML's code}.
+A question is a list: a function of the binding and its arguments, where {"gpu": 0} stands for a
+handle, {"fabric": 2} for a record and {"kept": "set"} for the event set that was made. ["sleep",
+seconds] waits. An answer is {"value": ...} or {"error": NVML's code}.
 """
 
 from __future__ import annotations
@@ -22,7 +24,11 @@ def plain(found: Any) -> Any:
     """The same as numbers, texts, lists and objects."""
     if isinstance(found, pynvml.c_nvmlFieldValue_t):
         code = found.nvmlReturn
-        return {"code": code} if code else {"code": 0, "value": getattr(found.value, _MEMBERS[found.valueType])}
+        return (
+            {"code": code}
+            if code
+            else {"code": 0, "value": getattr(found.value, _MEMBERS[found.valueType])}
+        )
     if isinstance(found, pynvml.c_nvmlDevice_t):
         return {"gpu": index(found)}
     if isinstance(found, ctypes.Structure):
@@ -48,7 +54,9 @@ def argument(given: Any) -> Any:
         case {"gpu": int(index)}:
             return pynvml.nvmlDeviceGetHandleByIndex(index)
         case {"fabric": int(version)}:
-            return getattr(pynvml, f"c_nvmlGpuFabricInfo_v{version}_t" if version else "c_nvmlGpuFabricInfo_t")()
+            return getattr(
+                pynvml, f"c_nvmlGpuFabricInfo_v{version}_t" if version else "c_nvmlGpuFabricInfo_t"
+            )()
         case {"kept": str(name)}:
             return _kept[name]
         case [[int(), int()], *_]:

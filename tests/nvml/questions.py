@@ -80,10 +80,14 @@ def ask(
     *questions: Question,
     age_s: float | None = None,
 ) -> Answers:
-    """The answers of a child of their own, after it opened the library (which is an answer only where it failed)."""
+    """The answers of a child of their own, after it opened the library (which is an answer only
+    where it failed).
+    """
     asked = [["nvmlInit"], *questions]
     child = start(library, described, age_s)
-    out, err = child.communicate("".join(json.dumps(question) + "\n" for question in asked), timeout=60)
+    out, err = child.communicate(
+        "".join(json.dumps(question) + "\n" for question in asked), timeout=60
+    )
     answers = [json.loads(line) for line in out.splitlines()]
     if answers and "error" not in answers[0]:
         answers = answers[1:]
@@ -93,5 +97,7 @@ def ask(
 def write(folder: Path, document: Any) -> Path:
     """A description of a test's own; a text is written as it is."""
     path = folder / "machine.json"
-    path.write_text(document if isinstance(document, str) else json.dumps(document), encoding="utf-8")
+    path.write_text(
+        document if isinstance(document, str) else json.dumps(document), encoding="utf-8"
+    )
     return path

@@ -1,4 +1,6 @@
-"""Chronicles to render: a machine with a slow card, another driver since some night, and one in which every text is hostile."""
+"""Chronicles to render: a machine with a slow card, another driver since some night, and one in
+which every text is hostile.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,16 @@ NIGHTS = 24
 
 def nights(count: int = NIGHTS) -> tuple[TrendNight, ...]:
     """Nights in January, one of them a failure, one put off."""
-    told = {3: ("FAIL", None, False), 5: ("UNJUDGED", None, True), 7: ("UNJUDGED", "interrupted", False)}
+    told = {
+        3: ("FAIL", None, False),
+        5: ("UNJUDGED", None, True),
+        7: ("UNJUDGED", "interrupted", False),
+    }
     return tuple(
         TrendNight(
-            f"run-{number}", f"2026-01-{number % 28 + 1:02}T02:00:00.000Z", *told.get(number, ("PASS", None, False))
+            f"run-{number}",
+            f"2026-01-{number % 28 + 1:02}T02:00:00.000Z",
+            *told.get(number, ("PASS", None, False)),
         )
         for number in range(count)
     )
@@ -27,14 +35,18 @@ def course(
 ) -> TrendSeries:
     """Values by night; another era from night `since` on."""
     points = (
-        TrendPoint(f"run-{n}", 20454.0 + n, value, None, n == 20, False, n != 7, 2 if n >= since else 1)
+        TrendPoint(
+            f"run-{n}", 20454.0 + n, value, None, n == 20, False, n != 7, 2 if n >= since else 1
+        )
         for n, value in values.items()
     )
     return TrendSeries("link.copy", name, where, "GB/s", serial, tuple(points))
 
 
 def machine(others: tuple[str, ...] = ()) -> TrendReport:
-    """Four courses: one that fell in the last week, one that did not move, one in two eras, one with a single night."""
+    """Four courses: one that fell in the last week, one that did not move, one in two eras, one
+    with a single night.
+    """
     usual = {n: 50.0 + 0.1 * (n % 3) for n in range(NIGHTS) if n != 5}
     fallen = {n: value - (4.0 if n >= 17 else 0.0) for n, value in usual.items()}
     made = [
@@ -50,7 +62,12 @@ def machine(others: tuple[str, ...] = ()) -> TrendReport:
 def hostile(text: str) -> TrendReport:
     """Everything that comes from outside is this text."""
     one = TrendSeries(
-        text, text, f"disk:{text}", "count", text, (TrendPoint(text, 1.0, 1.0, None, True, False, True, 1),) * 2
+        text,
+        text,
+        f"disk:{text}",
+        "count",
+        text,
+        (TrendPoint(text, 1.0, 1.0, None, True, False, True, 1),) * 2,
     )
     facts = {1: {text: text}}
     row = trend.row(one, BOOK, virtual=False, facts=facts)

@@ -1,4 +1,6 @@
-"""Comparisons to render: two runs of one machine with something of every kind, and two whose every text is hostile."""
+"""Comparisons to render: two runs of one machine with something of every kind, and two whose
+every text is hostile.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,17 @@ BOOK = noise.read(resources.locate("noise.toml"))
 NONE_ALLOWED = Limit("count", "none", high=0.0)
 
 
-def _run(name: str, values: dict[tuple[str, str], float], *more: journals.PlannedCheck, serials: str) -> Run:
+def _run(
+    name: str, values: dict[tuple[str, str], float], *more: journals.PlannedCheck, serials: str
+) -> Run:
     copies = journals.check("link.copy", *(journals.due("copy_h2d", f"gpu{n}") for n in range(3)))
     heat = journals.check("watch.heat", journals.due("gpu_temperature", "gpu0", "degC", None))
-    faults = journals.check("vram.patterns", journals.due("vram_miscompares", "gpu0", "count", NONE_ALLOWED))
-    burn = journals.check("together.burn", journals.due("burn_copied", "gpu0", "GiB", Limit("GiB", "basis", low=1.0)))
+    faults = journals.check(
+        "vram.patterns", journals.due("vram_miscompares", "gpu0", "count", NONE_ALLOWED)
+    )
+    burn = journals.check(
+        "together.burn", journals.due("burn_copied", "gpu0", "GiB", Limit("GiB", "basis", low=1.0))
+    )
     plan = journals.plan(copies, heat, faults, burn, *more)
     identities = {f"gpu{place}": f"GPU-{serial}" for place, serial in enumerate(serials)}
     verdict = fold(journals.entries(journals.bodies(plan, values)))
@@ -29,7 +37,9 @@ def _run(name: str, values: dict[tuple[str, str], float], *more: journals.Planne
 
 
 def one_machine() -> Comparison:
-    """A run, and a later one: gpu0 slower, gpu1 faster, gpu2 the same; hotter; a wrong word; a check that only the later one has."""
+    """A run, and a later one: gpu0 slower, gpu1 faster, gpu2 the same; hotter; a wrong word; a
+    check that only the later one has.
+    """
     usual = {("copy_h2d", f"gpu{n}"): 200.0 for n in range(3)} | {("gpu_temperature", "gpu0"): 50.0}
     later = usual | {
         ("copy_h2d", "gpu0"): 150.0,
@@ -38,7 +48,12 @@ def one_machine() -> Comparison:
         ("vram_miscompares", "gpu0"): 2.0,
     }
     first = _run("reports/one", usual, serials="abc")
-    second = _run("reports/two", later, journals.check("cpu.gemm", journals.due("cpu_gemm_f64", "cpu")), serials="abc")
+    second = _run(
+        "reports/two",
+        later,
+        journals.check("cpu.gemm", journals.due("cpu_gemm_f64", "cpu")),
+        serials="abc",
+    )
     first = replace(first, facts={("", "kernel"): "6.1", ("gpu0", "vbios"): "96"}, seconds=90.0)
     return compare([first, replace(second, facts={("", "kernel"): "6.2"}, seconds=400.0)], BOOK)
 
@@ -49,10 +64,17 @@ def moved() -> Comparison:
 
 
 def hostile(text: str) -> Comparison:
-    """Two runs in which everything that comes from outside is this text; one of them is of another machine."""
+    """Two runs in which everything that comes from outside is this text; one of them is of
+    another machine.
+    """
     _, found = samples.hostile(text)
     run = comparison.run_of(found.entries, text)
     facts = {(f"gpu {text}", f"name {text}"): f"value {text}"}
     first = replace(run, identities={f"disk:{text}": f"one {text}"}, facts=facts)
-    second = replace(run, identities={f"disk:{text}": f"two {text}"}, machine_id=f"other {text}", name=f"second {text}")
+    second = replace(
+        run,
+        identities={f"disk:{text}": f"two {text}"},
+        machine_id=f"other {text}",
+        name=f"second {text}",
+    )
     return compare([first, second], BOOK)

@@ -1,6 +1,8 @@
-"""Text that means harm, and the means to put it into every place of a run that holds text from outside.
+"""Text that means harm, and the means to put it into every place of a run that holds text from
+outside.
 
-The places are found from the types of the records, so that a field that is added tomorrow is attacked tomorrow.
+The places are found from the types of the records, so that a field that is added tomorrow is
+attacked tomorrow.
 """
 
 from __future__ import annotations
@@ -34,19 +36,82 @@ from acceptance.history.baseline_facts import KnownChange, MachineFacts
 from acceptance.history.change_rules import ChangeBook, ChangeRule, Counted
 from acceptance.history.reference import Counter, Reference
 
-# What each is to do to whom: a terminal (colour, title, clipboard, link, cursor, 8-bit controls), a reader's eyes (direction, invisible
-# letters), XML, HTML, a template, rich's markup, a format string, the line structure of a journal, CI's attachments.
+# What each is to do to whom: a terminal (colour, title, clipboard, link, cursor, 8-bit controls), a
+# reader's eyes (direction, invisible letters), XML, HTML, a template, rich's markup, a format
+# string, the line structure of a journal, CI's attachments.
 FRAGMENTS = (
-    "\x1b[31m", "\x1b[2J\x1b[H", "\x1b]0;title\x07", "\x1b]8;;http://evil\x1b\\link\x1b]8;;\x1b\\", "\x1b]52;c;ZXZpbA==\x07",
-    "\x1bP1$r0m\x1b\\", "\x1b_apc\x1b\\", "\x1bc", "\x1b(0", "\x1b[", "\x1b", "\x9b31m", "\x9d0;title\x9c", "\x90dcs\x9c", "\x85",
-    "\x00", "\x07\x08\x0b\x0c\x0e\x1f\x7f", "\r", "\r\n", "\n", "\t", "\u2028", "\u2029",
-    "\u202eexe", "\u2066\u2069", "\u200e\u200f\u061c", "\u200b\u2060\ufeff", "\u00ad", "\U000e0041\U000e007f", "\ufff9",
-    "\ud800", "\udcff", "\udfff\ud83d", "\ufffe\uffff", "\ufdd0", "\U0001fffe", "\U0001d558\U0001f525", "e\u0301\u0337", "\uff21",
-    "]]>", "<![CDATA[", "<!--", "-->", "<?xml ?>", "&amp;&#0;&#x1b;&lol;", "<script>alert(1)</script>", "</style></title>",
-    '"><img src=x onerror=alert(1)>', "' onmouseover='x", "javascript:alert(1)", "<a href=http://evil>", "</testcase><testcase name='x'/>",
-    "{{ 7*7 }}", "{% raw %}", "{0.__class__}", "%s%n%(x)s", "[bold red]x[/]", "[link=http://evil]x[/link]", "[/]", ":fire:",
-    "[[ATTACHMENT|/etc/passwd]]", "::error::x", "\\", "\\n", "'", '"', "`", "  ", "*", "[!a]", "../../etc/passwd",
-)  # fmt: skip
+    "\x1b[31m",
+    "\x1b[2J\x1b[H",
+    "\x1b]0;title\x07",
+    "\x1b]8;;http://evil\x1b\\link\x1b]8;;\x1b\\",
+    "\x1b]52;c;ZXZpbA==\x07",
+    "\x1bP1$r0m\x1b\\",
+    "\x1b_apc\x1b\\",
+    "\x1bc",
+    "\x1b(0",
+    "\x1b[",
+    "\x1b",
+    "\x9b31m",
+    "\x9d0;title\x9c",
+    "\x90dcs\x9c",
+    "\x85",
+    "\x00",
+    "\x07\x08\x0b\x0c\x0e\x1f\x7f",
+    "\r",
+    "\r\n",
+    "\n",
+    "\t",
+    "\u2028",
+    "\u2029",
+    "\u202eexe",
+    "\u2066\u2069",
+    "\u200e\u200f\u061c",
+    "\u200b\u2060\ufeff",
+    "\u00ad",
+    "\U000e0041\U000e007f",
+    "\ufff9",
+    "\ud800",
+    "\udcff",
+    "\udfff\ud83d",
+    "\ufffe\uffff",
+    "\ufdd0",
+    "\U0001fffe",
+    "\U0001d558\U0001f525",
+    "e\u0301\u0337",
+    "\uff21",
+    "]]>",
+    "<![CDATA[",
+    "<!--",
+    "-->",
+    "<?xml ?>",
+    "&amp;&#0;&#x1b;&lol;",
+    "<script>alert(1)</script>",
+    "</style></title>",
+    '"><img src=x onerror=alert(1)>',
+    "' onmouseover='x",
+    "javascript:alert(1)",
+    "<a href=http://evil>",
+    "</testcase><testcase name='x'/>",
+    "{{ 7*7 }}",
+    "{% raw %}",
+    "{0.__class__}",
+    "%s%n%(x)s",
+    "[bold red]x[/]",
+    "[link=http://evil]x[/link]",
+    "[/]",
+    ":fire:",
+    "[[ATTACHMENT|/etc/passwd]]",
+    "::error::x",
+    "\\",
+    "\\n",
+    "'",
+    '"',
+    "`",
+    "  ",
+    "*",
+    "[!a]",
+    "../../etc/passwd",
+)
 EVERYTHING = "".join(FRAGMENTS)
 ATTACKS = int(os.environ.get("RIGPROOF_ATTACKS", "1"))
 FLOODS = {
@@ -59,7 +124,8 @@ FLOODS = {
 # Marks each hostile text, so that it is never empty and never a part of anything else by chance.
 MARK = "attack"
 
-# Nothing of this may reach a reader: control characters but the line end, marks of direction, letters that nobody sees.
+# Nothing of this may reach a reader: control characters but the line end, marks of direction,
+# letters that nobody sees.
 HARMFUL = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff\U000e0000-\U000e007f]"
@@ -69,14 +135,16 @@ Change = Callable[[str, str], str]
 
 
 def twin(text: str) -> str:
-    """A harmless text of as many lines: what it does to a report, the hostile one must do too, and nothing else."""
+    """A harmless text of as many lines: what it does to a report, the hostile one must do too,
+    and nothing else.
+    """
     return "\n".join("plain" if line.strip() else "" for line in text.splitlines())
 
 
 fragments = st.sampled_from(FRAGMENTS)
-texts = st.lists(fragments | st.text(st.characters(exclude_categories=[]), max_size=8), min_size=1, max_size=12).map(
-    "".join
-)
+texts = st.lists(
+    fragments | st.text(st.characters(exclude_categories=[]), max_size=8), min_size=1, max_size=12
+).map("".join)
 
 
 # --- the places ---
@@ -87,7 +155,11 @@ _OWN = {"observed.inventory"}  # a mapping whose keys are our own words
 def _member(kind: inspect.UnionType, value: object) -> inspect.Type:
     """That member of a union which the value is of."""
     if isinstance(value, dict) and "record" in value:
-        return next(one for one in kind.types if isinstance(one, inspect.StructType) and one.tag == value["record"])
+        return next(
+            one
+            for one in kind.types
+            if isinstance(one, inspect.StructType) and one.tag == value["record"]
+        )
     wanted: tuple[type[inspect.Type], ...] = {
         str: (inspect.StrType, inspect.LiteralType),
         int: (inspect.IntType,),
@@ -132,7 +204,8 @@ def _anything(value: Any, place: str, change: Change) -> Any:
 
 
 def changed(bodies: Sequence[Body], change: Change) -> list[Body]:
-    """The records with every text from outside put through `change`, which gets its place and the text.
+    """The records with every text from outside put through `change`, which gets its place and the
+    text.
 
     Raises msgspec.ValidationError for what no record can hold.
     """
@@ -143,10 +216,17 @@ def changed(bodies: Sequence[Body], change: Change) -> list[Body]:
 
 
 def attacked(bodies: Sequence[Body], text: str, place: str | None = None) -> list[Body]:
-    """The records with the text in that place of each, or in every place that can hold it. What was equal stays equal: names still meet."""
+    """The records with the text in that place of each, or in every place that can hold it.
+
+    What was equal stays equal: names still meet.
+    """
 
     def change(where: str, old: str) -> str:
-        return f"{text}{MARK}{old}" if where == place or (place is None and where not in _APART) else old
+        return (
+            f"{text}{MARK}{old}"
+            if where == place or (place is None and where not in _APART)
+            else old
+        )
 
     return changed(bodies, change)
 
@@ -193,7 +273,9 @@ def _inventory() -> dict[str, Any]:
     found = dict(samples.INVENTORY)
     found["disks"] = [{**disk, "model": "a model"} for disk in found["disks"]]
     found["board"] = {key: value or "told" for key, value in found["board"].items()}
-    found["pci"] = [{**function, "driver": "nvidia", "slot": "PCIEX16_1"} for function in found["pci"]]
+    found["pci"] = [
+        {**function, "driver": "nvidia", "slot": "PCIEX16_1"} for function in found["pci"]
+    ]
     # A card beside the GPU on one switch: both stand in the picture of what hangs where.
     found["links"] = [{**found["links"][0], "pci_address": "0000:05:00.0"}, *found["links"][1:]]
     found["places"] = {
@@ -210,10 +292,24 @@ def _inventory() -> dict[str, Any]:
 
 
 def _born() -> MachineFacts:
-    """A machine that accepted another card, and had another driver and kernel; of the kernel a night before has told."""
+    """A machine that accepted another card, and had another driver and kernel; of the kernel a
+    night before has told.
+    """
     rules = (
-        ChangeRule(of=("gpu",), change="missing", means="fail", event="inventory.missing", basis="a part is gone"),
-        ChangeRule(of=("gpu",), change="replaced", means="fail", event="inventory.replaced", basis="another part"),
+        ChangeRule(
+            of=("gpu",),
+            change="missing",
+            means="fail",
+            event="inventory.missing",
+            basis="a part is gone",
+        ),
+        ChangeRule(
+            of=("gpu",),
+            change="replaced",
+            means="fail",
+            event="inventory.replaced",
+            basis="another part",
+        ),
         ChangeRule(
             of=("machine",),
             change="differs",
@@ -273,20 +369,41 @@ def run() -> list[Body]:
     check = "memory.bandwidth"
     more: list[Body] = [
         Observed(_inventory(), (("", "gpu0"), ("gpu0", "X"))),
-        Table(check, "memory", "rates_by_size", ("size", "format"), ((1.0, "fast"), ("large", 2.0))),
+        Table(
+            check, "memory", "rates_by_size", ("size", "format"), ((1.0, "fast"), ("large", 2.0))
+        ),
         Measured(check, "extra", "memory", "count", 1.0, serial="SN2", note="seen"),
         ForeignProcess("gpu0", 60.0, 4242, "python3 train.py", 1 << 30, 61.0),
         Event(
-            "mce", "error", "said", "meaning", "action", code="bank 4", component="cpu", source="load", hardware=False
+            "mce",
+            "error",
+            "said",
+            "meaning",
+            "action",
+            code="bank 4",
+            component="cpu",
+            source="load",
+            hardware=False,
         ),
-        Event("aer", "warning", "said so", "a corrected error", "look", component="gpu0", source="kernel-log"),
+        Event(
+            "aer",
+            "warning",
+            "said so",
+            "a corrected error",
+            "look",
+            component="gpu0",
+            source="kernel-log",
+        ),
         Sample({"power_w": 1.0}, low={"power_w": 1.0}, high={"power_w": 1.0}, component="gpu0"),
         Note("a word that keeps the run from passing", trouble=True),
         Postponed(("gpu0: somebody computes on it",), 1, 7),
     ]
     closed = RunClosed(check, True, {"power_w": 1.0}, "closed by a later start")
     told = [
-        msgspec.structs.replace(body, container="0123abcd") if isinstance(body, SessionEnded) else body for body in rest
+        msgspec.structs.replace(body, container="0123abcd")
+        if isinstance(body, SessionEnded)
+        else body
+        for body in rest
     ]
     return [msgspec.structs.replace(start, plan=plan), *more, *told, closed]
 
@@ -294,10 +411,13 @@ def run() -> list[Body]:
 PLACES = tuple(places(run()))
 # A unit is one of a closed set, a bound has no text: no record with another one can be read.
 REFUSED = frozenset(
-    place for place in PLACES if place.endswith((".limit.unit", ".ceiling.unit", ".book.change[].event"))
+    place
+    for place in PLACES
+    if place.endswith((".limit.unit", ".ceiling.unit", ".book.change[].event"))
 )
 FREE = tuple(place for place in PLACES if place not in REFUSED)
-# A waiver's component is a pattern: with `*` or `[` in it, it would cover another component than its twin. It is attacked alone.
+# A waiver's component is a pattern: with `*` or `[` in it, it would cover another component than
+# its twin. It is attacked alone.
 _APART = REFUSED | {"run-started.plan.waivers[].component"}
 
 

@@ -1,4 +1,6 @@
-"""A run played at a terminal: the records that the view of a real one is shown, made for two or eight GPUs, then its closing block."""
+"""A run played at a terminal: the records that the view of a real one is shown, made for two or
+eight GPUs, then its closing block.
+"""
 
 from __future__ import annotations
 
@@ -43,15 +45,27 @@ def plan(gpus: int) -> Plan:
     """A check before, two under load, one after."""
     names = [f"gpu{number}" for number in range(gpus)]
     checks = (
-        replace(journals.check("gpu.present", journals.due("gpu_count", "machine", "count", None)), session="host-before"),
-        journals.check("link.copy", *(journals.due("copy_h2d", name, "GB/s", FLOOR) for name in names), seconds=40.0),
+        replace(
+            journals.check("gpu.present", journals.due("gpu_count", "machine", "count", None)),
+            session="host-before",
+        ),
+        journals.check(
+            "link.copy",
+            *(journals.due("copy_h2d", name, "GB/s", FLOOR) for name in names),
+            seconds=40.0,
+        ),
         journals.check(
             "together.burn",
             *(journals.due("burn_bf16_miscompares", name, "count", SOUND) for name in names),
             seconds=300.0,
         ),
-        replace(journals.check("kernel_log.during_run", journals.due("kernel_events", "system", "count", None)), session="host-after"),
-    )  # fmt: skip
+        replace(
+            journals.check(
+                "kernel_log.during_run", journals.due("kernel_events", "system", "count", None)
+            ),
+            session="host-after",
+        ),
+    )
     return replace(journals.plan(*checks), gpus=tuple(names))
 
 
@@ -70,8 +84,23 @@ def sample(gpu: int, *, board: bool) -> Sample:
     return Sample(values, component=f"gpu{gpu}")
 
 
-MACHINE = Sample({"cpu_temperature_c": 71.0, "cpu_mhz_mean": 4950.0, "load_1m": 32.12, "memory_available_gib": 17.6})
-XID = Event("xid", "error", "NVRM: Xid (PCI:0000:02:00): 94", "A contained memory error.", "Look.", 94, address(1))
+MACHINE = Sample(
+    {
+        "cpu_temperature_c": 71.0,
+        "cpu_mhz_mean": 4950.0,
+        "load_1m": 32.12,
+        "memory_available_gib": 17.6,
+    }
+)
+XID = Event(
+    "xid",
+    "error",
+    "NVRM: Xid (PCI:0000:02:00): 94",
+    "A contained memory error.",
+    "Look.",
+    94,
+    address(1),
+)
 
 
 def live(gpus: int) -> Iterator[Body]:
@@ -82,13 +111,21 @@ def live(gpus: int) -> Iterator[Body]:
     yield CheckStarted("link.copy")
     for number in range(gpus):
         yield Measured("link.copy", "copy_h2d", f"gpu{number}", "GB/s", 12.0 + number / 10)
-    yield CheckEnded("link.copy", "fail", "copy_h2d on gpu0: measured 12 GB/s, limit >= 20 GB/s; basis: half", 39.0)
+    yield CheckEnded(
+        "link.copy",
+        "fail",
+        "copy_h2d on gpu0: measured 12 GB/s, limit >= 20 GB/s; basis: half",
+        39.0,
+    )
     yield CheckStarted("together.burn")
     yield MACHINE
     for number in range(gpus):
         yield sample(number, board=gpus > 2)
     laps = (
-        f"gpu{n}: lap 3 of 60: 14 s of burn done; f64 at 61 TFLOP/s 48 right 0 wrong, bf16 at {640 + n} TFLOP/s 9 right 0 wrong"
+        (
+            f"gpu{n}: lap 3 of 60: 14 s of burn done; f64 at 61 TFLOP/s 48 right 0 wrong, bf16 "
+            f"at {640 + n} TFLOP/s 9 right 0 wrong"
+        )
         for n in range(gpus)
     )
     yield Note("; ".join(laps), progress=True)
@@ -103,7 +140,10 @@ def records(gpus: int) -> list[Body]:
         RunStarted("run-1", made, {"host": "box"}, "machine-1"),
         *(SessionStarted(name, made.digest, ids) for name in SESSIONS),
         *(body for body in live(gpus) if not isinstance(body, Sample)),
-        *(Measured("together.burn", "burn_bf16_miscompares", f"gpu{number}", "count", 0.0) for number in range(gpus)),
+        *(
+            Measured("together.burn", "burn_bf16_miscompares", f"gpu{number}", "count", 0.0)
+            for number in range(gpus)
+        ),
         CheckEnded("together.burn", "pass", "", 300.0),
         CheckStarted("kernel_log.during_run"),
         Measured("kernel_log.during_run", "kernel_events", "system", "count", 1.0),
@@ -118,7 +158,8 @@ def entry(body: Body) -> Entry:
 
 
 def play(gpus: int, hold_s: float = 0.0) -> None:
-    """The run at standard output: until the middle of the burn, then the burn, for `hold_s` at most or until NEXT comes, then the closing
+    """The run at standard output: until the middle of the burn, then the burn, for `hold_s` at most
+    or until NEXT comes, then the closing
     block.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, [NEXT])

@@ -1,4 +1,8 @@
-"""The telemetry of GPUs that were never here: they warm up under load, reach their power limit, and cool down. A made-up model."""
+"""The telemetry of GPUs that were never here: they warm up under load, reach their power limit, and
+cool down.
+
+A made-up model.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,14 @@ _NONE = dict.fromkeys((*REASONS, "reason_unknown"), 0.0)
 # Slow counters, read once a second.
 _COUNTED = dict.fromkeys(
     (
-        *("power_cap_s", "sync_boost_s", "sw_thermal_s", "hw_thermal_s", "power_brake_s", "ecc_corrected"),
+        *(
+            "power_cap_s",
+            "sync_boost_s",
+            "sw_thermal_s",
+            "hw_thermal_s",
+            "power_brake_s",
+            "ecc_corrected",
+        ),
         *("ecc_uncorrected", "ecc_corrected_total", "ecc_uncorrected_total", "remapped_corrected"),
         *("remapped_uncorrected", "remap_pending", "remap_failed", "pcie_replays"),
     ),
@@ -24,7 +35,9 @@ _COUNTED = dict.fromkeys(
 
 @dataclass(frozen=True)
 class Card:
-    """One GPU: its power limit in W, its clocks in MHz, where it settles under load in degrees Celsius, and from where heat slows it."""
+    """One GPU: its power limit in W, its clocks in MHz, where it settles under load in degrees
+    Celsius, and from where heat slows it.
+    """
 
     name: str
     limit_w: float
@@ -37,7 +50,9 @@ class Card:
 def looks(
     card: Card, busy: Sequence[tuple[float, float]], seconds: float, phase: float = 0.0
 ) -> Iterator[tuple[float, Sample]]:
-    """Samples at the watch's own rate, as (seconds after the start, sample); after the first hour spans of ten seconds with extremes."""
+    """Samples at the watch's own rate, as (seconds after the start, sample); after the first
+    hour spans of ten seconds with extremes.
+    """
     degrees, idle_c = 33.0 + 2 * math.sin(phase), 33.0 + 2 * math.sin(phase)
     now, place = 0.0, 0
     while now < seconds:
@@ -48,11 +63,23 @@ def looks(
         aim = card.hot_c if working else idle_c
         degrees += (aim - degrees) * min(1.0, step / (25.0 if working else 40.0))
         wave = math.sin(now * 1.7 + phase) + math.sin(now * 0.31 + 2 * phase)
-        yield now, _sample(card, degrees, wave, working=working, whole=now < WHOLE_S, slow=int(now / PERIOD_S) % 5 == 0)
+        yield (
+            now,
+            _sample(
+                card,
+                degrees,
+                wave,
+                working=working,
+                whole=now < WHOLE_S,
+                slow=int(now / PERIOD_S) % 5 == 0,
+            ),
+        )
         now += step
 
 
-def _sample(card: Card, degrees: float, wave: float, *, working: bool, whole: bool, slow: bool) -> Sample:
+def _sample(
+    card: Card, degrees: float, wave: float, *, working: bool, whole: bool, slow: bool
+) -> Sample:
     hot = working and degrees > card.slows_c
     power = card.limit_w * (0.985 + 0.012 * wave) if working else card.idle_w + 4 * wave
     clock = (card.clock_mhz * (0.62 if hot else 0.9) + 12 * wave) if working else 345.0
@@ -85,5 +112,7 @@ def together(
     cards: Sequence[Card], busy: Sequence[tuple[float, float]], seconds: float
 ) -> Iterator[tuple[float, Sample]]:
     """The samples of several GPUs, look by look."""
-    for row in zip(*(looks(card, busy, seconds, 0.7 * place) for place, card in enumerate(cards)), strict=True):
+    for row in zip(
+        *(looks(card, busy, seconds, 0.7 * place) for place, card in enumerate(cards)), strict=True
+    ):
         yield from row

@@ -1,4 +1,6 @@
-"""Runs the terminal of a run in a pseudo terminal, and gives what somebody who sits there sees: the screen, as an emulator draws it."""
+"""Runs the terminal of a run in a pseudo terminal, and gives what somebody who sits there sees:
+the screen, as an emulator draws it.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +20,32 @@ from pathlib import Path
 import pyte
 
 TESTS = Path(__file__).resolve().parents[1]
-FOLDERS = (TESTS.parent, TESTS, TESTS / "core", TESTS / "machine", TESTS / "observe", TESTS / "nvml", TESTS / "reports")
+FOLDERS = (
+    TESTS.parent,
+    TESTS,
+    TESTS / "core",
+    TESTS / "machine",
+    TESTS / "observe",
+    TESTS / "nvml",
+    TESTS / "reports",
+)
 
 
 class Seat:
-    """A terminal of so many columns and lines at which a Python program runs. `environ` is all that the program's environment has besides
-    where its modules are.
+    """A terminal of so many columns and lines at which a Python program runs.
+
+    `environ` is all that the program's environment has besides where its modules are.
     """
 
     def __init__(self, program: str, columns: int, lines: int, environ: Mapping[str, str]) -> None:
         self.screen = pyte.Screen(columns, lines)
         self.sent = b""
         self._stream = pyte.ByteStream(self.screen)
-        self._environ = {**environ, "PYTHONPATH": os.pathsep.join(map(str, FOLDERS)), "PATH": os.environ["PATH"]}
+        self._environ = {
+            **environ,
+            "PYTHONPATH": os.pathsep.join(map(str, FOLDERS)),
+            "PATH": os.environ["PATH"],
+        }
         self._pid, self._ours = pty.fork()
         if self._pid == 0:  # pragma: no cover - the child
             try:
@@ -57,13 +72,20 @@ class Seat:
         """What was played stands long enough: let its end come."""
         os.kill(self._pid, signal.SIGUSR1)
 
-    def until(self, condition: Callable[[list[str]], object], what: str, seconds: float = 60.0) -> list[str]:
-        """Look until the screen is so; its lines. The bound is for a machine that is busy with other things."""
+    def until(
+        self, condition: Callable[[list[str]], object], what: str, seconds: float = 60.0
+    ) -> list[str]:
+        """Look until the screen is so; its lines.
+
+        The bound is for a machine that is busy with other things.
+        """
         end = time.monotonic() + seconds
         while not condition(self.shown()):
             assert time.monotonic() < end, f"{what}: not within {seconds:.0f} s:\n{self.picture()}"
             if not self._take():
-                assert condition(self.shown()), f"{what}: the program ended before:\n{self.picture()}"
+                assert condition(self.shown()), (
+                    f"{what}: the program ended before:\n{self.picture()}"
+                )
         return self.shown()
 
     def ended(self) -> tuple[list[str], int]:

@@ -9,7 +9,9 @@ from acceptance.reports.gauges import STALE_S, Gauge, Gauges
 
 
 def gauges(*bodies: Body, gpus: int = 2) -> Gauges:
-    found = Gauges([f"gpu{n}" for n in range(gpus)], {played.address(n): f"gpu{n}" for n in range(gpus)})
+    found = Gauges(
+        [f"gpu{n}" for n in range(gpus)], {played.address(n): f"gpu{n}" for n in range(gpus)}
+    )
     for body in bodies:
         found.entry(played.entry(body))
     return found
@@ -29,7 +31,9 @@ def test_what_was_not_read_is_absent() -> None:
 
 
 def test_a_sample_is_what_a_gpu_shows_now() -> None:
-    cool, hot = gauges(played.sample(0, board=True), played.sample(1, board=True), played.MACHINE).gauges()
+    cool, hot = gauges(
+        played.sample(0, board=True), played.sample(1, board=True), played.MACHINE
+    ).gauges()
     assert (cool.power_w, cool.temperature_c, cool.clock_mhz, cool.held) == (
         690.0,
         64.0,
@@ -52,7 +56,16 @@ def test_a_gpu_that_is_silent_shows_nothing_any_more() -> None:
 
 
 def test_a_lost_gpu_shows_that_it_is_lost() -> None:
-    lost = Event("gpu-lost", "fatal", "NVML says", "It is lost.", "Look.", "nvml", played.address(0), source="nvml")
+    lost = Event(
+        "gpu-lost",
+        "fatal",
+        "NVML says",
+        "It is lost.",
+        "Look.",
+        "nvml",
+        played.address(0),
+        source="nvml",
+    )
     found = first(played.sample(0, board=True), lost)
     assert (found.lost, found.power_w, found.errors) == (True, None, 1)
 
@@ -61,7 +74,9 @@ def test_what_two_tell_of_is_one_error() -> None:
     nvml = msgspec.structs.replace(played.XID, source="nvml", boot_s=100.0)
     kernel = msgspec.structs.replace(played.XID, boot_s=101.0)
     assert gauges(nvml, kernel).gauges()[1].errors == 1
-    assert gauges(nvml, kernel, msgspec.structs.replace(played.XID, code=13)).gauges()[1].errors == 2
+    assert (
+        gauges(nvml, kernel, msgspec.structs.replace(played.XID, code=13)).gauges()[1].errors == 2
+    )
 
 
 @each("severity, errors", [("fatal", 1), ("error", 1), ("warning", 0), ("info", 0)])
@@ -90,8 +105,12 @@ def test_the_latest_figure_is_that_of_the_running_check() -> None:
 
 
 def test_a_burn_tells_how_far_it_is_and_its_rate() -> None:
-    note = Note("gpu0: lap 3 of 60: 14 s of burn done; f64 at 61.2 TFLOP/s 4 right 0 wrong, bf16 at 1.1e+03 TFLOP/s; "
-                "gpu1: lap 2 of 60: f64 4 right 0 wrong; gpu7: lap 1 of 60: x", progress=True)  # fmt: skip
+    note = Note(
+        "gpu0: lap 3 of 60: 14 s of burn done; f64 at 61.2 TFLOP/s 4 right 0 wrong, bf16 at "
+        "1.1e+03 TFLOP/s; "
+        "gpu1: lap 2 of 60: f64 4 right 0 wrong; gpu7: lap 1 of 60: x",
+        progress=True,
+    )
     one, two = gauges(note).gauges()
     assert (one.lap, one.figure) == ((3, 60), "1.1e+03 TFLOP/s bf16")
     assert (two.lap, two.figure) == ((2, 60), None)

@@ -1,4 +1,6 @@
-"""What somebody at a terminal sees, drawn by an emulator: windows large and small, colours, locales, a window that changes, Ctrl-C."""
+"""What somebody at a terminal sees, drawn by an emulator: windows large and small, colours,
+locales, a window that changes, Ctrl-C.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,15 @@ PLAIN = {"TERM": "xterm-256color", "LANG": "C.UTF-8"}
 CLOSING = "FAIL: 2 passed, 2 failed"
 
 
-def seat(gpus: int, columns: int, lines: int, environ: dict[str, str] | None = None, hold_s: float = 60.0) -> Seat:
-    return Seat(f"import played; played.play({gpus}, {hold_s})", columns, lines, {**PLAIN, **(environ or {})})
+def seat(
+    gpus: int, columns: int, lines: int, environ: dict[str, str] | None = None, hold_s: float = 60.0
+) -> Seat:
+    return Seat(
+        f"import played; played.play({gpus}, {hold_s})",
+        columns,
+        lines,
+        {**PLAIN, **(environ or {})},
+    )
 
 
 def joined(lines: list[str]) -> str:
@@ -23,11 +32,17 @@ def joined(lines: list[str]) -> str:
 def in_the_burn(lines: list[str]) -> bool:
     """The view is there, with all that was told so far."""
     text = joined(lines)
-    return "together.burn" in text and ("gpu1   " in text or "errors: 1 (gpu1)" in text) and "1 failed" in text
+    return (
+        "together.burn" in text
+        and ("gpu1   " in text or "errors: 1 (gpu1)" in text)
+        and "1 failed" in text
+    )
 
 
 def assert_left_clean(found: Seat, *, holds: bool = True) -> None:
-    """The end: the cursor is back, nothing of the view is left, the verdict is the last line and stands by itself."""
+    """The end: the cursor is back, nothing of the view is left, the verdict is the last line and
+    stands by itself.
+    """
     if holds:
         found.go_on()
     lines, code = found.ended()
@@ -36,7 +51,9 @@ def assert_left_clean(found: Seat, *, holds: bool = True) -> None:
     told = [line for line in lines if line]
     assert told[-1] == CLOSING
     assert found.screen.cursor.x == 0
-    assert not [line for line in lines if "checks done" in line or re.search(r"about \d+ \w+ left", line)]
+    assert not [
+        line for line in lines if "checks done" in line or re.search(r"about \d+ \w+ left", line)
+    ]
 
 
 WINDOWS = [(2, 80, 24), (2, 120, 40), (8, 80, 24), (2, 40, 10), (8, 120, 40), (8, 40, 10)]

@@ -1,4 +1,5 @@
-"""The sample runs' pages in a real browser: no word on its console, nothing wider than a phone but what scrolls, nothing that acts.
+"""The sample runs' pages in a real browser: no word on its console, nothing wider than a phone but
+what scrolls, nothing that acts.
 
 Needs Chromium: `apt-get install chromium`, then `pytest -m browser`.
 """
@@ -28,7 +29,8 @@ from acceptance.run import outputs
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 PHONE, DESK = 390, 1280
-# The page itself may run no script: another one looks at it from outside, in a frame as wide as a screen.
+# The page itself may run no script: another one looks at it from outside, in a frame as wide as a
+# screen.
 PROBE = """<!doctype html><meta charset="utf-8"><iframe src="report.html" style="width:{width}px;height:800px;border:0"></iframe><pre></pre>
 <script>
 document.querySelector("iframe").onload = event => {{
@@ -42,19 +44,26 @@ document.querySelector("iframe").onload = event => {{
     verdict: page.querySelector("h1").textContent, title: page.title,
   }});
 }};
-</script>"""
+</script>"""  # noqa: E501
 
 
 def browser() -> str:
     found = next(
-        (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+        (
+            path
+            for name in ("chromium", "chromium-browser", "google-chrome")
+            if (path := shutil.which(name))
+        ),
+        None,
     )
     assert found, "no Chromium is installed: `apt-get install chromium`"
     return found
 
 
 def seen(folder: Path, width: int) -> tuple[dict[str, Any], list[str]]:
-    """What a browser makes of the folder's page on a screen of that width, and all that it says on its console."""
+    """What a browser makes of the folder's page on a screen of that width, and all that it says
+    on its console.
+    """
     (folder / "probe.html").write_text(PROBE.format(width=width))
     argv = [
         browser(),
@@ -64,10 +73,19 @@ def seen(folder: Path, width: int) -> tuple[dict[str, Any], list[str]]:
         "--allow-file-access-from-files",
         "--dump-dom",
     ]
-    argv += ["--enable-logging=stderr", "--v=0", "--virtual-time-budget=20000", f"--user-data-dir={folder / 'profile'}"]
+    argv += [
+        "--enable-logging=stderr",
+        "--v=0",
+        "--virtual-time-budget=20000",
+        f"--user-data-dir={folder / 'profile'}",
+    ]
     argv += ["--no-sandbox"] if os.geteuid() == 0 else []
     done = subprocess.run(
-        [*argv, (folder / "probe.html").as_uri()], capture_output=True, text=True, timeout=120, check=True
+        [*argv, (folder / "probe.html").as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
     )
     told = re.search(r"<pre>(.+?)</pre>", done.stdout, re.DOTALL)
     assert told, done.stderr[-2000:]
@@ -76,7 +94,9 @@ def seen(folder: Path, width: int) -> tuple[dict[str, Any], list[str]]:
 
 
 @each("name", sample_runs.NAMES)
-def test_a_page_fits_a_phone_and_a_desk_and_says_nothing_on_the_console(name: str, tmp_path: Path) -> None:
+def test_a_page_fits_a_phone_and_a_desk_and_says_nothing_on_the_console(
+    name: str, tmp_path: Path
+) -> None:
     folder = sample_runs.write(name, tmp_path / "run")
     verdict = outputs.write(folder)
     for width in (PHONE, DESK):
@@ -89,11 +109,19 @@ def test_a_page_fits_a_phone_and_a_desk_and_says_nothing_on_the_console(name: st
         assert (found["acting"], found["handlers"]) == (0, 0)
 
 
-@pytest.mark.parametrize("text", [hostile.EVERYTHING, "x" * 5_000], ids=["everything", "a word without end"])
+@pytest.mark.parametrize(
+    "text", [hostile.EVERYTHING, "x" * 5_000], ids=["everything", "a word without end"]
+)
 def test_hostile_text_does_nothing_in_a_browser(text: str, tmp_path: Path) -> None:
     found = samples.journal(hostile.attack(text))
-    looks = [look for entry in found.entries if (look := journal_samples.sample_from_entry(entry)) is not None]
-    (tmp_path / "report.html").write_text(render.render(fold(found.entries), found, looks), encoding="utf-8")
+    looks = [
+        look
+        for entry in found.entries
+        if (look := journal_samples.sample_from_entry(entry)) is not None
+    ]
+    (tmp_path / "report.html").write_text(
+        render.render(fold(found.entries), found, looks), encoding="utf-8"
+    )
     told, console = seen(tmp_path, PHONE)
     assert console == []
     assert (told["acting"], told["handlers"]) == (0, 0)
@@ -103,7 +131,9 @@ def test_hostile_text_does_nothing_in_a_browser(text: str, tmp_path: Path) -> No
 
 @each("width", [PHONE, DESK])
 @each("text", [None, hostile.EVERYTHING, "x" * 5_000])
-def test_a_page_of_nights_fits_and_says_nothing(text: str | None, width: int, tmp_path: Path) -> None:
+def test_a_page_of_nights_fits_and_says_nothing(
+    text: str | None, width: int, tmp_path: Path
+) -> None:
     made = chronicles.machine(("fedc9876",)) if text is None else chronicles.hostile(text)
     (tmp_path / "report.html").write_text(nights.render(made), encoding="utf-8")
     found, console = seen(tmp_path, width)

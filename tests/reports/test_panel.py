@@ -13,7 +13,9 @@ from acceptance.reports.glyphs import DRAWN, PLAIN, Glyphs
 
 
 def gauges(gpus: int) -> Gauges:
-    found = Gauges([f"gpu{n}" for n in range(gpus)], {played.address(n): f"gpu{n}" for n in range(gpus)})
+    found = Gauges(
+        [f"gpu{n}" for n in range(gpus)], {played.address(n): f"gpu{n}" for n in range(gpus)}
+    )
     for body in played.live(gpus):
         found.entry(played.entry(body))
     return found
@@ -29,8 +31,14 @@ def drawn(gpus: int, width: int, signs: Glyphs = DRAWN, language: Language = ENG
 def test_a_gpu_is_a_line() -> None:
     assert drawn(2, 110) == [
         "GPU     power   temp     clock  errors  held back by    latest figure         burn",
-        "gpu0    448 W  64 \u00b0C  2520 MHz       0  power limit     640 TFLOP/s bf16      turn 3 of 60",
-        "gpu1    448 W  86 \u00b0C  1800 MHz       1  too hot         641 TFLOP/s bf16      turn 3 of 60",
+        (
+            "gpu0    448 W  64 \u00b0C  2520 MHz       0  power limit     640 TFLOP/s bf16      "
+            "turn 3 of 60"
+        ),
+        (
+            "gpu1    448 W  86 \u00b0C  1800 MHz       1  too hot         641 TFLOP/s bf16      "
+            "turn 3 of 60"
+        ),
     ]
 
 
@@ -72,14 +80,23 @@ def test_many_gpus_in_a_few_words() -> None:
         "too hot: gpu1, gpu3",
         "5548 W in all",
     ]
-    told = [part.plain for part in panel.summed(Gauges(["gpu0", "gpu1"], {}).gauges(), ENGLISH, DRAWN)]
+    told = [
+        part.plain for part in panel.summed(Gauges(["gpu0", "gpu1"], {}).gauges(), ENGLISH, DRAWN)
+    ]
     assert told == ["2 GPUs", "no errors"], "what was not read is not told"
 
 
 def test_a_lost_gpu_is_said_first() -> None:
     found = gauges(3)
     lost = played.Event(
-        "gpu-lost", "fatal", "NVML says", "It is lost.", "Look.", "nvml", played.address(2), source="nvml"
+        "gpu-lost",
+        "fatal",
+        "NVML says",
+        "It is lost.",
+        "Look.",
+        "nvml",
+        played.address(2),
+        source="nvml",
     )
     found.entry(played.entry(lost))
     assert [part.plain for part in panel.summed(found.gauges(), ENGLISH, DRAWN)][1:3] == [
@@ -97,7 +114,11 @@ def test_the_machine_itself() -> None:
 
 def test_parts_fill_lines_and_none_is_broken() -> None:
     parts = [Text(part) for part in ("one", "two", "three", "a part that is too long")]
-    assert [line.plain for line in panel.filled(parts, 12, PLAIN)] == ["one, two", "three", "a part th..."]
+    assert [line.plain for line in panel.filled(parts, 12, PLAIN)] == [
+        "one, two",
+        "three",
+        "a part th...",
+    ]
 
 
 @each("room, text", [(8, "a longer"), (7, "a l\u2026"[:3] + "ong\u2026"), (1, "\u2026"), (0, "")])
@@ -106,7 +127,11 @@ def test_what_is_cut_is_shown_to_be(room: int, text: str) -> None:
 
 
 def test_another_language() -> None:
-    words = {"held back by": "\u9650\u5236\u539f\u56e0", "too hot": "\u8fc7\u70ed", "temp": "\u6e29\u5ea6"}
+    words = {
+        "held back by": "\u9650\u5236\u539f\u56e0",
+        "too hot": "\u8fc7\u70ed",
+        "temp": "\u6e29\u5ea6",
+    }
     lines = drawn(2, 80, DRAWN, Language("zh-CN", words))
     assert "\u9650\u5236\u539f\u56e0" in lines[0]
     assert "\u8fc7\u70ed" in lines[2]

@@ -7,8 +7,16 @@ from acceptance.reports.glyphs import DRAWN, PLAIN, Glyphs, glyphs_for, plain_lo
 
 @each(
     "encoding, drawn",
-    [("utf-8", DRAWN), ("UTF-8", DRAWN), ("utf-16", DRAWN), ("ascii", PLAIN), ("latin-1", PLAIN), ("gb18030", PLAIN), ("", PLAIN)],
-)  # fmt: skip
+    [
+        ("utf-8", DRAWN),
+        ("UTF-8", DRAWN),
+        ("utf-16", DRAWN),
+        ("ascii", PLAIN),
+        ("latin-1", PLAIN),
+        ("gb18030", PLAIN),
+        ("", PLAIN),
+    ],
+)
 def test_what_a_stream_can_carry_is_drawn(encoding: str, drawn: Glyphs) -> None:
     assert glyphs_for(encoding) is drawn
 

@@ -53,7 +53,14 @@ def test_nothing_harmful_is_left(text: str) -> None:
 
 @each(
     "seconds, text",
-    [(0, "0 s"), (41.6, "42 s"), (119, "119 s"), (120, "2 min"), (7199, "2 h 0 min"), (7500, "2 h 5 min")],
+    [
+        (0, "0 s"),
+        (41.6, "42 s"),
+        (119, "119 s"),
+        (120, "2 min"),
+        (7199, "2 h 0 min"),
+        (7500, "2 h 5 min"),
+    ],
 )
 def test_duration(seconds: float, text: str) -> None:
     assert duration(seconds) == text

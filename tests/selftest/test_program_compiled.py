@@ -1,4 +1,6 @@
-"""The self-test as a program: the rows of what is played in a corner of its own, and what happens to them when somebody stops it."""
+"""The self-test as a program: the rows of what is played in a corner of its own, and what
+happens to them when somebody stops it.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,12 @@ def points(left: list[str]) -> Generator[Row, None, None]:
     try:
         for number in (1, 2):
             yield Row(
-                "interruption", f"point {number}", "process", True, message="told", journal="out/run/journal.jsonl"
+                "interruption",
+                f"point {number}",
+                "process",
+                True,
+                message="told",
+                journal="out/run/journal.jsonl",
             )
     finally:
         left.append("cleared")

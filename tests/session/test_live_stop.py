@@ -1,4 +1,6 @@
-"""A burn that is stopped, killed or cut off: what its loads had told until then is in the journal, and decides."""
+"""A burn that is stopped, killed or cut off: what its loads had told until then is in the
+journal, and decides.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ from acceptance.run.planning import PreparedRun
 from acceptance.run.supervisor import Supervisor
 from acceptance.station.options import Options
 
-# A load as they are: it says hello, tells what it proved, finds something wrong (or not), and would go on for days.
+# A load as they are: it says hello, tells what it proved, finds something wrong (or not), and would
+# go on for days.
 LOAD = """
 import json, sys, time
 def say(record):
@@ -36,7 +39,7 @@ if sys.argv[1] == "wrong":
     say({"miscompare": found})
     say({"miscompare": {**found, "iteration": 18}})
 time.sleep(600)
-"""
+"""  # noqa: E501
 # A session with one check, whose programs are heard: as `_Session` and `Programs` do it.
 SESSION = """
 import os, pathlib, signal, sys
@@ -56,7 +59,7 @@ with segment.Writer(folder / "journal-load.jsonl", pathlib.Path(context.root)) a
         if then == "die" and index == 0 and "iteration" in line:
             os.kill(os.getpid(), signal.SIGKILL)
     Programs(check, folder / "logs", writer.write).run_together([[sys.executable, "-c", load, what]] * 2, heard=heard)
-"""
+"""  # noqa: E501
 
 
 @pytest.fixture(autouse=True)
@@ -78,13 +81,21 @@ class Burning:
     def inside(self, run_dir: Path) -> Path:
         return run_dir
 
-    def start(self, context: Path, run_id: str, deadline: Deadline, log: Path) -> command.RunningProgram:
+    def start(
+        self, context: Path, run_id: str, deadline: Deadline, log: Path
+    ) -> command.RunningProgram:
         argv = [sys.executable, "-c", SESSION, str(context.parent), *self._arguments, str(context)]
-        return command.start(argv, deadline=deadline, log=log, env={"RIGPROOF_RUN": run_id}, cwd=context.parent)
+        return command.start(
+            argv, deadline=deadline, log=log, env={"RIGPROOF_RUN": run_id}, cwd=context.parent
+        )
 
 
-def run(folder: Path, what: str, *, stop_at: type[Event] | type[Note], then: str = "go on") -> dict[str, object]:
-    """Run the supervisor, and stop it by Ctrl-C as soon as it shows such a record; gives the verdict."""
+def run(
+    folder: Path, what: str, *, stop_at: type[Event] | type[Note], then: str = "go on"
+) -> dict[str, object]:
+    """Run the supervisor, and stop it by Ctrl-C as soon as it shows such a
+    record; gives the verdict.
+    """
     made = journals.plan(journals.check("together.burn", seconds=1000.0))
     prepared = PreparedRun(Options(), None, observed(), made, "a summary")
     run_dir = supervisor.new_run_dir(folder)
@@ -109,15 +120,23 @@ def test_a_stop_after_a_wrong_result_is_a_fail_that_names_it(tmp_path: Path) -> 
     verdict = run(tmp_path, "wrong", stop_at=Event)
     assert verdict["verdict"] == "FAIL"
     (told,) = texts(verdict, "violations")
-    assert told.startswith("together.burn: miscompare bf16 on gpu0: gpu0 gave a wrong result under load")
-    assert any("together.burn: did not finish: stopped by SIGINT" in text for text in texts(verdict, "unjudged"))
+    assert told.startswith(
+        "together.burn: miscompare bf16 on gpu0: gpu0 gave a wrong result under load"
+    )
+    assert any(
+        "together.burn: did not finish: stopped by SIGINT" in text
+        for text in texts(verdict, "unjudged")
+    )
 
 
 def test_a_stop_before_one_is_unjudged_and_says_what_was_proved(tmp_path: Path) -> None:
     verdict = run(tmp_path, "nothing", stop_at=Note)
     assert verdict["verdict"] == "UNJUDGED"
     assert texts(verdict, "violations") == []
-    proved = "together.burn: did not finish: stopped by SIGINT; proved until then: gpu0: lap 1 of 900: every result of bf16 is right"
+    proved = (
+        "together.burn: did not finish: stopped by SIGINT; proved until then: gpu0: lap 1 of "
+        "900: every result of bf16 is right"
+    )
     assert proved in texts(verdict, "unjudged")
 
 
@@ -128,7 +147,9 @@ def test_a_session_that_is_killed_in_the_middle(tmp_path: Path) -> None:
 
 
 def test_a_harness_that_is_killed_with_all_it_started(tmp_path: Path) -> None:
-    """SIGKILL to everything, as a reset does it: the next start closes the run, and it is a fail."""
+    """SIGKILL to everything, as a reset does it: the next start closes the run,
+    and it is a fail.
+    """
     root = machine_root(tmp_path / "root")
     run_dir = supervisor.new_run_dir(tmp_path / "out")
     made = journals.plan(journals.check("together.burn", seconds=1000.0))

@@ -42,13 +42,17 @@ def test_a_program_is_run_logged_and_journalled(bench: Bench) -> None:
     assert bench.programs.run(["true"]).returncode == 0
     assert bench.written == [
         ToolRan("cpu.gemm[f64]", done.argv, 3, done.seconds, "logs/cpu.gemm-f64--1.log"),
-        ToolRan("cpu.gemm[f64]", ("true",), 0, bench.written[1].seconds, "logs/cpu.gemm-f64--2.log"),  # type: ignore[union-attr]
+        ToolRan(
+            "cpu.gemm[f64]", ("true",), 0, bench.written[1].seconds, "logs/cpu.gemm-f64--2.log"
+        ),  # type: ignore[union-attr]
     ]
     assert (bench.logs / "cpu.gemm-f64--1.log").read_text() == "out\n"
     assert (bench.logs / "cpu.gemm-f64--1.log.err").read_text() == "err\n"
 
 
-def test_a_program_gets_what_is_set_for_it_beside_the_rest(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_gets_what_is_set_for_it_beside_the_rest(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
     monkeypatch.setenv("OF_THE_USER", "kept")
     show = ["sh", "-c", "echo $CUDA_VISIBLE_DEVICES $OF_THE_USER"]
@@ -85,7 +89,8 @@ def test_one_that_cannot_be_started_stops_the_others(
 
 
 def test_all_programs_of_a_check_share_its_time(tmp_path: Path) -> None:
-    # Less than nothing is expected, so that what a slow machine is allowed runs out within a second.
+    # Less than nothing is expected, so that what a slow machine is allowed runs out within a
+    # second.
     bench = Bench(tmp_path / "logs", seconds=(0.7 - 30.0) / 1.25)
     assert bench.programs.deadline is bench.programs.deadline
     assert bench.programs.run(["sleep", "600"]).timed_out
@@ -114,7 +119,8 @@ def test_a_log_that_was_not_kept_is_told(bench: Bench) -> None:
 
 def test_a_program_that_is_not_installed_skips_the_check(bench: Bench) -> None:
     with pytest.raises(
-        pytest.skip.Exception, match="no-such-tool is not installed: install it with `sudo apt install tools`"
+        pytest.skip.Exception,
+        match="no-such-tool is not installed: install it with `sudo apt install tools`",
     ):
         bench.programs.find("no-such-tool", "tools")
     assert Path(bench.programs.find("sh")).name == "sh"
@@ -137,7 +143,9 @@ class Ear:
 
 
 def test_lines_are_heard_while_the_program_runs(bench: Bench, tmp_path: Path) -> None:
-    """The program goes on only when its line was heard, so a line that comes late would hang the test."""
+    """The program goes on only when its line was heard, so a line that comes
+    late would hang the test.
+    """
     answer = tmp_path / "answer"
     ear = Ear(lambda line: answer.touch() if line == "ask" else None)
     script = f"echo ask; while ! test -e {answer}; do sleep 0.01; done; printf 'bye'"
@@ -158,12 +166,18 @@ def test_several_programs_are_heard_each_by_its_place(bench: Bench, tmp_path: Pa
     assert [type(body) for body in bench.written] == [ToolRan, ToolRan]
 
 
-def test_a_flood_is_heard_as_far_as_it_can_be(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It neither blocks the program nor fills the memory; what was missed is counted, and the last lines are heard."""
+def test_a_flood_is_heard_as_far_as_it_can_be(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It neither blocks the program nor fills the memory; what was missed is counted, and the
+    last lines are heard.
+    """
     monkeypatch.setattr(programs, "WAITING", 4)
     ear = Ear(lambda _line: time.sleep(0.001))
     lines = 200_000 if ALL else 50_000
-    (done,) = bench.programs.run_together([["sh", "-c", f"seq 1 {lines}; sleep 0.5; echo last"]], heard=ear)
+    (done,) = bench.programs.run_together(
+        [["sh", "-c", f"seq 1 {lines}; sleep 0.5; echo last"]], heard=ear
+    )
     assert len(done.stdout.splitlines()) == lines + 1
     assert ear.lines[0] == (0, "1")
     assert (0, "last") in ear.lines
@@ -173,7 +187,9 @@ def test_a_flood_is_heard_as_far_as_it_can_be(bench: Bench, monkeypatch: pytest.
     assert not note.trouble
 
 
-def test_a_flood_beyond_the_cap_is_heard_to_its_end(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_flood_beyond_the_cap_is_heard_to_its_end(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(output, "CHUNK", 4096)
     ear = Ear()
     many = f"head -c {output.CAP_BYTES} /dev/zero; echo; sleep 0.3; echo found"
@@ -185,7 +201,9 @@ def test_a_flood_beyond_the_cap_is_heard_to_its_end(bench: Bench, monkeypatch: p
 def test_what_is_over_its_time_was_heard(bench: Bench) -> None:
     ear = Ear()
     ended = bench.programs.run_together(
-        [["sh", "-c", "echo early; exec sleep 600"], ["true"]], deadline=Deadline.after(0.4), heard=ear
+        [["sh", "-c", "echo early; exec sleep 600"], ["true"]],
+        deadline=Deadline.after(0.4),
+        heard=ear,
     )
     assert [one.timed_out for one in ended] == [True, False]
     assert ear.lines == [(0, "early")]
@@ -197,7 +215,9 @@ def test_listening_costs_no_time_of_the_processor(bench: Bench) -> None:
     assert time.process_time() - began < 0.3
 
 
-def test_a_listener_that_fails_leaves_nothing_running(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_listener_that_fails_leaves_nothing_running(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run_id = secrets.token_hex(8)
     monkeypatch.setenv("RIGPROOF_RUN", run_id)
 
@@ -205,7 +225,9 @@ def test_a_listener_that_fails_leaves_nothing_running(bench: Bench, monkeypatch:
         raise KeyError("of its own")
 
     with pytest.raises(KeyError):
-        bench.programs.run_together([["sh", "-c", "echo x; exec sleep 600"], ["sleep", "600"]], heard=fail)
+        bench.programs.run_together(
+            [["sh", "-c", "echo x; exec sleep 600"], ["sleep", "600"]], heard=fail
+        )
     until(lambda: not orphans.find(run_id), "they are gone")
 
 
@@ -216,9 +238,13 @@ def test_a_program_that_says_nothing_or_cannot_be_executed(bench: Bench) -> None
 
 
 def test_each_of_several_tells_its_own_time(bench: Bench) -> None:
-    """One that ended long before the others were waited for must not look as if it had worked as long as they."""
+    """One that ended long before the others were waited for must not look as if
+    it had worked as long as they.
+    """
     short, long = bench.programs.run_together([["sleep", "0.1"], ["sleep", "0.9"]])
     assert short.seconds < 0.6
     assert long.seconds >= 0.9
-    heard = bench.programs.run_together([["sleep", "0.1"], ["sleep", "0.9"]], heard=lambda index, line: None)
+    heard = bench.programs.run_together(
+        [["sleep", "0.1"], ["sleep", "0.9"]], heard=lambda index, line: None
+    )
     assert heard[0].seconds < 0.6

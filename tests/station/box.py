@@ -1,4 +1,6 @@
-"""The real engine, the real image and the real station, for tests that look at what a container may do."""
+"""The real engine, the real image and the real station, for tests that look at
+what a container may do.
+"""
 
 from __future__ import annotations
 
@@ -44,16 +46,25 @@ def engine(
 
 def containers(client: docker.DockerClient, run_id: str) -> list[Any]:
     """The containers of one run that are still there."""
-    found: list[Any] = client.containers.list(all=True, filters={"label": f"{LABEL}={run_id}"}, ignore_removed=True)
+    found: list[Any] = client.containers.list(
+        all=True, filters={"label": f"{LABEL}={run_id}"}, ignore_removed=True
+    )
     return found
 
 
 def begin(rig: Rig, *arguments: str) -> tuple[subprocess.Popen[str], set[Path], float, Path]:
-    """Start a run, when nobody else has the machine: its process, what `Rig.finish` wants to know, and its folder."""
+    """Start a run, when nobody else has the machine: its process, what `Rig.finish` wants to
+    know, and its folder.
+    """
     for _ in range(60):
         before, began = rig.runs(), time.monotonic()
         process = rig.start(arguments)
-        wait_for(lambda before=before, process=process: rig.runs() - before or process.poll() is not None, 300.0)  # type: ignore[misc]
+        wait_for(
+            lambda before=before, process=process: (
+                rig.runs() - before or process.poll() is not None
+            ),
+            300.0,
+        )  # type: ignore[misc]
         if process.poll() is None:
             return process, before, began, rig.started_run(before)
         err = process.communicate()[1]
@@ -67,7 +78,16 @@ def derived(built: ImageRef, tag: str, *steps: str, folder: Path) -> Iterator[st
     """An image made from ours by some steps of a Dockerfile, removed afterwards."""
     (folder / "Dockerfile").write_text("\n".join([f"FROM {built.tag}", "USER 0:0", *steps]))
     environment = {"DOCKER_BUILDKIT": "0"}
-    argv = [command.find("docker"), "build", "--quiet", "--network", "none", "--tag", tag, str(folder)]
+    argv = [
+        command.find("docker"),
+        "build",
+        "--quiet",
+        "--network",
+        "none",
+        "--tag",
+        tag,
+        str(folder),
+    ]
     done = command.run(argv, deadline=Deadline.after(120.0), env=environment)
     assert done.returncode == 0, done.last_lines()
     try:
@@ -95,7 +115,9 @@ class Probe:
 
     def station(self) -> station_docker.DockerStation:
         held_by = self.held_by or container_owner.name(clock.boot_id())
-        return station_docker.DockerStation(self.client, self.image, self.grant, self.room, held_by, self.traits)
+        return station_docker.DockerStation(
+            self.client, self.image, self.grant, self.room, held_by, self.traits
+        )
 
     def owned_by(self, uid: int, gid: int) -> None:
         """Give the run directory to somebody."""
@@ -108,9 +130,14 @@ class Probe:
         program.write_text(script)
         program.chmod(0o644)
         inner = ["/opt/rigproof/venv/bin/python", "-c", LIKE_A_SESSION, "/rigproof/probe.py"]
-        monkeypatch.setattr(context, "in_container", lambda _context, left, _boot: [*inner, f"{left:.0f}"])
+        monkeypatch.setattr(
+            context, "in_container", lambda _context, left, _boot: [*inner, f"{left:.0f}"]
+        )
         return self.station().start(
-            self.run_dir / "session.json", self.run_id, Deadline.after(seconds), self.run_dir / "session.log"
+            self.run_dir / "session.json",
+            self.run_id,
+            Deadline.after(seconds),
+            self.run_dir / "session.log",
         )
 
     def run(self, monkeypatch: Any, script: str, seconds: float = 60.0) -> ProgramResult:
@@ -132,4 +159,4 @@ import os, sys
 from acceptance.process import reaper
 argv = [sys.executable, "-I", "-S", reaper.__file__, f"stdin:{sys.argv[2]}", "3", "--", sys.executable, "-u", sys.argv[1]]
 os.execv(argv[0], argv)
-"""
+"""  # noqa: E501

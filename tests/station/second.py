@@ -1,4 +1,6 @@
-"""A second engine beside the machine's own, which tests may kill; and an image that is small enough to be carried there."""
+"""A second engine beside the machine's own, which tests may kill; and an image that is small
+enough to be carried there.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from rig import wait_for
 from acceptance.process import command
 from acceptance.station.image.record import ImageRef
 
-# Of the image what a session needs that loads nothing but the processor; torch and its libraries stay behind.
+# Of the image what a session needs that loads nothing but the processor; torch and its libraries
+# stay behind.
 LEFT_BEHIND = (
     "torch",
     "torchgen",
@@ -52,7 +55,12 @@ class Second:
             *("--exec-root", f"{self.folder}/exec"),
             *("--pidfile", f"{self.folder}/pid"),
             # Where the machine's own engine uses the system's containerd, so does this one.
-            *("--containerd-namespace", "rigproof-test", "--containerd-plugins-namespace", "rigproof-test-plugins"),
+            *(
+                "--containerd-namespace",
+                "rigproof-test",
+                "--containerd-plugins-namespace",
+                "rigproof-test-plugins",
+            ),
             *("--bridge", "none", "--iptables=false"),
         ]
         with (self.folder / "log").open("ab") as log:
@@ -84,7 +92,9 @@ class Second:
                     os.kill(pid, signal.SIGKILL)
             time.sleep(0.1)
         mounts = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
-        for place in sorted((one for one in mounts if one.startswith(f"{self.folder}/")), reverse=True):
+        for place in sorted(
+            (one for one in mounts if one.startswith(f"{self.folder}/")), reverse=True
+        ):
             subprocess.run(["umount", "--lazy", place], check=False)
 
     def _left(self) -> list[int]:
@@ -103,7 +113,19 @@ def carry(built: ImageRef, address: str, tag: str) -> None:
     without = [f"--exclude=./{packages}/{name}" for name in LEFT_BEHIND]
     without += [f"--exclude=./{name}/*" for name in ("proc", "sys", "dev", "tmp")]
     tar = ["-C", "/", "-c", *without, "."]
-    give = ["docker", "run", "--rm", "--network", "none", "--user", "0:0", "--entrypoint", "tar", built.tag, *tar]
+    give = [
+        "docker",
+        "run",
+        "--rm",
+        "--network",
+        "none",
+        "--user",
+        "0:0",
+        "--entrypoint",
+        "tar",
+        built.tag,
+        *tar,
+    ]
     take = ["docker", "--host", address, "import", "--change", f"ENV PATH={PATH}", "-", tag]
     with subprocess.Popen(give, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as giving:
         taken = subprocess.run(take, stdin=giving.stdout, capture_output=True, check=False)

@@ -1,7 +1,9 @@
-"""Described GPU machines that are healthy, through the container station: grant, loads inside, watch outside, JUnit.
+"""Described GPU machines that are healthy, through the container station: grant, loads inside,
+watch outside, JUnit.
 
-The engine gives the container device nodes that do no harm, and of the driver's libraries the fake NVML; replayed tools are in a derived
-image. Faulty ones are played by the self-test in the same way.
+The engine gives the container device nodes that do no harm, and of the driver's libraries the fake
+NVML; replayed tools are in a derived image. Faulty ones are played by the self-test in the same
+way.
 """
 
 from __future__ import annotations
@@ -27,13 +29,19 @@ RECORDINGS = Path(__file__).resolve().parents[2] / "fixtures/recordings"
 
 
 @pytest.fixture(scope="module")
-def images(client: docker.DockerClient, built: ImageRef, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Images]:
+def images(
+    client: docker.DockerClient, built: ImageRef, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Images]:
     with open_images(client, built.tag, tmp_path_factory.mktemp("images"), RECORDINGS) as found:
         yield found
 
 
-def played(home: Path, library: Path, images: Images, machine: str, *arguments: str, only: str = GPU_CHECKS) -> Run:
-    """A run in the container of which all that keeps it from passing is that its image was named."""
+def played(
+    home: Path, library: Path, images: Images, machine: str, *arguments: str, only: str = GPU_CHECKS
+) -> Run:
+    """A run in the container of which all that keeps it from passing is that
+    its image was named.
+    """
     rigproof = (str(Path(sys.executable).with_name("rigproof")),)
     fault = Fault("nothing", (), 3, machine=machine, only=only, burn=2.0, arguments=arguments)
     stage = Stage(home / "stage", fault, library, rigproof, images)
@@ -52,12 +60,16 @@ def played(home: Path, library: Path, images: Images, machine: str, *arguments: 
     return run
 
 
-def test_a_healthy_machine(tmp_path: Path, library: Path, images: Images, client: docker.DockerClient) -> None:
+def test_a_healthy_machine(
+    tmp_path: Path, library: Path, images: Images, client: docker.DockerClient
+) -> None:
     run = played(tmp_path, library, images, "2x3090ti-bridged")
     ran = {Path(body.argv[0]) for body in run.bodies(ToolRan)}
     assert {path.parent for path in ran} == {TOOLS}
     assert {path.name for path in ran} == set(PROGRAMS)
-    assert {"gpu.granted", "link.peer_copies", "burn.gpu_burn[float]", "watch.sampled"} <= set(run.cases())
+    assert {"gpu.granted", "link.peer_copies", "burn.gpu_burn[float]", "watch.sampled"} <= set(
+        run.cases()
+    )
     assert box.containers(client, run.path.name) == []
     by_session = {end.session: end.container for end in run.bodies(SessionEnded)}
     assert by_session["host-before"] is None
@@ -65,5 +77,6 @@ def test_a_healthy_machine(tmp_path: Path, library: Path, images: Images, client
 
 
 def test_one_gpu_of_two_is_given_alone(tmp_path: Path, library: Path, images: Images) -> None:
-    # NVML in the container shows what the description holds; a driver would show the node that was given.
+    # NVML in the container shows what the description holds; a driver would show the node that was
+    # given.
     played(tmp_path, library, images, "2x4090", "--gpus", "1", only="gpu,link.bandwidth_test")

@@ -1,8 +1,12 @@
-"""Comparing results with the one that they must all be, bit for bit: by our own kernel on a GPU, by torch anywhere. Needs torch.
+"""Comparing results with the one that they must all be, bit for bit: by our own kernel on a GPU, by
+torch anywhere.
 
-Both count alike: wrong elements of each result, and of these the NaN and the infinite ones. The kernel (`kernels/compare.cu`) reads each
-result once, and the expected one once for eight results: that is nine eighths of the least that any comparison must read, where a plain
-one, of two buffers, reads twice that least. torch's is the reference for it, and takes its place where there is no GPU.
+Needs torch.
+
+Both count alike: wrong elements of each result, and of these the NaN and the infinite ones. The
+kernel (`kernels/compare.cu`) reads each result once, and the expected one once for eight results:
+that is nine eighths of the least that any comparison must read, where a plain one, of two buffers,
+reads twice that least. torch's is the reference for it, and takes its place where there is no GPU.
 """
 
 from __future__ import annotations
@@ -38,7 +42,9 @@ class Comparator(Protocol):
     """Compares without waiting: `start` gives the device the work, `counts` waits for it."""
 
     def start(self, expected: Tensor, results: Sequence[Tensor], kind: int) -> Any:
-        """Begin to compare up to eight results of one shape with the expected one; the ticket is for `counts`."""
+        """Begin to compare up to eight results of one shape with the expected
+        one; the ticket is for `counts`.
+        """
 
     def counts(self, ticket: Any) -> list[Counts]:
         """What was found of each of the results."""
@@ -46,14 +52,18 @@ class Comparator(Protocol):
 
 @functools.cache
 def steps(size: int, width: int, blocks: int, threads: int, *, aligned: bool) -> int:
-    """How many steps the first thread of each 32 takes over results of so many bytes: vectors, then elements that are left."""
+    """How many steps the first thread of each 32 takes over results of so many bytes: vectors,
+    then elements that are left.
+    """
     vectors = size // 16 if aligned else 0
     left, every = (size - 16 * vectors) // width, blocks * threads
 
     def taken(own: int, count: int) -> int:
         return (count - own + every - 1) // every if own < count else 0
 
-    first = [block * threads + thread for block in range(blocks) for thread in range(0, threads, 32)]
+    first = [
+        block * threads + thread for block in range(blocks) for thread in range(0, threads, 32)
+    ]
     return sum(taken(own, vectors) + taken(own, left) for own in first)
 
 
@@ -76,7 +86,9 @@ class KernelComparator:
         tally = torch.zeros(3 * RESULTS + 1, dtype=torch.int64, device=expected.device)
         if not 0 < len(results) <= RESULTS or any(one.nbytes != expected.nbytes for one in results):
             raise ValueError(f"one to {RESULTS} results of the expected size are compared at once")
-        places = [one.data_ptr() for one in results] + [expected.data_ptr()] * (RESULTS - len(results))
+        places = [one.data_ptr() for one in results] + [expected.data_ptr()] * (
+            RESULTS - len(results)
+        )
         arguments = (
             ctypes.c_void_p(expected.data_ptr()),
             Results((ctypes.c_void_p * RESULTS)(*places)),
@@ -87,7 +99,8 @@ class KernelComparator:
         )
         blocks = _BLOCKS_EACH * self._kernels.multiprocessors
         self._kernels.launch("compare", blocks, _THREADS, arguments)
-        told = torch.full((3 * RESULTS + 1,), -1, dtype=torch.int64, pin_memory=True)  # no count is below 0
+        # no count is below 0
+        told = torch.full((3 * RESULTS + 1,), -1, dtype=torch.int64, pin_memory=True)
         told.copy_(tally, non_blocking=True)
         done = torch.cuda.Event()
         done.record()
@@ -102,7 +115,8 @@ class KernelComparator:
         found = told.tolist()
         if found[3 * RESULTS] != due:
             raise CardError(
-                f"the comparing kernel took {found[3 * RESULTS]} steps of {due}: nothing was compared by it"
+                f"the comparing kernel took {found[3 * RESULTS]} steps of {due}: nothing was "
+                "compared by it"
             )
         return [(found[3 * r], found[3 * r + 1], found[3 * r + 2]) for r in range(count)]
 
@@ -126,7 +140,9 @@ class TorchComparator:
 
 
 def wrong_elements(expected: Tensor, got: Tensor) -> tuple[list[WrongElement], int]:
-    """The first 4096 elements that differ, by number, and the number of the last; the result must differ somewhere."""
+    """The first 4096 elements that differ, by number, and the number of the last; the result
+    must differ somewhere.
+    """
     want, have = words(expected).view(-1), words(got).view(-1)
     mask = (1 << 8 * expected.element_size()) - 1
     first: list[WrongElement] = []

@@ -1,4 +1,7 @@
-"""Copies over the GPU's links beside the products, every byte compared where it arrives. Needs torch."""
+"""Copies over the GPU's links beside the products, every byte compared where it arrives.
+
+Needs torch.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,9 @@ class HostWords:
 
 
 class Path:
-    """One path, begun again once its piece was compared, at least `pause_s` after its last begin."""
+    """One path, begun again once its piece was compared, at least `pause_s`
+    after its last begin.
+    """
 
     def __init__(self, check: str, component: str, pause_s: float, turn: int = 0) -> None:
         self.check, self.component, self.pause_s, self.turn = check, component, pause_s, turn
@@ -108,7 +113,8 @@ class ToHost(Path):
     def __init__(self, host: HostWords, pattern: Pattern) -> None:
         import torch
 
-        super().__init__("copy_d2h", COMPONENT, 0.0, HOST_TURNS // 2)  # half way from those that go to the GPU
+        # half way from those that go to the GPU
+        super().__init__("copy_d2h", COMPONENT, 0.0, HOST_TURNS // 2)
         self._host, self._pattern = host, pattern
         self._stream = torch.cuda.Stream(device=0)
         self._own = torch.empty(PIECE // WORD, dtype=torch.int64, device="cuda:0")
@@ -135,7 +141,9 @@ class ToHost(Path):
 class ToGpu(Path):
     """A path to a GPU, which overwrites its buffer before each copy, and compares it afterwards."""
 
-    def __init__(self, check: str, component: str, pause_s: float, pattern: Pattern, index: int) -> None:
+    def __init__(
+        self, check: str, component: str, pause_s: float, pattern: Pattern, index: int
+    ) -> None:
         import torch
 
         super().__init__(check, component, pause_s)
@@ -168,11 +176,16 @@ class ToGpu(Path):
         wrong, _, steps = self._found.tolist()
         due = self._pattern.steps(PIECE // WORD)
         if steps != due:
-            raise CardError(f"the kernel that compares copies took {steps} steps of {due}: nothing was compared by it")
+            raise CardError(
+                f"the kernel that compares copies took {steps} steps of {due}: nothing was "
+                "compared by it"
+            )
         return bool(wrong)
 
     def describe(self) -> dict[str, Any]:
-        """As its GPU counted it, and as it lies there: read over that GPU's own link to the host."""
+        """As its GPU counted it, and as it lies there: read over that GPU's own
+        link to the host.
+        """
         import torch
 
         with torch.cuda.stream(self._stream):
@@ -180,7 +193,11 @@ class ToGpu(Path):
         expected = np.empty(got.size, np.uint64)
         copy_pattern.write(expected, self._first())
         wrong, unwritten, _ = self._found.tolist()
-        return {**differences(expected, got, np.full(1, SPOILED, np.uint64)), "words": wrong, "unwritten": unwritten}
+        return {
+            **differences(expected, got, np.full(1, SPOILED, np.uint64)),
+            "words": wrong,
+            "unwritten": unwritten,
+        }
 
 
 class FromHost(ToGpu):
@@ -231,7 +248,11 @@ class Copies(BackgroundCopies):
     """
 
     def __init__(
-        self, output: Output, pattern: Callable[[int], Pattern], peers: Sequence[int], boot_s: Callable[[], float]
+        self,
+        output: Output,
+        pattern: Callable[[int], Pattern],
+        peers: Sequence[int],
+        boot_s: Callable[[], float],
     ) -> None:
         import torch
 
@@ -258,7 +279,12 @@ class Copies(BackgroundCopies):
         if path.look():
             path.wrong += 1
             if path.wrong <= LISTED:
-                told = {"component": path.component, "check": path.check, "found_s": self._boot_s(), **path.describe()}
+                told = {
+                    "component": path.component,
+                    "check": path.check,
+                    "found_s": self._boot_s(),
+                    **path.describe(),
+                }
                 self._output.miscompare(told)
 
     def _over(self, path: Path) -> bool:
@@ -267,24 +293,38 @@ class Copies(BackgroundCopies):
         return not path.busy
 
     def finish(self) -> None:
-        """Wait for what is on its way, and say what was copied and what came wrong. Raises CardError where the GPU hangs."""
+        """Wait for what is on its way, and say what was copied and what came wrong.
+
+        Raises CardError where the GPU hangs.
+        """
         for path in (*self._host, *self._peers):
             wait(functools.partial(self._over, path))
         # The least of the ways: a link that carried nothing one way is not covered by the other.
         least = len(self._host) * min(path.pieces for path in self._host)
         self._output.reading("burn_copied", "GiB", COMPONENT, least * PIECE / 2**30)
-        self._output.reading("burn_copy_miscompares", "count", COMPONENT, sum(path.wrong for path in self._host))
+        self._output.reading(
+            "burn_copy_miscompares", "count", COMPONENT, sum(path.wrong for path in self._host)
+        )
         for path in self._peers:
-            self._output.reading("burn_peer_copied", "GiB", path.component, path.pieces * PIECE / 2**30)
+            self._output.reading(
+                "burn_peer_copied", "GiB", path.component, path.pieces * PIECE / 2**30
+            )
             self._output.reading("burn_peer_miscompares", "count", path.component, path.wrong)
 
 
 def differences(expected: Words, got: Words, before: Words) -> dict[str, Any]:
-    """How a piece differs: wrong words, those of them that are what lay there `before`, the first."""
+    """How a piece differs: wrong words, those of them that are what lay there
+    `before`, the first.
+    """
     wrong = np.flatnonzero(expected != got)
     unwritten = np.count_nonzero(np.broadcast_to(before, got.shape)[wrong] == got[wrong])
     first = [
-        {"word": int(place), "expected": f"{due:016x}", "got": f"{found:016x}", "xor": f"{due ^ found:016x}"}
+        {
+            "word": int(place),
+            "expected": f"{due:016x}",
+            "got": f"{found:016x}",
+            "xor": f"{due ^ found:016x}",
+        }
         for place in wrong[:FIRST]
         for due, found in [(int(expected[place]), int(got[place]))]
     ]
@@ -340,7 +380,9 @@ class KernelPattern:
 
     def spoil(self, tensor: Tensor, tally: Tensor) -> None:
         """As the protocol says."""
-        self._launch("spoil", tensor, ctypes.c_ulonglong(SPOILED), ctypes.c_void_p(tally.data_ptr()))
+        self._launch(
+            "spoil", tensor, ctypes.c_ulonglong(SPOILED), ctypes.c_void_p(tally.data_ptr())
+        )
 
     def verify(self, tensor: Tensor, first: int, tally: Tensor) -> None:
         """As the protocol says."""
@@ -351,6 +393,8 @@ class KernelPattern:
         """Those of the first thread of each 32."""
         return steps(count * WORD, WORD, self._blocks, _THREADS, aligned=False)
 
-    def _launch(self, name: str, tensor: Tensor, *more: ctypes.c_ulonglong | ctypes.c_void_p) -> None:
+    def _launch(
+        self, name: str, tensor: Tensor, *more: ctypes.c_ulonglong | ctypes.c_void_p
+    ) -> None:
         buffer = (ctypes.c_void_p(tensor.data_ptr()), ctypes.c_ulonglong(tensor.numel()))
         self._kernels.launch(name, self._blocks, _THREADS, (*buffer, *more))

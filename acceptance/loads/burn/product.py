@@ -1,5 +1,7 @@
-"""The burn's products on a device of torch: operands in memory that is handed in, results wherever they are wanted; and the
-proof of the first of them, against arithmetic that the products themselves do not use."""
+"""The burn's products on a device of torch: operands in memory that is handed in, results wherever
+they are wanted; and the
+proof of the first of them, against arithmetic that the products themselves do not use.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,11 @@ class Operands:
         a = self.a[: shape.m * shape.k].view(shape.m, shape.k)
         flat = self.b[: shape.k * shape.n]
         # The libraries want the second operand of one byte by columns.
-        b = flat.view(shape.n, shape.k).t() if self.dtype.operand_bytes == 1 else flat.view(shape.k, shape.n)
+        b = (
+            flat.view(shape.n, shape.k).t()
+            if self.dtype.operand_bytes == 1
+            else flat.view(shape.k, shape.n)
+        )
         return a, b
 
     def digests(self) -> tuple[str, str]:
@@ -46,8 +52,12 @@ class Operands:
         return digest(self.a), digest(self.b)
 
 
-def operands(dtype: Dtype, shapes: tuple[Shape, ...], kind: str, take: Callable[[int], Tensor]) -> Operands:
-    """Operands of this `kind` (normal or whole), in memory that `take` gives, so many bytes at a time."""
+def operands(
+    dtype: Dtype, shapes: tuple[Shape, ...], kind: str, take: Callable[[int], Tensor]
+) -> Operands:
+    """Operands of this `kind` (normal or whole), in memory that `take` gives,
+    so many bytes at a time.
+    """
     import torch
 
     taken, _ = formats(dtype)
@@ -67,14 +77,17 @@ def _drawn(dtype: Dtype, kind: str, count: int, deepest: int, random: Any) -> Te
 
     if kind == "whole":
         largest = dtype.largest(deepest)
-        return torch.randint(-largest, largest + 1, (count,), device=random.device, generator=random)
+        return torch.randint(
+            -largest, largest + 1, (count,), device=random.device, generator=random
+        )
     wide = torch.float64 if dtype.short == "f64" else torch.float32
     drawn = torch.randn(count, device=random.device, generator=random, dtype=wide)
     return drawn.mul_(_INT8_DEVIATION).round_().clamp_(-127, 127) if dtype.short == "i8" else drawn
 
 
 def digest(memory: Tensor) -> str:
-    """64 bits of all of a buffer: the sum of its 64-bit words, each times an odd weight of its place; changed by any change of one word.
+    """64 bits of all of a buffer: the sum of its 64-bit words, each times an odd weight of its
+    place; changed by any change of one word.
 
     The buffer's size is a multiple of eight bytes.
     """
@@ -99,14 +112,18 @@ Judged = tuple[dict[str, Any] | None, str]
 
 
 def first_proof(operands: Operands, shape: Shape, kind: str, result: Tensor, make: Any) -> Judged:
-    """Make a product into `result` by `make()`, and what is wrong with it: a finding or None, and a sentence; `kind` is normal or whole."""
+    """Make a product into `result` by `make()`, and what is wrong with it: a finding or None,
+    and a sentence; `kind` is normal or whole.
+    """
     spoil(result)
     make()
     dtype = operands.dtype
     if dtype.exact or (kind == "whole" and not dtype.result_error):
         return _freivalds(operands, shape, kind, result)
     return (
-        _by_processor(operands, shape, result) if dtype.short == "f64" else _by_float64(operands, shape, kind, result)
+        _by_processor(operands, shape, result)
+        if dtype.short == "f64"
+        else _by_float64(operands, shape, kind, result)
     )
 
 
@@ -122,15 +139,28 @@ def _freivalds(operands: Operands, shape: Shape, kind: str, result: Tensor) -> J
     a, b = operands.views(shape)
     bound = float(shape.k) * operands.dtype.largest(shape.k) ** 2
     strange = odd(result)
-    sound = (result.abs() <= bound) & (result == result.trunc() if result.is_floating_point() else True)
+    sound = (result.abs() <= bound) & (
+        result == result.trunc() if result.is_floating_point() else True
+    )
     unsound = int((~sound).sum())
     wrong: set[int] = set()
     for _ in range(0 if unsound else _VECTORS):
-        # Freshly random each time: what a fixed vector would always miss, another finds. The seed is the operating system's.
+        # Freshly random each time: what a fixed vector would always miss, another finds. The seed
+        # is the operating system's.
         random = torch.Generator(result.device)
         random.seed()
         shape_of = (1, shape.n)
-        r = torch.randint(-(2**63), 2**63 - 1, shape_of, device=result.device, generator=random, dtype=torch.int64) | 1
+        r = (
+            torch.randint(
+                -(2**63),
+                2**63 - 1,
+                shape_of,
+                device=result.device,
+                generator=random,
+                dtype=torch.int64,
+            )
+            | 1
+        )
         right = _times(b, r)
         rows = (_times(result, r) != _times(a, right.view(1, -1))).nonzero().flatten().tolist()
         wrong.update(rows)
@@ -143,12 +173,17 @@ def _freivalds(operands: Operands, shape: Shape, kind: str, result: Tensor) -> J
 
 
 def _times(matrix: Tensor, vector: Tensor) -> Tensor:
-    """matrix @ vector in integers modulo 2**64: torch multiplies no matrices of integers on a GPU."""
+    """matrix @ vector in integers modulo 2**64: torch multiplies no matrices of
+    integers on a GPU.
+    """
     import torch
 
-    return torch.cat([
-        (matrix[row : row + _ROWS].to(torch.int64) * vector).sum(dim=1) for row in range(0, len(matrix), _ROWS)
-    ])  # fmt: skip
+    return torch.cat(
+        [
+            (matrix[row : row + _ROWS].to(torch.int64) * vector).sum(dim=1)
+            for row in range(0, len(matrix), _ROWS)
+        ]
+    )
 
 
 def _by_float64(operands: Operands, shape: Shape, kind: str, result: Tensor) -> Judged:
@@ -158,7 +193,8 @@ def _by_float64(operands: Operands, shape: Shape, kind: str, result: Tensor) -> 
     wide = b.to(torch.float64)
     own, share = operands.dtype.bound(shape.k)
     if kind == "whole":
-        own, share = 2 * own, 0.0  # rounded once more where a library adds parts that it has rounded
+        # rounded once more where a library adds parts that it has rounded
+        own, share = 2 * own, 0.0
     squares = wide.square() if share else None
     blocks = [(row, min(row + _ROWS, shape.m)) for row in range(0, shape.m, _ROWS)]
     rows = elements = 0
@@ -177,17 +213,34 @@ def _by_float64(operands: Operands, shape: Shape, kind: str, result: Tensor) -> 
         error = (got - exact).abs_()
         wrong = ~(error <= allowed)  # also where the error is no number
         here = int(wrong.sum())
-        rows, elements, largest = rows + end - begin, elements + here, max(largest, float(error.max()))
+        rows, elements, largest = (
+            rows + end - begin,
+            elements + here,
+            max(largest, float(error.max())),
+        )
         if share or own:
             worst = max(worst, float((error / allowed.clamp_(min=1e-300)).max()))
         for i, j in wrong.nonzero()[: _LISTED - len(listed)].tolist() if here else ():
             place = [begin + i, j]
-            listed.append({"index": place, "expected": repr(float(exact[i, j])), "got": repr(float(got[i, j]))})
+            listed.append(
+                {
+                    "index": place,
+                    "expected": repr(float(exact[i, j])),
+                    "got": repr(float(got[i, j])),
+                }
+            )
         now_s = time.monotonic()
         # By the block just done: the very first is slow, because the library wakes up.
-        room = int((REFERENCE_S - (now_s - began)) / (now_s - before_s)) if rows > _ROWS else len(left)
-        if room < len(left):  # too slow for all: those that there is time for, spread evenly over what is left
-            left = [left[(2 * n + 1) * len(left) // (2 * room)] for n in range(room)] if room > 0 else []
+        room = (
+            int((REFERENCE_S - (now_s - began)) / (now_s - before_s)) if rows > _ROWS else len(left)
+        )
+        # too slow for all: those that there is time for, spread evenly over what is left
+        if room < len(left):
+            left = (
+                [left[(2 * n + 1) * len(left) // (2 * room)] for n in range(room)]
+                if room > 0
+                else []
+            )
     strange = odd(result)
     told = f"{rows} of {shape.m} rows in float64, largest error {largest:.3g}"
     told += f", at most {worst:.3g} of what is allowed" if share or own else ", none is allowed"

@@ -1,6 +1,8 @@
-"""The words of `pattern` as a GPU makes and compares them itself: torch has no unsigned shifts, so in signed 64-bit arithmetic.
+"""The words of `pattern` as a GPU makes and compares them itself: torch has no unsigned shifts, so
+in signed 64-bit arithmetic.
 
-A tensor here is one of int64. Every function works on the device where the tensor lies, CPU included, and queues its work there.
+A tensor here is one of int64. Every function works on the device where the tensor lies, CPU
+included, and queues its work there.
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ Tensor = Any  # torch.Tensor; torch is not there where the types are checked
 _CHUNK = 1 << 24  # words made at a time: 128 MiB, and as much again for what they are made from
 _WRAP = 1 << 64
 # The constants of SplitMix64 as signed numbers: a product modulo 2**64 has the same bits.
-_STEP, _FIRST, _SECOND = (x - _WRAP for x in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+_STEP, _FIRST, _SECOND = (
+    x - _WRAP for x in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+)
 
 
 def words(start: int, count: int, device: Any) -> Tensor:
@@ -42,7 +46,8 @@ def write(tensor: Tensor, start: int) -> None:
 
 
 def fault(tensor: Tensor, start: int) -> dict[str, Any] | None:
-    """How a buffer differs from the words that begin at number `start`, bit for bit over the whole of it; None where it does not.
+    """How a buffer differs from the words that begin at number `start`, bit for bit over the whole
+    of it; None where it does not.
 
     `unwritten` are those of its wrong `words` that the buffer was spoiled with: nothing was written
     over them.

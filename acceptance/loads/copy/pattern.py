@@ -1,4 +1,5 @@
-"""What is copied, and how a copy is told from what it should be: 64-bit words, each of which occurs once.
+"""What is copied, and how a copy is told from what it should be: 64-bit words, each of which occurs
+once.
 
 Word i of a buffer is number `first` + i of the SplitMix64 sequence (`exact_product.spread`). That
 sequence is a one-to-one map of the 64-bit numbers, as it only multiplies by odd numbers and mixes
@@ -65,7 +66,8 @@ def write(words: Words, first: int) -> None:
 
 
 def fault(expected: Words, got: Words) -> dict[str, Any] | None:
-    """How a host buffer differs from what it should hold, bit for bit over the whole of it; None where it does not.
+    """How a host buffer differs from what it should hold, bit for bit over the whole of it; None
+    where it does not.
 
     `unwritten` are those of its wrong `words` that the buffer was spoiled with: nothing was written
     over them.
@@ -74,9 +76,18 @@ def fault(expected: Words, got: Words) -> dict[str, Any] | None:
         return None
     wrong = np.flatnonzero(expected != got)
     places = [place(int(index), int(expected[index]), int(got[index])) for index in wrong[:LISTED]]
-    return {"words": len(wrong), "unwritten": int(np.count_nonzero(got[wrong] == SPOILED)), "first": places}
+    return {
+        "words": len(wrong),
+        "unwritten": int(np.count_nonzero(got[wrong] == SPOILED)),
+        "first": places,
+    }
 
 
 def place(index: int, expected: int, got: int) -> dict[str, Any]:
     """One wrong word, for a report."""
-    return {"index": index, "expected": f"{expected:016x}", "got": f"{got:016x}", "xor": f"{expected ^ got:016x}"}
+    return {
+        "index": index,
+        "expected": f"{expected:016x}",
+        "got": f"{got:016x}",
+        "xor": f"{expected ^ got:016x}",
+    }

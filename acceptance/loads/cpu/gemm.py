@@ -2,19 +2,22 @@
 
     python -m acceptance.loads.cpu.gemm --dtype float64 --seconds 60 --cores '0,1;2,3'
 
-One process a physical core, pinned to the core's first logical CPU, makes the same product of two size x size matrices of whole
-numbers (`exact_product.py`) with numpy's BLAS in one thread. The first product is checked in exact integer arithmetic; every later one
-is compared with the first, bit for bit and whole, in the same loop; the result buffer is spoiled in between, so that a multiplication
-that did nothing is found. The digests of the cores' first products are compared with each other. The workers warm up, start at one
-moment, and stop at one deadline.
+One process a physical core, pinned to the core's first logical CPU, makes the same product of two
+size x size matrices of whole numbers (`exact_product.py`) with numpy's BLAS in one thread. The
+first product is checked in exact integer arithmetic; every later one is compared with the first,
+bit for bit and whole, in the same loop; the result buffer is spoiled in between, so that a
+multiplication that did nothing is found. The digests of the cores' first products are compared with
+each other. The workers warm up, start at one moment, and stop at one deadline.
 
-What is measured: products completed x 2 x size**3 / seconds of the worker's own loop, comparing included, for every core while all
-others work too. What is not: the cores' other hardware threads (their SMT siblings are idle), more than one thread a product, other
-inputs than whole numbers (power differs with the data), memory bandwidth. At the default size of 1536 a worker holds four matrices:
-75 MB in float64, 38 MB in float32, beside some 40 MB for Python and numpy.
+What is measured: products completed x 2 x size**3 / seconds of the worker's own loop, comparing
+included, for every core while all others work too. What is not: the cores' other hardware threads
+(their SMT siblings are idle), more than one thread a product, other inputs than whole numbers
+(power differs with the data), memory bandwidth. At the default size of 1536 a worker holds four
+matrices: 75 MB in float64, 38 MB in float32, beside some 40 MB for Python and numpy.
 
-Exit status: 0 when it ran whole, whatever it found (the readings say what); 1 when a worker died or fell silent, with one sentence on
-standard error and no end line; 2 for arguments that cannot be used.
+Exit status: 0 when it ran whole, whatever it found (the readings say what); 1 when a worker died or
+fell silent, with one sentence on standard error and no end line; 2 for arguments that cannot be
+used.
 """
 
 from __future__ import annotations
@@ -48,7 +51,9 @@ def _size(text: str) -> int:
 
 def _fault(text: str) -> str:
     if not re.fullmatch(r"bitflip|stuck|nan|die|hang|slow:[1-9][0-9]?", text, re.ASCII):
-        raise argparse.ArgumentTypeError(f"{text!r} is not one of bitflip, stuck, nan, die, hang, slow:PERCENT")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not one of bitflip, stuck, nan, die, hang, slow:PERCENT"
+        )
     return text
 
 
@@ -58,7 +63,12 @@ def arguments() -> argparse.ArgumentParser:
         prog=NAME, description="Multiply matrices on all cores at once and verify every result."
     )
     parser.add_argument("--dtype", required=True, choices=sorted(SHORT))
-    parser.add_argument("--seconds", required=True, type=seconds, help="how long the cores work, warm-up not counted")
+    parser.add_argument(
+        "--seconds",
+        required=True,
+        type=seconds,
+        help="how long the cores work, warm-up not counted",
+    )
     parser.add_argument(
         "--cores",
         required=True,
@@ -66,31 +76,45 @@ def arguments() -> argparse.ArgumentParser:
         help="'0,1;2,3' (two cores), or groups: 'performance=0,1;2,3 efficiency=4;5'",
     )
     parser.add_argument(
-        "--size", type=_size, default=1536, help="rows and columns of the matrices (default %(default)s)"
+        "--size",
+        type=_size,
+        default=1536,
+        help="rows and columns of the matrices (default %(default)s)",
     )
     parser.add_argument(
-        "--grace", type=seconds, default=60.0, help="seconds a worker may be late before it counts as hung"
+        "--grace",
+        type=seconds,
+        default=60.0,
+        help="seconds a worker may be late before it counts as hung",
     )
     parser.add_argument(
-        "--inject", type=_fault, help="a fault on the last core, to prove that it is found; such a run never passes"
+        "--inject",
+        type=_fault,
+        help="a fault on the last core, to prove that it is found; such a run never passes",
     )
     return parser
 
 
 def ratios(rates: dict[Core, float]) -> dict[Core, float]:
-    """Each core's rate over the median of the other cores of its group; a core alone in its group has none."""
+    """Each core's rate over the median of the other cores of its group; a core alone in its
+    group has none.
+    """
     found = {}
     for core, rate in rates.items():
-        others = [other for peer, other in rates.items() if peer.group == core.group and peer != core]
+        others = [
+            other for peer, other in rates.items() if peer.group == core.group and peer != core
+        ]
         if others:
             found[core] = rate / statistics.median(others)
     return found
 
 
 def dissent(ready: dict[Core, WorkerReady]) -> dict[str, list[str]]:
-    """Digest to components, when cores whose first product passed the integer check do not all have the same; else empty.
+    """Digest to components, when cores whose first product passed the integer check do not all have
+    the same; else empty.
 
-    The integer check compares values, and this compares bits: two right products have both in common.
+    The integer check compares values, and this compares bits: two right products have both in
+    common.
     """
     groups: dict[str, list[str]] = {}
     for core, answer in ready.items():
@@ -100,17 +124,29 @@ def dissent(ready: dict[Core, WorkerReady]) -> dict[str, list[str]]:
 
 
 def conclude(
-    output: Output, dtype: str, size: int, ready: dict[Core, WorkerReady], laps: dict[Core, LoopResult]
+    output: Output,
+    dtype: str,
+    size: int,
+    ready: dict[Core, WorkerReady],
+    laps: dict[Core, LoopResult],
 ) -> None:
     """Turn what the workers said into the readings, and end the output."""
     short = SHORT[dtype]
     groups = dissent(ready)
     if groups:
-        output.miscompare({"check": "digest", "found": "first products that differ between cores", "digests": groups})
+        output.miscompare(
+            {
+                "check": "digest",
+                "found": "first products that differ between cores",
+                "digests": groups,
+            }
+        )
     for library in sorted({answer.library for answer in ready.values()}):
         output.note(f"products made by {library}")
     if not groups and all(answer.right for answer in ready.values()):
-        output.note(f"sha256 of the first product on every core: {next(iter(ready.values())).digest}")
+        output.note(
+            f"sha256 of the first product on every core: {next(iter(ready.values())).digest}"
+        )
     rates = {core: lap.products * 2 * size**3 / lap.seconds / 1e9 for core, lap in laps.items()}
     minority = sum(map(len, groups.values())) - max(map(len, groups.values()), default=0)
     wrong_first = sum(not answer.right for answer in ready.values())
@@ -141,10 +177,17 @@ def run(options: argparse.Namespace, output: Output) -> None:
 
     def body(core: Core, connection: Connection) -> None:
         from acceptance.loads.cpu import (
-            gemm_worker,  # here, so that numpy is loaded by the pinned worker and never by the parent
+            # here, so that numpy is loaded by the pinned worker and never by the parent
+            gemm_worker,
         )
 
-        gemm_worker.work(core, connection, options.size, options.dtype, options.inject if core == cores[-1] else None)
+        gemm_worker.work(
+            core,
+            connection,
+            options.size,
+            options.dtype,
+            options.inject if core == cores[-1] else None,
+        )
 
     def miscompare(_core: Core, details: dict[str, Any]) -> None:
         output.miscompare(details)
@@ -175,7 +218,8 @@ def run(options: argparse.Namespace, output: Output) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; see the module for its exit status."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends parent and workers alike, without tracebacks
+    # ends parent and workers alike, without tracebacks
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     parser = arguments()
     options = parser.parse_args(argv)
     try:

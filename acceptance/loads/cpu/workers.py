@@ -1,8 +1,9 @@
 """One pinned process a core: started together, heard together, and none left behind.
 
-The workers are forked, so that sixteen of them are there in milliseconds; the parent has no threads and has not imported numpy, so a
-fork is safe, and each worker loads numpy for itself, pinned and told to use one thread. Messages are (kind, value) pairs over a pipe of
-each worker's own. No semaphore and no shared memory: both may be out of reach in a container. Standard library only.
+The workers are forked, so that sixteen of them are there in milliseconds; the parent has no threads
+and has not imported numpy, so a fork is safe, and each worker loads numpy for itself, pinned and
+told to use one thread. Messages are (kind, value) pairs over a pipe of each worker's own. No
+semaphore and no shared memory: both may be out of reach in a container. Standard library only.
 """
 
 from __future__ import annotations
@@ -25,12 +26,20 @@ Body = Callable[[Core, Connection], None]
 Heard = Callable[[Core, Any], None]
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
-# Read by OpenBLAS, MKL, BLIS and OpenMP when they are loaded; a second thread would share the worker's one CPU and slow it down.
+# Read by OpenBLAS, MKL, BLIS and OpenMP when they are loaded; a second thread would share the
+# worker's one CPU and slow it down.
 ONE_THREAD = {
     name: "1"
-    for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "OMP_NUM_THREADS", "GOTO_NUM_THREADS")
+    for name in (
+        "OPENBLAS_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "BLIS_NUM_THREADS",
+        "OMP_NUM_THREADS",
+        "GOTO_NUM_THREADS",
+    )
 }
-_LEAD_S = 0.05  # between the word to start and the start: long enough for it to reach hundreds of workers
+# between the word to start and the start: long enough for it to reach hundreds of workers
+_LEAD_S = 0.05
 
 
 class WorkerLost(Exception):
@@ -45,14 +54,18 @@ class _Member:
 
 
 class Team:
-    """The workers of a load, from fork to end; leaving the `with` block kills whatever still runs."""
+    """The workers of a load, from fork to end; leaving the `with` block kills
+    whatever still runs.
+    """
 
     def __init__(self, cores: tuple[Core, ...], body: Body) -> None:
         context = multiprocessing.get_context("fork")
         self._members: list[_Member] = []
         for core in cores:
             ours, theirs = context.Pipe()
-            process = context.Process(target=_live, args=(core, theirs, body, os.getpid()), daemon=True)
+            process = context.Process(
+                target=_live, args=(core, theirs, body, os.getpid()), daemon=True
+            )
             process.start()
             theirs.close()  # else the pipe would not end with the worker
             self._members.append(_Member(core, process, ours))
@@ -61,7 +74,10 @@ class Team:
         return self
 
     def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
     ) -> None:
         for member in self._members:
             member.process.kill()
@@ -69,7 +85,9 @@ class Team:
             member.process.join()
 
     def start(self, message: Callable[[float], Any]) -> None:
-        """Send every worker `message(moment)`: the moment, on the monotonic clock, at which all of them begin."""
+        """Send every worker `message(moment)`: the moment, on the monotonic
+        clock, at which all of them begin.
+        """
         value = message(time.monotonic() + _LEAD_S)
         for member in self._members:
             try:
@@ -80,16 +98,21 @@ class Team:
     def hear(
         self, kind: str, within_s: float, other: Heard, tick: Callable[[], None] = lambda: None
     ) -> dict[Core, Any]:
-        """Wait until every worker has sent one message of this kind; what they send besides goes to `other`, at once.
+        """Wait until every worker has sent one message of this kind; what they send besides goes to
+        `other`, at once.
 
-        `tick` is called about once a second. Raises WorkerLost when a worker ends first, or has not answered in time; what the
-        workers had sent until then has reached `other`.
+        `tick` is called about once a second. Raises WorkerLost when a worker ends first, or has not
+        answered in time; what the workers had sent until then has reached `other`.
         """
         answers: dict[Core, Any] = {}
         end = time.monotonic() + within_s
         while len(answers) < len(self._members):
-            silent = {member.connection: member for member in self._members if member.core not in answers}
-            for connection in wait(list(silent), timeout=min(1.0, max(0.0, end - time.monotonic()))):
+            silent = {
+                member.connection: member for member in self._members if member.core not in answers
+            }
+            for connection in wait(
+                list(silent), timeout=min(1.0, max(0.0, end - time.monotonic()))
+            ):
                 member = silent[connection]  # type: ignore[index]  # wait() returns what it was given
                 try:
                     said, value = member.connection.recv()
@@ -101,8 +124,12 @@ class Team:
                 else:
                     other(member.core, value)
             if time.monotonic() >= end and len(answers) < len(self._members):
-                names = ", ".join(member.core.component for member in self._members if member.core not in answers)
-                raise WorkerLost(f"the worker on {names} has not answered within {within_s:g} s and was killed")
+                names = ", ".join(
+                    member.core.component for member in self._members if member.core not in answers
+                )
+                raise WorkerLost(
+                    f"the worker on {names} has not answered within {within_s:g} s and was killed"
+                )
             tick()
         return answers
 
@@ -118,7 +145,9 @@ class Team:
 
 
 def sleep_until(moment: float) -> None:
-    """Return at this moment of the monotonic clock; the last millisecond is spent awake, as a sleeper wakes late."""
+    """Return at this moment of the monotonic clock; the last millisecond is spent awake, as a
+    sleeper wakes late.
+    """
     while (left := moment - time.monotonic()) > 0:
         if left > 0.001:
             time.sleep(left - 0.001)
@@ -137,13 +166,17 @@ def _lost(member: _Member) -> WorkerLost:
 
 
 def _live(core: Core, connection: Connection, body: Body, parent: int) -> None:
-    """The whole life of a worker. A failure ends it with a traceback on standard error and exit code 1."""
+    """The whole life of a worker.
+
+    A failure ends it with a traceback on standard error and exit code 1.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl")
     if os.getppid() != parent:  # it died before the line above took effect
         os._exit(1)
-    os.dup2(2, 1)  # only the parent speaks the protocol: a stray print of a worker must not tear its lines
+    # only the parent speaks the protocol: a stray print of a worker must not tear its lines
+    os.dup2(2, 1)
     os.sched_setaffinity(0, {core.cpu})
     os.environ.update(ONE_THREAD)
     body(core, connection)

@@ -1,4 +1,8 @@
-"""Products of square matrices on a device of torch: the operands, the multiplication, and the bits of its results. Needs torch."""
+"""Products of square matrices on a device of torch: the operands, the multiplication, and the bits
+of its results.
+
+Needs torch.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +36,9 @@ def formats(dtype: Dtype) -> tuple[Any, Any]:
 
 
 def settings() -> None:
-    """What torch must not do on its own: add parts of a sum in the narrow format of a result, or take every core for each GPU."""
+    """What torch must not do on its own: add parts of a sum in the narrow format of a result, or
+    take every core for each GPU.
+    """
     import torch
 
     torch.set_num_threads(min(_THREADS, len(os.sched_getaffinity(0))))
@@ -52,13 +58,17 @@ class Product:
 
 
 def normal(dtype: Dtype, size: int, device: str) -> Product:
-    """The product of two matrices of normal-random numbers, the same ones each time on GPUs of one model."""
+    """The product of two matrices of normal-random numbers, the same ones each
+    time on GPUs of one model.
+    """
     import torch
 
     def draw(rows: int, random: Any) -> Tensor:
         wide = torch.float64 if dtype.short == "f64" else torch.float32
         drawn = torch.randn(rows, size, device=device, generator=random, dtype=wide)
-        return drawn.mul_(_INT8_DEVIATION).round_().clamp_(-127, 127) if dtype.short == "i8" else drawn
+        return (
+            drawn.mul_(_INT8_DEVIATION).round_().clamp_(-127, 127) if dtype.short == "i8" else drawn
+        )
 
     return _product(dtype, size, device, draw)
 
@@ -102,8 +112,11 @@ def multiplication(dtype: Dtype, a: Tensor, b: Tensor, result: Tensor) -> Callab
         return lambda: torch._int_mm(a, b, out=result)
     if dtype.short == "f8":
         one = torch.ones((), device=a.device)
-        return lambda: torch._scaled_mm(a, b, one, one, out_dtype=result.dtype, use_fast_accum=True, out=result)
-    precision = "high" if dtype.short == "tf32" else "highest"  # "high" is TF32, and only for float32
+        return lambda: torch._scaled_mm(
+            a, b, one, one, out_dtype=result.dtype, use_fast_accum=True, out=result
+        )
+    # "high" is TF32, and only for float32
+    precision = "high" if dtype.short == "tf32" else "highest"
 
     def multiply() -> None:
         torch.set_float32_matmul_precision(precision)
@@ -125,13 +138,18 @@ def words(result: Tensor) -> Tensor:
 
 
 def digest(result: Tensor) -> str:
-    """64 bits: the sum of each element's bits times an odd weight of its place, which differs for results that differ in one element."""
+    """64 bits: the sum of each element's bits times an odd weight of its place, which differs
+    for results that differ in one element.
+    """
     import torch
 
     total = torch.zeros((), dtype=torch.int64, device=result.device)
     for row in range(0, len(result), _BLOCK):
         bits = words(result[row : row + _BLOCK]).reshape(-1).to(torch.int64)
-        places = torch.arange(bits.numel(), dtype=torch.int64, device=result.device) + row * result.shape[1]
+        places = (
+            torch.arange(bits.numel(), dtype=torch.int64, device=result.device)
+            + row * result.shape[1]
+        )
         weights = (places * -7046029254386353131) ^ (places >> 7)
         total += (bits * (weights | 1)).sum()
     return f"{int(total) & (2**64 - 1):016x}"

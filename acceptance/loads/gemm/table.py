@@ -19,13 +19,19 @@ Prepare = Callable[[Dtype, int], Callable[[], None]]
 
 
 def sizes(text: str) -> tuple[int, ...]:
-    """Sizes from the command line, `128,512`: each once, in rising order; raises argparse.ArgumentTypeError."""
+    """Sizes from the command line, `128,512`: each once, in rising order; raises
+    argparse.ArgumentTypeError.
+    """
     parts = text.split(",")
     if not all(re.fullmatch(r"\d{1,5}", part, re.ASCII) for part in parts):
         raise argparse.ArgumentTypeError(f"{text!r} is not a list of sizes such as 128,512")
     found = tuple(int(part) for part in parts)
-    if found != tuple(sorted(set(found))) or any(size % 16 or not 32 <= size <= LARGEST for size in found):
-        raise argparse.ArgumentTypeError(f"{text!r}: sizes are multiples of 16 from 32 to {LARGEST}, each once, rising")
+    if found != tuple(sorted(set(found))) or any(
+        size % 16 or not 32 <= size <= LARGEST for size in found
+    ):
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: sizes are multiples of 16 from 32 to {LARGEST}, each once, rising"
+        )
     return found
 
 
@@ -39,14 +45,17 @@ def rows(
 ) -> tuple[list[tuple[float, float]], list[str]]:
     """(n, TFLOP/s) for each size that fits, and one sentence for each that was left out.
 
-    A product is warmed up once, then timed over a twentieth of a second, or once where it takes longer. `prepare` gives the product.
+    A product is warmed up once, then timed over a twentieth of a second, or once where it takes
+    longer. `prepare` gives the product.
     """
     found: list[tuple[float, float]] = []
     left_out = []
     for size in wanted:
         needed, free = dtype.bytes_needed(size), card.free_bytes()
         if needed > free:
-            left_out.append(f"{size} needs {needed / 2**30:.1f} GiB and {free / 2**30:.1f} GiB are free")
+            left_out.append(
+                f"{size} needs {needed / 2**30:.1f} GiB and {free / 2**30:.1f} GiB are free"
+            )
             continue
         fastest = max((rate for _, rate in found), default=0.0)
         about_s = 2 * operations(size) / (fastest * 1e12) if found else 0.0

@@ -1,6 +1,8 @@
-"""The GPU's memory under test: nearly all that is free, worked on by our kernels and CUDA's copies, with a GPU that may never come back.
+"""The GPU's memory under test: nearly all that is free, worked on by our kernels and CUDA's copies,
+with a GPU that may never come back.
 
-Everything runs in torch's current stream on CUDA device 0. Between taking the memory and the end nothing else is allocated there.
+Everything runs in torch's current stream on CUDA device 0. Between taking the memory and the end
+nothing else is allocated there.
 """
 
 from __future__ import annotations
@@ -16,12 +18,15 @@ from acceptance.loads.vram.kernels import BLOCKS, FILE, RECORD, THREADS, argumen
 from acceptance.loads.vram.passes import TILE, WORD, Copy, Pass, Spin, Sweep
 from acceptance.loads.vram.worker import PassResult
 
-# What is left free: the driver may need some for itself while kernels run (a display's, other contexts' pages), and it gives memory out in
-# pieces of 2 MiB. Twice as much is left where the driver does not give that much in one piece, and once more twice.
+# What is left free: the driver may need some for itself while kernels run (a display's, other
+# contexts' pages), and it gives memory out in pieces of 2 MiB. Twice as much is left where the
+# driver does not give that much in one piece, and once more twice.
 RESERVES = (128 << 20, 256 << 20, 512 << 20)
 GIVE_UP_S = 60.0  # for the longest pass so far, 288 GB all wrong, a few seconds are enough
 _POLL_S = 0.0002
-_AHEAD = 128  # works given to the GPU before it is seen that those before them were done: the driver itself would wait for ever
+# works given to the GPU before it is seen that those before them were done: the driver itself would
+# wait for ever
+_AHEAD = 128
 _SPINS = 1 << 31  # reads of one word, about half a microsecond each
 _WRAP = 1 << 64
 
@@ -30,12 +35,19 @@ class Hung(CardError):
     """The GPU did not finish what it was given."""
 
 
-def wait(done: Callable[[], bool], clock: Callable[[], float], sleep: Callable[[float], None]) -> None:
-    """Ask until it is done; raises Hung after a minute. Never waits in the driver, which does not come back from a GPU that hangs."""
+def wait(
+    done: Callable[[], bool], clock: Callable[[], float], sleep: Callable[[float], None]
+) -> None:
+    """Ask until it is done; raises Hung after a minute.
+
+    Never waits in the driver, which does not come back from a GPU that hangs.
+    """
     until = clock() + GIVE_UP_S
     while not done():
         if clock() > until:
-            raise Hung(f"the GPU did not finish a pass over its memory within {GIVE_UP_S:.0f} s: it hangs")
+            raise Hung(
+                f"the GPU did not finish a pass over its memory within {GIVE_UP_S:.0f} s: it hangs"
+            )
         sleep(_POLL_S)
 
 
@@ -48,13 +60,17 @@ class CudaMemory:
     """What is tested of CUDA device 0's memory. Raises CardError where it cannot be had."""
 
     def __init__(
-        self, clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         import torch
 
         self._clock, self._sleep = clock, sleep
         self._kernels = Kernels(FILE)
-        self._blank = torch.frombuffer(bytearray((ctypes.c_uint64 * RECORD)(*blank())), dtype=torch.int64)
+        self._blank = torch.frombuffer(
+            bytearray((ctypes.c_uint64 * RECORD)(*blank())), dtype=torch.int64
+        )
         self._record = torch.empty(RECORD, dtype=torch.int64, device="cuda")
         self._record.copy_(self._blank)
         torch.cuda.empty_cache()
@@ -72,11 +88,14 @@ class CudaMemory:
             except torch.cuda.OutOfMemoryError:
                 continue
         raise CardError(
-            f"{self.free_bytes / 2**30:.2f} GiB of the GPU's memory are free and cannot be had in one piece: end what uses the GPU"
+            f"{self.free_bytes / 2**30:.2f} GiB of the GPU's memory are free and cannot be "
+            "had in one piece: end what uses the GPU"
         )
 
     def work(self, one: Pass, late_s: float = 0.0) -> PassResult:
-        """Do a pass and wait for it; raises Hung, CardError, and RuntimeError for what CUDA says."""
+        """Do a pass and wait for it; raises Hung, CardError, and RuntimeError
+        for what CUDA says.
+        """
         import torch
 
         self._record.copy_(self._blank)
@@ -96,16 +115,25 @@ class CudaMemory:
         ended.record()
         wait(ended.query, self._clock, self._sleep)
         found = self._record.tolist()
-        return PassResult(float(began.elapsed_time(ended)) / 1e3, record([word % _WRAP for word in found]))
+        return PassResult(
+            float(began.elapsed_time(ended)) / 1e3, record([word % _WRAP for word in found])
+        )
 
     def _give(self, work: Sweep | Copy | Spin) -> None:
-        memory, log = ctypes.c_void_p(self._memory.data_ptr()), ctypes.c_void_p(self._record.data_ptr())
+        memory, log = (
+            ctypes.c_void_p(self._memory.data_ptr()),
+            ctypes.c_void_p(self._record.data_ptr()),
+        )
         if isinstance(work, Copy):
-            source, target = (self._memory[place : place + work.words] for place in (work.source, work.target))
+            source, target = (
+                self._memory[place : place + work.words] for place in (work.source, work.target)
+            )
             target.copy_(source, non_blocking=True)
         elif isinstance(work, Sweep):
             blocks = self._kernels.multiprocessors * BLOCKS
-            self._kernels.launch(work.kernel, blocks, THREADS, (memory, log, arguments(work, self.words)))
+            self._kernels.launch(
+                work.kernel, blocks, THREADS, (memory, log, arguments(work, self.words))
+            )
         else:
             self._kernels.launch("spin", 1, 1, (log, ctypes.c_uint64(_SPINS)))
 

@@ -1,6 +1,8 @@
-"""What `kernels/vram.cu` is given and what it gives back: the structure of a sweep, and the record of what was wrong.
+"""What `kernels/vram.cu` is given and what it gives back: the structure of a sweep, and the record
+of what was wrong.
 
-The record is an array of 64-bit words outside the tested memory, made blank before each pass. Standard library only.
+The record is an array of 64-bit words outside the tested memory, made blank before each pass.
+Standard library only.
 """
 
 from __future__ import annotations
@@ -29,19 +31,32 @@ class SweepArguments(ctypes.Structure):
     _fields_ = [
         (name, ctypes.c_uint64)
         for name in (
-            *("begin", "tiles", "rest", "shift", "read_seed", "read_mask", "write_seed", "write_mask"),
+            *(
+                "begin",
+                "tiles",
+                "rest",
+                "shift",
+                "read_seed",
+                "read_mask",
+                "write_seed",
+                "write_mask",
+            ),
             *("stripe", "role", "descending", "region_tiles"),
         )
     ]
 
 
 def region_tiles(words: int) -> int:
-    """Tiles in each of the regions into which a memory of so many words is divided; the last may have fewer."""
+    """Tiles in each of the regions into which a memory of so many words is
+    divided; the last may have fewer.
+    """
     return max(1, -(-words // (TILE * REGIONS)))
 
 
 def arguments(sweep: Sweep, words: int) -> SweepArguments:
-    """A sweep in a memory of `words` words, as its kernel takes it; ValueError for one that does not lie there."""
+    """A sweep in a memory of `words` words, as its kernel takes it; ValueError
+    for one that does not lie there.
+    """
     reads, writes = sweep.reads or sweep.writes, sweep.writes or sweep.reads
     inside = 0 <= sweep.begin <= sweep.begin + sweep.count <= words
     if reads is None or writes is None or not inside or sweep.begin % TILE or sweep.shift % 2:
@@ -49,7 +64,12 @@ def arguments(sweep: Sweep, words: int) -> SweepArguments:
     return SweepArguments(
         *(sweep.begin // 2, sweep.tiles, sweep.rest, sweep.shift // 2 & ALL),
         *(reads.seed, reads.mask, writes.seed, writes.mask),
-        *(_NO_STRIPE if sweep.stripe is None else sweep.stripe, sweep.role, sweep.descending, region_tiles(words)),
+        *(
+            _NO_STRIPE if sweep.stripe is None else sweep.stripe,
+            sweep.role,
+            sweep.descending,
+            region_tiles(words),
+        ),
     )
 
 
@@ -98,7 +118,10 @@ def record(words: Sequence[int]) -> SweepRecord:
     if len(words) != RECORD:
         raise ValueError(f"a record has {RECORD} words, not {len(words)}")
     counts, bits = words[_REGIONS:_ANY], words[_ANY:_LIST]
-    listed = [WrongWord(*words[place : place + 3]) for place in range(_LIST, _LIST + 3 * min(words[1], LISTED), 3)]
+    listed = [
+        WrongWord(*words[place : place + 3])
+        for place in range(_LIST, _LIST + 3 * min(words[1], LISTED), 3)
+    ]
     return SweepRecord(
         seen=words[0],
         wrong=sum(counts),

@@ -1,7 +1,9 @@
-"""What the memory load does in which order, and how it divides its time, apart from torch: a `TestedMemory` does the passes.
+"""What the memory load does in which order, and how it divides its time, apart from torch: a
+`TestedMemory` does the passes.
 
-First the rate of a copy inside the memory; then the first round: every pattern once, whatever the time, `retention` last; then round
-after round with new seeds while the next pattern still fits into the time; then the copy once more.
+First the rate of a copy inside the memory; then the first round: every pattern once, whatever the
+time, `retention` last; then round after round with new seeds while the next pattern still fits into
+the time; then the copy once more.
 """
 
 from __future__ import annotations
@@ -48,7 +50,10 @@ class TestedMemory(Protocol):
         """All the memory that the GPU has."""
 
     def work(self, one: Pass, late_s: float = 0.0) -> PassResult:
-        """Do a pass and wait for it; CardError where the GPU does not come back. Its time begins `late_s` before its work is given."""
+        """Do a pass and wait for it; CardError where the GPU does not come back.
+
+        Its time begins `late_s` before its work is given.
+        """
 
 
 @dataclass(slots=True)
@@ -90,7 +95,9 @@ class VramWorker:
         """From the first copy to the last reading; raises CardError."""
         words = self._memory.words
         if words < LEAST:
-            raise CardError(f"only {words * 8 // 1024} KiB of the GPU's memory are free: end what uses it")
+            raise CardError(
+                f"only {words * 8 // 1024} KiB of the GPU's memory are free: end what uses it"
+            )
         self._memory.work(copy_of(words))
         self._copy()
         rounds = 0
@@ -109,7 +116,9 @@ class VramWorker:
         self._copies += [one.moved / self._memory.work(one).seconds / 1e9 for _ in range(_COPIES)]
 
     def _round(self, turn: int) -> bool:
-        """One more round; False, and what is left of it left out, once its next pattern no longer fits into the time."""
+        """One more round; False, and what is left of it left out, once its next pattern no
+        longer fits into the time.
+        """
         for name, pattern in PATTERNS.items():
             if self._clock() - self._began + self._tallies[name].lasted_s > self._seconds:
                 return False
@@ -122,7 +131,11 @@ class VramWorker:
         for one in passes:
             done = self._memory.work(one)
             if done.record.seen != one.words:
-                told = f"{done.record.seen} of {one.words} words were written or compared in a pass of {name}"
+                told = (
+                    f"{done.record.seen} of {one.words} words were written or compared in a "
+                    "pass "
+                    f"of {name}"
+                )
                 raise CardError(f"{told}: what the GPU says of its memory cannot be believed")
             if done.record.wrong:
                 self._wrong(name, tally, one, done.record)
@@ -143,7 +156,13 @@ class VramWorker:
         self._told += 1
         told = miscompare(found, one.reads, self._memory.words)
         found_s = time.clock_gettime(time.CLOCK_BOOTTIME)
-        what = {"component": COMPONENT, "check": "vram", "pattern": name, "pass": tally.passes, "found_s": found_s}
+        what = {
+            "component": COMPONENT,
+            "check": "vram",
+            "pattern": name,
+            "pass": tally.passes,
+            "found_s": found_s,
+        }
         self._output.miscompare({**what, **told})
 
     def _tick(self) -> None:
@@ -154,18 +173,32 @@ class VramWorker:
 
     def _readings(self, rounds: int, lasted_s: float) -> None:
         output, tallies = self._output, self._tallies.values()
-        moved, seconds = sum(tally.moved for tally in tallies), sum(tally.seconds for tally in tallies)
+        moved, seconds = (
+            sum(tally.moved for tally in tallies),
+            sum(tally.seconds for tally in tallies),
+        )
         copy = statistics.median(self._copies)
         passes = sum(tally.passes for tally in tallies)
         whole = f"{rounds} whole round{'s' if rounds > 1 else ''}"
-        output.note(f"{passes} passes in {lasted_s:.1f} s, {seconds:.1f} s of them the GPU's; {whole}")
-        output.note(f"copies inside the memory: {', '.join(f'{rate:.1f}' for rate in self._copies)} GB/s")
+        output.note(
+            f"{passes} passes in {lasted_s:.1f} s, {seconds:.1f} s of them the GPU's; {whole}"
+        )
+        output.note(
+            f"copies inside the memory: {', '.join(f'{rate:.1f}' for rate in self._copies)} GB/s"
+        )
         if self._untold:
-            output.note(f"{self._untold} more passes found wrong words, which are counted and in the map, but not told")
-        output.reading("vram_tested", "ratio", COMPONENT, self._memory.words * 8 / self._memory.whole_bytes)
+            output.note(
+                f"{self._untold} more passes found wrong words, which are counted and in the "
+                "map, but not told"
+            )
+        output.reading(
+            "vram_tested", "ratio", COMPONENT, self._memory.words * 8 / self._memory.whole_bytes
+        )
         output.reading("vram_rate", "ratio", COMPONENT, moved / seconds / 1e9 / copy)
         output.reading("vram_copy", "GB/s", COMPONENT, copy)
-        output.reading("vram_miscompares", "count", COMPONENT, sum(tally.wrong for tally in tallies))
+        output.reading(
+            "vram_miscompares", "count", COMPONENT, sum(tally.wrong for tally in tallies)
+        )
         output.table(
             PASSES,
             PASSES_COLUMNS,

@@ -16,9 +16,11 @@ from acceptance.journal.segment import JournalError
 from acceptance.notify.schedule import units
 from acceptance.reports.text import one_line
 
-# What a unit started by OnFailure= is told of the one that failed, since systemd 251 (systemd.exec(5)).
+# What a unit started by OnFailure= is told of the one that failed, since systemd 251
+# (systemd.exec(5)).
 RESULT, CODE, STATUS = "MONITOR_SERVICE_RESULT", "MONITOR_EXIT_CODE", "MONITOR_EXIT_STATUS"
-_WORDS = {"1": "FAIL", "3": "UNJUDGED"}  # nightly's exit codes for a verdict, where it has left a note of it
+# nightly's exit codes for a verdict, where it has left a note of it
+_WORDS = {"1": "FAIL", "3": "UNJUDGED"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +32,12 @@ class Ending:
 
 
 def ending(environment: Mapping[str, str], note: Note | None, *, user: bool) -> Ending:
-    """What systemd says of it, and the night's own note: without one nobody is taken to be told, for told twice is better than never."""
-    result, code, status = (one_line(environment.get(name, ""), 100) for name in (RESULT, CODE, STATUS))
+    """What systemd says of it, and the night's own note: without one nobody is taken to be told,
+    for told twice is better than never.
+    """
+    result, code, status = (
+        one_line(environment.get(name, ""), 100) for name in (RESULT, CODE, STATUS)
+    )
     told = note is not None and note.told
     own = " --user" if user else ""
     untold = "" if told else ", and not everybody was told of it"
@@ -41,30 +47,43 @@ def ending(environment: Mapping[str, str], note: Note | None, *, user: bool) -> 
     if code == "exited" and note is not None and status in _WORDS:
         return Ending(f"the nightly run ended with {_WORDS[status]}{untold}: {cure}", told)
     if code == "exited":
-        return Ending(f"the nightly run did not come to a verdict (exit code {status}): {cure}", told)
+        return Ending(
+            f"the nightly run did not come to a verdict (exit code {status}): {cure}", told
+        )
     how = f"{result}, signal {status}" if status else result
     return Ending(f"the nightly run was ended before its verdict ({how}): {cure}", told)
 
 
 NAME = ".told"  # in the folder of the runs
-# The same name of one start, as systemd gives it to the night (since 232) and to what it starts by OnFailure= (since 251): systemd.exec(5).
+# The same name of one start, as systemd gives it to the night (since 232) and to what it starts by
+# OnFailure= (since 251): systemd.exec(5).
 OWN, OTHERS = "INVOCATION_ID", "MONITOR_INVOCATION_ID"
 
 
 class Note(msgspec.Struct, frozen=True):
-    """Of which start it is; the run's folder, None where no run came about; and whether everybody was told."""
+    """Of which start it is; the run's folder, None where no run came about; and whether
+    everybody was told.
+    """
 
     invocation: str
     run_dir: str | None
     told: bool
 
 
-def write_note(out: Path, environment: Mapping[str, str], run_dir: Path | None, *, told: bool) -> None:
-    """Leave it where systemd started the night. Where that does not work the failure unit finds none, and tells everybody again."""
+def write_note(
+    out: Path, environment: Mapping[str, str], run_dir: Path | None, *, told: bool
+) -> None:
+    """Leave it where systemd started the night.
+
+    Where that does not work the failure unit finds none, and tells everybody again.
+    """
     invocation = environment.get(OWN)
     if invocation:
-        with contextlib.suppress(JournalError, OSError, UnicodeError):  # a folder's name may be no UTF-8
-            content = msgspec.json.encode(Note(invocation, str(run_dir) if run_dir is not None else None, told))
+        # a folder's name may be no UTF-8
+        with contextlib.suppress(JournalError, OSError, UnicodeError):
+            content = msgspec.json.encode(
+                Note(invocation, str(run_dir) if run_dir is not None else None, told)
+            )
             run_folder.write_whole(out / NAME, content, then="start again")
 
 
@@ -72,7 +91,9 @@ def find(out: Path, environment: Mapping[str, str]) -> Note | None:
     """What the night left that has failed now; None where it left nothing."""
     invocation = environment.get(OTHERS)
     try:
-        found = msgspec.json.decode(regular_file.read(out / NAME, regular_file.SMALL_RECORD), type=Note)
+        found = msgspec.json.decode(
+            regular_file.read(out / NAME, regular_file.SMALL_RECORD), type=Note
+        )
     except (OSError, ValueError):
         return None
     return found if invocation and found.invocation == invocation else None

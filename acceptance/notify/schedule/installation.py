@@ -27,7 +27,10 @@ class ScheduleError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class UnitLocation:
-    """Where units lie: the system's or one user's. `stamp` is where systemd remembers when the timer was last due."""
+    """Where units lie: the system's or one user's.
+
+    `stamp` is where systemd remembers when the timer was last due.
+    """
 
     folder: Path
     stamp: Path
@@ -73,7 +76,10 @@ def known_user(name: str) -> str:
 
 
 def unit_texts(schedule: Schedule) -> dict[str, str]:
-    """The units' texts by their names. Raises ScheduleError where a name in them is one that no unit can hold."""
+    """The units' texts by their names.
+
+    Raises ScheduleError where a name in them is one that no unit can hold.
+    """
     try:
         return units.texts(schedule)
     except units.Unquotable as error:
@@ -81,9 +87,12 @@ def unit_texts(schedule: Schedule) -> dict[str, str]:
 
 
 def install(schedule: Schedule, place: UnitLocation) -> InstallResult:
-    """Write the units, and start the timer where systemd runs. What is there already, and the same, is left as it is.
+    """Write the units, and start the timer where systemd runs.
 
-    Raises ScheduleError, without having written anything where a unit of that name is somebody else's.
+    What is there already, and the same, is left as it is.
+
+    Raises ScheduleError, without having written anything where a unit of that name is somebody
+    else's.
     """
     texts = unit_texts(schedule)
     for name in texts:
@@ -102,14 +111,18 @@ def install(schedule: Schedule, place: UnitLocation) -> InstallResult:
     if place.running:
         _systemctl(place, "daemon-reload")
         _systemctl(place, "enable", TIMER)
-        _systemctl(place, "restart", TIMER)  # a timer that ran already goes by its old time until then
+        # a timer that ran already goes by its old time until then
+        _systemctl(place, "restart", TIMER)
     return InstallResult(tuple(written), place.running)
 
 
 def uninstall(place: UnitLocation) -> InstallResult:
-    """Stop the timer and remove all that `install` and systemd made for it. A run that goes on comes to its end.
+    """Stop the timer and remove all that `install` and systemd made for it.
 
-    Raises ScheduleError, without having removed anything where a unit of that name is somebody else's.
+    A run that goes on comes to its end.
+
+    Raises ScheduleError, without having removed anything where a unit of that name is somebody
+    else's.
     """
     there = [place.folder / name for name in (TIMER, SERVICE, FAILED) if _ours(place.folder / name)]
     link = place.folder / _STARTED_BY / TIMER
@@ -133,14 +146,19 @@ def uninstall(place: UnitLocation) -> InstallResult:
 
 
 def _ours(path: Path) -> bool:
-    """Whether there is a unit of that name. Raises ScheduleError when it is none that rigproof has written."""
+    """Whether there is a unit of that name.
+
+    Raises ScheduleError when it is none that rigproof has written.
+    """
     try:
         if not path.is_symlink() and not path.exists():
             return False
         with regular_file.open_read(path, regular_file.SMALL_RECORD) as file:
             ours = not path.is_symlink() and file.read(len(units.OURS)) == units.OURS.encode()
     except OSError as error:
-        raise ScheduleError(f"{path}: cannot be read ({error.strerror}): mend that, then start again") from error
+        raise ScheduleError(
+            f"{path}: cannot be read ({error.strerror}): mend that, then start again"
+        ) from error
     if not ours:
         raise ScheduleError(f"{path} is not rigproof's: move it away, then start again")
     return True
@@ -148,10 +166,16 @@ def _ours(path: Path) -> bool:
 
 def _refused(place: UnitLocation, error: OSError | JournalError) -> ScheduleError:
     if isinstance(error, PermissionError) or isinstance(error.__cause__, PermissionError):
-        cure = "make it writable" if place.user else "run it with sudo, or with --user for a schedule of your own"
+        cure = (
+            "make it writable"
+            if place.user
+            else "run it with sudo, or with --user for a schedule of your own"
+        )
         return ScheduleError(f"{place.folder}: you may not write there: {cure}")
     if isinstance(error, OSError):
-        return ScheduleError(f"{error.filename or place.folder}: {error.strerror}: mend that, then start again")
+        return ScheduleError(
+            f"{error.filename or place.folder}: {error.strerror}: mend that, then start again"
+        )
     return ScheduleError(str(error))
 
 
@@ -161,10 +185,13 @@ def _systemctl(place: UnitLocation, *arguments: str) -> None:
         argv = [command.find("systemctl"), *(["--user"] if place.user else []), *arguments]
         done = command.run(argv, deadline=Deadline.after(_SYSTEMCTL_S))
     except command.CommandError as error:
-        raise ScheduleError(f"the units lie in {place.folder}, and `{told}` could not be run: {error}") from error
+        raise ScheduleError(
+            f"the units lie in {place.folder}, and `{told}` could not be run: {error}"
+        ) from error
     if done.returncode != 0:
         said = one_line(done.last_lines(2), 400)
         raise ScheduleError(
-            f"the units lie in {place.folder}, and `{told}` {done.describe()}{f': {said}' if said else ''}: "
+            f"the units lie in {place.folder}, and `{told}` "
+            f"{done.describe()}{f': {said}' if said else ''}: "
             "mend that, then type it"
         )

@@ -13,7 +13,8 @@ from acceptance.notify.schedule.default_time import AT
 
 _PLAIN = re.compile(r"[A-Za-z0-9_+=:,./@-]+")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
-_IMPOSSIBLE = re.compile(r"[\x00\ud800-\udfff]")  # no argument holds a zero byte, no unit what is not UTF-8
+# no argument holds a zero byte, no unit what is not UTF-8
+_IMPOSSIBLE = re.compile(r"[\x00\ud800-\udfff]")
 
 
 class Unquotable(ValueError):
@@ -21,12 +22,16 @@ class Unquotable(ValueError):
 
 
 def quoted_word(text: str) -> str:
-    """An argument of ExecStart=, by systemd.service(5), "Command lines": in quotes, specifiers and variables doubled."""
+    """An argument of ExecStart=, by systemd.service(5), "Command lines": in quotes, specifiers
+    and variables doubled.
+    """
     return _quoted(text.replace("$", "$$"))
 
 
 def quoted_program(path: str) -> str:
-    """The program of ExecStart=, in which no variable is replaced; systemd starts none with quotes or backslashes in its name."""
+    """The program of ExecStart=, in which no variable is replaced; systemd starts none with
+    quotes or backslashes in its name.
+    """
     if _UNPRINTABLE.search(path) or any(sign in path for sign in "\"'\\"):
         raise Unquotable(f"the program {path!a} has a name that systemd does not start")
     return _quoted(path)
@@ -42,14 +47,18 @@ def _quoted(text: str) -> str:
 
 
 def quoted_folder(path: str) -> str:
-    """The value of WorkingDirectory=, which knows specifiers and no quotes: what would be read as something else is refused."""
+    """The value of WorkingDirectory=, which knows specifiers and no quotes: what would be read
+    as something else is refused.
+    """
     if _UNPRINTABLE.search(path) or path != path.strip() or path.endswith("\\"):
         raise Unquotable(f"the folder {path!a} has a name that no unit can hold")
     return path.replace("%", "%%")
 
 
 def cron_words(words: Sequence[str]) -> str:
-    """A command for a crontab: quoted for the shell, with each percent sign, which would be a line end, escaped (crontab(5))."""
+    """A command for a crontab: quoted for the shell, with each percent sign, which would be a
+    line end, escaped (crontab(5)).
+    """
     if any(_UNPRINTABLE.search(one) for one in words):
         raise Unquotable(f"{shlex.join(words)!a} holds a character that no crontab can hold")
     return shlex.join(words).replace("%", r"\%")
@@ -57,18 +66,24 @@ def cron_words(words: Sequence[str]) -> str:
 
 NAME = "rigproof-nightly"
 SERVICE, TIMER, FAILED = f"{NAME}.service", f"{NAME}.timer", f"{NAME}-failed.service"
-OURS = "# Written by `rigproof schedule install`"  # by which a unit of an earlier rigproof is known: never change it
-MARK = f"{OURS}, removed by `rigproof schedule uninstall`. For changes of your own: `systemctl edit`."
+# by which a unit of an earlier rigproof is known: never change it
+OURS = "# Written by `rigproof schedule install`"
+MARK = (
+    f"{OURS}, removed by `rigproof schedule uninstall`. For changes of your own: `systemctl edit`."
+)
 SKIPPED = 4  # the exit code of a night on which the machine was in use: no failure
 NICE = 10
-READ_ONLY = tuple(map(Path, ("/usr", "/boot", "/efi", "/etc")))  # what ProtectSystem=full makes so (systemd.exec(5))
+# what ProtectSystem=full makes so (systemd.exec(5))
+READ_ONLY = tuple(map(Path, ("/usr", "/boot", "/efi", "/etc")))
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """What is to be started, and when: the program with its own words, the nightly's arguments, and those with which a failure is told.
+    """What is to be started, and when: the program with its own words, the nightly's arguments, and
+    those with which a failure is told.
 
-    `user` is for the units of one user (`systemctl --user`); else `run_as` names the user, root where it is None.
+    `user` is for the units of one user (`systemctl --user`); else `run_as` names the user, root
+    where it is None.
     """
 
     program: tuple[str, ...]
@@ -92,7 +107,13 @@ class Schedule:
     @property
     def failure(self) -> tuple[str, ...]:
         """The command that tells when a night was not PASS."""
-        return (*self.program, "schedule", "failed", *(["--user"] if self.user else []), *self.telling)
+        return (
+            *self.program,
+            "schedule",
+            "failed",
+            *(["--user"] if self.user else []),
+            *self.telling,
+        )
 
 
 def texts(schedule: Schedule) -> dict[str, str]:
@@ -121,7 +142,11 @@ def _common(schedule: Schedule) -> list[str]:
 def service(schedule: Schedule) -> str:
     """The unit of one night."""
     hold = "%t/rigproof-hold" if schedule.user else "/run/rigproof-hold"
-    engine = [] if schedule.user else ["After=docker.service nvidia-persistenced.service nvidia-fabricmanager.service"]
+    engine = (
+        []
+        if schedule.user
+        else ["After=docker.service nvidia-persistenced.service nvidia-fabricmanager.service"]
+    )
     lines = [
         MARK,
         "[Unit]",
@@ -147,8 +172,14 @@ def service(schedule: Schedule) -> str:
         "OOMScoreAdjust=500",
     ]
     if schedule.protected:
-        # Of another user some of these would take away programs that may do more than he (nvidia-modprobe, mail).
-        lines += ["ProtectSystem=full", "ProtectControlGroups=true", "ProtectHostname=true", "LockPersonality=true"]
+        # Of another user some of these would take away programs that may do more than he
+        # (nvidia-modprobe, mail).
+        lines += [
+            "ProtectSystem=full",
+            "ProtectControlGroups=true",
+            "ProtectHostname=true",
+            "LockPersonality=true",
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -162,7 +193,10 @@ def timer(schedule: Schedule) -> str:
             "",
             "[Timer]",
             f"OnCalendar=*-*-* {schedule.at:%H:%M}:00",
-            "# So that not all machines of a room draw their full power in the same minute; of one machine it is the same every night.",
+            (
+                "# So that not all machines of a room draw their full power in the same minute; "
+                "of one machine it is the same every night."
+            ),
             "RandomizedDelaySec=15min",
             "FixedRandomDelay=true",
             "AccuracySec=1min",
@@ -177,7 +211,9 @@ def timer(schedule: Schedule) -> str:
 
 
 def failed(schedule: Schedule) -> str:
-    """The unit that is started when the night was not PASS and not skipped, or did not come to its end at all."""
+    """The unit that is started when the night was not PASS and not skipped, or did not come to
+    its end at all.
+    """
     lines = [
         MARK,
         "[Unit]",
@@ -195,7 +231,9 @@ def failed(schedule: Schedule) -> str:
 
 
 def cron(schedule: Schedule) -> str:
-    """The same as a line of a user's crontab, for machines without systemd: without delay, and a night that is missed is missed."""
+    """The same as a line of a user's crontab, for machines without systemd: without delay, and a
+    night that is missed is missed.
+    """
     there = cron_words(["cd", str(schedule.folder)])
     started = cron_words(["nice", "-n", str(NICE), "ionice", "-c", "3", *schedule.nightly])
     return f"{schedule.at.minute} {schedule.at.hour} * * * {there} && {started}"

@@ -1,4 +1,8 @@
-"""Everything measured, check by check: siblings beside each other, each a bar against limit and peak. Pure."""
+"""Everything measured, check by check: siblings beside each other, each a bar against limit and
+peak.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,9 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class BarRow:
-    """One component, or several alike: `mark` is the worst that is to be said of the value, "" where nothing is."""
+    """One component, or several alike: `mark` is the worst that is to be said of the value, ""
+    where nothing is.
+    """
 
     names: tuple[str, ...]
     serial: str | None
@@ -41,10 +47,12 @@ class BarRow:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One measurement of a check. `limit` and `peak` are those of all of its components, where all have the same.
+    """One measurement of a check.
 
-    `bases` say where limits come from, in pairs of names ("" for all) and basis. `matrix` stands in place of rows for what was measured
-    between GPUs; `rows` then hold what is outside its limit.
+    `limit` and `peak` are those of all of its components, where all have the same.
+
+    `bases` say where limits come from, in pairs of names ("" for all) and basis. `matrix` stands in
+    place of rows for what was measured between GPUs; `rows` then hold what is outside its limit.
     """
 
     measurement: str
@@ -61,8 +69,13 @@ class Group:
         return self.matrix is None and all(row.bar is None for row in self.rows)
 
 
-def groups(check: CheckResult, peaks: Peaks, told: frozenset[str], language: Language) -> Iterator[Group]:
-    """The measurements of a check in the order of its plan. `told` are identities that stand elsewhere and are not repeated."""
+def groups(
+    check: CheckResult, peaks: Peaks, told: frozenset[str], language: Language
+) -> Iterator[Group]:
+    """The measurements of a check in the order of its plan.
+
+    `told` are identities that stand elsewhere and are not repeated.
+    """
     found: dict[str, list[Judgement]] = {}
     for one in check.judged:
         found.setdefault(one.due.measurement, []).append(one)
@@ -77,7 +90,11 @@ def mark(judged: Judgement) -> str:
 
 
 def _group(
-    measurement: str, siblings: Sequence[Judgement], peaks: Peaks, told: frozenset[str], language: Language
+    measurement: str,
+    siblings: Sequence[Judgement],
+    peaks: Peaks,
+    told: frozenset[str],
+    language: Language,
 ) -> Group:
     known = [peaks.get((measurement, one.due.component)) for one in siblings]
     scale = 0.0 if all(map(_met, siblings)) else _scale(siblings, known)
@@ -102,7 +119,10 @@ def _limit(one: Judgement, language: Language) -> str:
 
 
 def _bases(siblings: Sequence[Judgement], language: Language) -> Iterator[tuple[str, str]]:
-    """Each basis once, with the components that have it; "" where all have the same. One that differs by the name alone is the same."""
+    """Each basis once, with the components that have it; "" where all have the same.
+
+    One that differs by the name alone is the same.
+    """
     found: dict[str, list[Judgement]] = {}
     for one in siblings:
         found.setdefault(summary.basis_text(one).replace(one.due.component, "\0"), []).append(one)
@@ -120,19 +140,40 @@ def _names(names: Sequence[str]) -> str:
 def _scale(siblings: Sequence[Judgement], known: Sequence[Peak | None]) -> float:
     """What a whole bar stands for; 0 where no bar can be drawn."""
     values = [one.value for one in siblings if one.value is not None]
-    bounds = [bound for one in siblings if one.due.limit for bound in (one.due.limit.low, one.due.limit.high)]
-    ends = [*values, *(bound for bound in bounds if bound is not None), *(peak.value for peak in known if peak)]
+    bounds = [
+        bound
+        for one in siblings
+        if one.due.limit
+        for bound in (one.due.limit.low, one.due.limit.high)
+    ]
+    ends = [
+        *values,
+        *(bound for bound in bounds if bound is not None),
+        *(peak.value for peak in known if peak),
+    ]
     return max(ends) if values and min(ends) >= 0 else 0.0
 
 
 def _row(
-    one: Judgement, peak: Peak | None, scale: float, told: frozenset[str], language: Language, *, own_limit: bool
+    one: Judgement,
+    peak: Peak | None,
+    scale: float,
+    told: frozenset[str],
+    language: Language,
+    *,
+    own_limit: bool,
 ) -> BarRow:
     limit = one.due.limit
     bar = None
     if scale > 0 and one.value is not None:
-        places = (limit.low if limit else None, limit.high if limit else None, peak.value if peak else None)
-        low, high, top = (None if place is None else round(100 * place / scale, 1) for place in places)
+        places = (
+            limit.low if limit else None,
+            limit.high if limit else None,
+            peak.value if peak else None,
+        )
+        low, high, top = (
+            None if place is None else round(100 * place / scale, 1) for place in places
+        )
         bar = Bar(round(100 * one.value / scale, 1), low, high, top)
     return BarRow(
         (one.due.component,),
@@ -148,13 +189,20 @@ def _row(
 def _met(one: Judgement) -> bool:
     """Whether a count is just what it should be, of which a picture would tell nothing."""
     limit = one.due.limit
-    return limit is not None and one.due.unit == "count" and one.value in (limit.low, limit.high) and not mark(one)
+    return (
+        limit is not None
+        and one.due.unit == "count"
+        and one.value in (limit.low, limit.high)
+        and not mark(one)
+    )
 
 
 def _alike(rows: Sequence[BarRow]) -> Iterator[BarRow]:
-    """Rows that say the same of several components as one; what is outside its limit stays by itself.
+    """Rows that say the same of several components as one; what is outside its limit stays by
+    itself.
 
-    Where there are bars, it is all of them or none: siblings stand beside each other in their order.
+    Where there are bars, it is all of them or none: siblings stand beside each other in their
+    order.
     """
     found: dict[object, list[BarRow]] = {}
     for row in rows:

@@ -1,4 +1,8 @@
-"""The findings of a run as cards: what was expected, what was measured and how far outside that is, where, why, and what to do. Pure."""
+"""The findings of a run as cards: what was expected, what was measured and how far outside that is,
+where, why, and what to do.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,10 @@ MeasurementKey = tuple[str, str, str]  # check, measurement, component
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One measurement of a check outside its limit. `more` is what the finding says beyond these: a waiver, a remark."""
+    """One measurement of a check outside its limit.
+
+    `more` is what the finding says beyond these: a waiver, a remark.
+    """
 
     check: str
     measurement: str
@@ -33,9 +40,11 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class FindingCard:
-    """Findings about one component that have one teaching, or are of one check: `faults` where a limit was not met, `texts` for all else.
+    """Findings about one component that have one teaching, or are of one check: `faults` where a
+    limit was not met, `texts` for all else.
 
-    `where` says where the component is, in pairs of label and value; `bases` what each limit rests on, in pairs of measurements and basis.
+    `where` says where the component is, in pairs of label and value; `bases` what each limit rests
+    on, in pairs of measurements and basis.
     """
 
     kind: str
@@ -51,7 +60,9 @@ class FindingCard:
 
 
 def margin(limit: Limit, value: float, language: Language) -> str | None:
-    """How far a value is outside a limit (outside what is usual, where it is within), in the unit and as a share; None where it is not."""
+    """How far a value is outside a limit (outside what is usual, where it is within), in the
+    unit and as a share; None where it is not.
+    """
     within = limit.grade(value) == "warn"
     low, high = (limit.warn_low, limit.warn_high) if within else (limit.low, limit.high)
     if low is not None and value < low:
@@ -65,14 +76,23 @@ def margin(limit: Limit, value: float, language: Language) -> str | None:
 
 def by_key(verdict: Verdict) -> dict[MeasurementKey, Judgement]:
     """Everything judged, by check, measurement and component."""
-    return {(check.id, one.due.measurement, one.due.component): one for check in verdict.checks for one in check.judged}
+    return {
+        (check.id, one.due.measurement, one.due.component): one
+        for check in verdict.checks
+        for one in check.judged
+    }
 
 
 def cards(
-    findings: Iterable[Finding], judged: Mapping[MeasurementKey, Judgement], places: Locations, language: Language
+    findings: Iterable[Finding],
+    judged: Mapping[MeasurementKey, Judgement],
+    places: Locations,
+    language: Language,
 ) -> Iterator[FindingCard]:
-    """Findings in their order, those that belong together on one card, at the place of the first: about one component with one teaching,
-    or without a teaching of one check, or of several that say the same."""
+    """Findings in their order, those that belong together on one card, at the place of the first:
+    about one component with one teaching,
+    or without a teaching of one check, or of several that say the same.
+    """
     alike: dict[tuple[str, str, str | None, Explanation | None], list[Finding]] = {}
     for finding in findings:
         lesson = explain(finding, places, language)
@@ -85,7 +105,11 @@ def cards(
     for found in same.values():
         lesson = explain(found[0], places, language)
         faults = [_fault(finding, judged, language) for finding in found]
-        texts = {one.text: headline(one, language) for one, fault in zip(found, faults, strict=True) if fault is None}
+        texts = {
+            one.text: headline(one, language)
+            for one, fault in zip(found, faults, strict=True)
+            if fault is None
+        }
         yield FindingCard(
             found[0].kind,
             tuple(dict.fromkeys(finding.check for finding in found)),
@@ -94,8 +118,14 @@ def cards(
             tuple(fault for fault in faults if fault),
             tuple(_bases([one for one, fault in zip(found, faults, strict=True) if fault], judged)),
             tuple(map(one_line, texts.values())),
-            tuple(line for finding in {one.note: one for one in found}.values() for line in notes(finding, language)),
-            tuple(map(one_line, dict.fromkeys(finding.quote for finding in found if finding.quote))),
+            tuple(
+                line
+                for finding in {one.note: one for one in found}.values()
+                for line in notes(finding, language)
+            ),
+            tuple(
+                map(one_line, dict.fromkeys(finding.quote for finding in found if finding.quote))
+            ),
             lesson,
         )
 
@@ -111,10 +141,17 @@ def _serial(finding: Finding, judged: Mapping[MeasurementKey, Judgement]) -> str
     return found.serial if found else None
 
 
-def _fault(finding: Finding, judged: Mapping[MeasurementKey, Judgement], language: Language) -> Fault | None:
+def _fault(
+    finding: Finding, judged: Mapping[MeasurementKey, Judgement], language: Language
+) -> Fault | None:
     """The finding in its parts; None where it is not about a value and its limit."""
     found = _judged(finding, judged)
-    if found is None or found.value is None or found.due.limit is None or finding.kind not in ("fail", "warn"):
+    if (
+        found is None
+        or found.value is None
+        or found.due.limit is None
+        or finding.kind not in ("fail", "warn")
+    ):
         return None
     limit = found.due.limit
     outside = margin(limit, found.value, language)
@@ -138,7 +175,9 @@ def _fault(finding: Finding, judged: Mapping[MeasurementKey, Judgement], languag
     )
 
 
-def _bases(findings: Iterable[Finding], judged: Mapping[MeasurementKey, Judgement]) -> Iterator[tuple[str, str]]:
+def _bases(
+    findings: Iterable[Finding], judged: Mapping[MeasurementKey, Judgement]
+) -> Iterator[tuple[str, str]]:
     """Each basis once, with the measurements whose limits rest on it; "" where all do."""
     named: dict[str, list[str]] = {}
     for finding in findings:

@@ -1,4 +1,7 @@
-"""The time lines of each GPU as shapes to draw, all on the same scales. Pure: x is a cell's number, y 0 (top) to 100 (bottom)."""
+"""The time lines of each GPU as shapes to draw, all on the same scales.
+
+Pure: x is a cell's number, y 0 (top) to 100 (bottom).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,9 @@ UNITS = {"temperature_c": "degC", "power_w": "W", "sm_clock_mhz": "MHz"}
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """One metric of one GPU: `lines` and `bands` are paths, `bottom` and `top` the ends of the scale, `least` and `most` the extremes."""
+    """One metric of one GPU: `lines` and `bands` are paths, `bottom` and `top` the ends of the
+    scale, `least` and `most` the extremes.
+    """
 
     metric: str
     unit: str
@@ -30,7 +35,9 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """One GPU: its plots, and when its clock was held back as (x, width): by heat or hardware, and by the power cap."""
+    """One GPU: its plots, and when its clock was held back as (x, width): by heat or hardware,
+    and by the power cap.
+    """
 
     gpu: str
     plots: tuple[Plot, ...]
@@ -40,7 +47,10 @@ class Curves:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """A check on the time line: from and to in percent of it. `label` numbers those that are long enough to be seen."""
+    """A check on the time line: from and to in percent of it.
+
+    `label` numbers those that are long enough to be seen.
+    """
 
     check: str
     seconds: float
@@ -63,21 +73,33 @@ def curves(found: Timeline) -> Iterator[Curves]:
 
 def cells(found: Timeline) -> int:
     """How many cells the time line has: the width of every picture."""
-    last = (max(numbers, default=0) for track in found.tracks.values() for numbers in track.cells.values())
+    last = (
+        max(numbers, default=0)
+        for track in found.tracks.values()
+        for numbers in track.cells.values()
+    )
     return max(last, default=0) + 1
 
 
 def _scale(metric: str, found: Timeline) -> tuple[float, float]:
-    """The bottom and top of a metric, the same for all GPUs: who compares two of them sees which is higher."""
+    """The bottom and top of a metric, the same for all GPUs: who compares two
+    of them sees which is higher.
+    """
     step = _STEPS[metric]
     every = [cell for track in found.tracks.values() for cell in track.cells[metric].values()]
     top = math.ceil(max((cell.most for cell in every), default=0.0) / step) * step
     least = min((cell.least for cell in every), default=0.0)
-    bottom = math.floor(least / step) * step if metric == "temperature_c" else min(0.0, math.floor(least / step) * step)
+    bottom = (
+        math.floor(least / step) * step
+        if metric == "temperature_c"
+        else min(0.0, math.floor(least / step) * step)
+    )
     return bottom, max(top, bottom + step)
 
 
-def _plot(metric: str, found: Mapping[int, Cell], scale: tuple[float, float], width_s: float) -> Plot:
+def _plot(
+    metric: str, found: Mapping[int, Cell], scale: tuple[float, float], width_s: float
+) -> Plot:
     bottom, top = scale
 
     def height(value: float) -> str:
@@ -86,13 +108,18 @@ def _plot(metric: str, found: Mapping[int, Cell], scale: tuple[float, float], wi
     lines, bands = [], []
     for stretch in stretches(found, width_s):
         lines.append(
-            "M" + "L".join(f"{one} {height(found[one].mean)}" for one in stretch) + ("h.5" if len(stretch) == 1 else "")
+            "M"
+            + "L".join(f"{one} {height(found[one].mean)}" for one in stretch)
+            + ("h.5" if len(stretch) == 1 else "")
         )
         if any(found[one].least < found[one].most for one in stretch):
             over = [f"{one} {height(found[one].most)}" for one in stretch]
             under = [f"{one} {height(found[one].least)}" for one in reversed(stretch)]
             bands.append(f"M{'L'.join((*over, *under))}Z")
-    least, most = min(cell.least for cell in found.values()), max(cell.most for cell in found.values())
+    least, most = (
+        min(cell.least for cell in found.values()),
+        max(cell.most for cell in found.values()),
+    )
     shown = (number(value) for value in (bottom, top, least, most))
     return Plot(metric, UNITS[metric], tuple(lines), tuple(bands), *shown)
 
@@ -101,8 +128,12 @@ def _rectangles(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
     return tuple((first, last - first + 1) for first, last in runs(numbers))
 
 
-def phases(spans: Sequence[tuple[str, int, float, float]], found: Timeline, boot: int = 0) -> tuple[Phase, ...]:
-    """The checks that ran while samples were taken, in order; one that did not end lasts as long as samples do."""
+def phases(
+    spans: Sequence[tuple[str, int, float, float]], found: Timeline, boot: int = 0
+) -> tuple[Phase, ...]:
+    """The checks that ran while samples were taken, in order; one that did not
+    end lasts as long as samples do.
+    """
     whole = cells(found) * found.width_s
     shown: list[Phase] = []
     for check, at, start, end in sorted(spans, key=lambda span: span[2]):
@@ -111,5 +142,7 @@ def phases(spans: Sequence[tuple[str, int, float, float]], found: Timeline, boot
             continue
         share = 100 * (until - begin) / whole
         label = str(1 + sum(bool(phase.label) for phase in shown)) if share >= 1.0 else ""
-        shown.append(Phase(check, until - begin, round(100 * begin / whole, 2), round(share, 2), label))
+        shown.append(
+            Phase(check, until - begin, round(100 * begin / whole, 2), round(share, 2), label)
+        )
     return tuple(shown)

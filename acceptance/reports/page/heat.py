@@ -1,4 +1,8 @@
-"""Matrices with a colour for each number: what was measured between GPUs, and the ways between them. Pure."""
+"""Matrices with a colour for each number: what was measured between GPUs, and the ways between
+them.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,10 @@ _WAYS = {"SYS": 0, "NODE": 1, "PHB": 1, "PXB": 2, "PIX": 2}
 
 @dataclass(frozen=True, slots=True)
 class HeatCell:
-    """`level` is how strong its colour is, 0 to 5; None for one that has none. `bad` marks what is outside its limit."""
+    """`level` is how strong its colour is, 0 to 5; None for one that has none.
+
+    `bad` marks what is outside its limit.
+    """
 
     text: str
     level: int | None = None
@@ -25,14 +32,17 @@ class HeatCell:
 
 @dataclass(frozen=True, slots=True)
 class Heat:
-    """A matrix: `head` over the columns, and rows of a name and as many cells as the head has names."""
+    """A matrix: `head` over the columns, and rows of a name and as many cells
+    as the head has names.
+    """
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, tuple[HeatCell, ...]], ...]
 
 
 def pairs(judged: Iterable[Judgement]) -> Heat | None:
-    """What was measured of ordered pairs of GPUs, those that copy in rows; None where one component is no such pair.
+    """What was measured of ordered pairs of GPUs, those that copy in rows; None where one component
+    is no such pair.
 
     The colour is the value's share of the largest.
     """
@@ -55,8 +65,14 @@ def _value(a: str, b: str, one: Judgement | None, most: float) -> HeatCell:
         return HeatCell("")
     if one is None or one.value is None:
         return HeatCell("-", bad=one is not None)
-    level = min(LEVELS - 1, int(one.value / most * LEVELS)) if 0 <= one.value <= most and most > 0 else None
-    return HeatCell(number(one.value), level, any(finding.kind == "fail" for finding in one.findings))
+    level = (
+        min(LEVELS - 1, int(one.value / most * LEVELS))
+        if 0 <= one.value <= most and most > 0
+        else None
+    )
+    return HeatCell(
+        number(one.value), level, any(finding.kind == "fail" for finding in one.findings)
+    )
 
 
 def ways(matrix: Sequence[Sequence[str]]) -> Heat | None:
@@ -66,7 +82,9 @@ def ways(matrix: Sequence[Sequence[str]]) -> Heat | None:
     """
     if len(matrix) < 2:
         return None
-    counts = [count for row in matrix[1:] for cell in row[1:] if (count := nvlinks(cell)) is not None]
+    counts = [
+        count for row in matrix[1:] for cell in row[1:] if (count := nvlinks(cell)) is not None
+    ]
     most = max(counts, default=0)
     rows = tuple((row[0], tuple(_way(cell, most) for cell in row[1:])) for row in matrix[1:] if row)
     return Heat(tuple(matrix[0][1:]), rows)

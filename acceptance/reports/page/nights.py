@@ -1,4 +1,8 @@
-"""A machine's nights as a page: what changed most, then a plot for each measurement of each component. Offline, without scripts."""
+"""A machine's nights as a page: what changed most, then a plot for each measurement of each
+component.
+
+Offline, without scripts.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +24,21 @@ def _template() -> jinja2.Template:
 
 
 def _still(row: TrendRow) -> bool:
-    """Whether it is a count that was the same on every night, which needs no plot; what lay outside, or broke a limit, is drawn."""
+    """Whether it is a count that was the same on every night, which needs no plot; what lay
+    outside, or broke a limit, is drawn.
+    """
     points = row.course.points
-    same = len({value for point in points for value in (point.value, point.again) if value is not None}) == 1
-    return row.course.unit == "count" and same and all(point.held and not point.outside for point in points)
+    same = (
+        len(
+            {value for point in points for value in (point.value, point.again) if value is not None}
+        )
+        == 1
+    )
+    return (
+        row.course.unit == "count"
+        and same
+        and all(point.held and not point.outside for point in points)
+    )
 
 
 def render(found: TrendReport, language: Language = ENGLISH) -> str:
@@ -38,7 +53,9 @@ def render(found: TrendReport, language: Language = ENGLISH) -> str:
         found=found,
         changed=found.changed(),
         still=[row for row in found.rows if _still(row)],
-        groups=[(name, list(rows)) for name, rows in groupby(drawn, key=lambda one: one[0].course.check)],
+        groups=[
+            (name, list(rows)) for name, rows in groupby(drawn, key=lambda one: one[0].course.check)
+        ],
         width=trends.width(len(found.shown)),
         cells=lambda row: words.cells(row, plain=False),
     )

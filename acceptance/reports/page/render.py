@@ -1,4 +1,7 @@
-"""report.html: one file, offline, without scripts. The verdict first, every reason for it, then the machine and all that was measured."""
+"""report.html: one file, offline, without scripts.
+
+The verdict first, every reason for it, then the machine and all that was measured.
+"""
 
 from __future__ import annotations
 
@@ -22,16 +25,31 @@ from acceptance.machine import recorded_inventory
 from acceptance.reports import drift_words, summary, templating
 from acceptance.reports import text as reports_text
 from acceptance.reports.locations import find_locations
-from acceptance.reports.page import bars, cards, curves, heat, machine, peaks, run_log, tables, timeline, topology
+from acceptance.reports.page import (
+    bars,
+    cards,
+    curves,
+    heat,
+    machine,
+    peaks,
+    run_log,
+    tables,
+    timeline,
+    topology,
+)
 from acceptance.reports.text import one_line
 
 MOST_ROWS = 60  # of one table; all of them are in the journal
 
 
 def coded(text: str) -> Markup:
-    """A sentence of the catalogue, in which what stands between backticks is to be typed or looked for."""
+    """A sentence of the catalogue, in which what stands between backticks is to
+    be typed or looked for.
+    """
     pieces = enumerate(one_line(text).split("`"))
-    return Markup("").join(Markup("<code>{}</code>").format(piece) if place % 2 else piece for place, piece in pieces)
+    return Markup("").join(
+        Markup("<code>{}</code>").format(piece) if place % 2 else piece for place, piece in pieces
+    )
 
 
 @functools.cache  # reading the templates takes longer than filling them in
@@ -50,7 +68,9 @@ def load() -> None:
 
 
 def _readable(looks: Iterable[TimedSample], damage: list[str]) -> Iterator[TimedSample]:
-    """The samples until one that cannot be read: a view of the rest is worth more than none, and what is missing is said."""
+    """The samples until one that cannot be read: a view of the rest is worth more than none, and
+    what is missing is said.
+    """
     try:
         yield from looks
     except JournalError as error:
@@ -79,17 +99,25 @@ def render(
     sheets: Sequence[Sheet] = (),
     language: Language = ENGLISH,
 ) -> str:
-    """The page's text. `looks` are the samples of the GPUs in order; `sheets` those of the GPU models, for the peaks of bars."""
+    """The page's text.
+
+    `looks` are the samples of the GPUs in order; `sheets` those of the GPU models, for the peaks of
+    bars.
+    """
     first = duration.first_record(found.entries)
     assert first is not None
     assert isinstance(first.body, RunStarted)  # there is no verdict without one
     observed = recorded_inventory.observed_record(found.entries)
     inventory = observed.inventory
     damage: list[str] = []
-    seen = timeline.timeline(first.boot_s, _readable(looks, damage), duration.seconds(found.entries) or 0.0)
+    seen = timeline.timeline(
+        first.boot_s, _readable(looks, damage), duration.seconds(found.entries) or 0.0
+    )
     known = peaks.peaks(inventory, sheets, language)
     judged, where = cards.by_key(verdict), find_locations(found)
-    told = frozenset(name for place in where.found.values() for name in (place.serial, place.uuid) if name)
+    told = frozenset(
+        name for place in where.found.values() for name in (place.serial, place.uuid) if name
+    )
 
     def told_of(*kinds: str) -> list[cards.FindingCard]:
         return list(cards.cards(verdict.of_kind(*kinds), judged, where, language))
@@ -117,13 +145,17 @@ def render(
             gpus=list(machine.gpus(inventory, language)),
             picture=topology.picture(inventory, observed.matrix, language),
             ways=heat.ways(observed.matrix),
-            groups=[(check, list(bars.groups(check, known, told, language))) for check in verdict.checks],
+            groups=[
+                (check, list(bars.groups(check, known, told, language))) for check in verdict.checks
+            ],
             curves=list(curves.curves(seen)),
             cells=curves.cells(seen),
             sampled_s=curves.cells(seen) * seen.width_s,
             cell_s=seen.width_s,
             phases=curves.phases(CheckSpans(found.entries).spans, seen, first.boot),
-            tables=tables.text_tables(entry.body for entry in found.entries if isinstance(entry.body, Table)),
+            tables=tables.text_tables(
+                entry.body for entry in found.entries if isinstance(entry.body, Table)
+            ),
             events=list(run_log.events(found.entries)),
             notes=[*verdict.notes, *found.torn, *damage],
             programs=list(run_log.programs(found)),

@@ -1,4 +1,6 @@
-"""The tables that loads leave (matrix rates by size, say), put together as builders publish them: one a GPU, a column a format."""
+"""The tables that loads leave (matrix rates by size, say), put together as builders publish
+them: one a GPU, a column a format.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ class TextTable:
 
 
 def text_tables(tables: Iterable[Table]) -> tuple[TextTable, ...]:
-    """Tables of one check and component whose first column is the same are set side by side, row by row; a cell that one lacks is empty.
+    """Tables of one check and component whose first column is the same are set side by side, row by
+    row; a cell that one lacks is empty.
 
     A table in which a first cell comes twice stands by itself, as it is.
     """
@@ -28,7 +31,9 @@ def text_tables(tables: Iterable[Table]) -> tuple[TextTable, ...]:
         if table.columns:
             firsts = [row[0] for row in table.rows if row]
             alone = table.name if len(set(firsts)) < len(firsts) else ""
-            groups.setdefault((table.check, table.component, table.columns[0], alone), []).append(table)
+            groups.setdefault((table.check, table.component, table.columns[0], alone), []).append(
+                table
+            )
     return tuple(
         _beside(check, component, key, found) if not alone else _by_itself(found[0])
         for (check, component, key, alone), found in groups.items()

@@ -1,4 +1,8 @@
-"""What was sampled of every GPU over a run, reduced to a fixed number of cells without losing an extreme. Pure."""
+"""What was sampled of every GPU over a run, reduced to a fixed number of cells without losing an
+extreme.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +18,20 @@ MOST = 480  # cells of a picture: a little more than a dot of a phone each
 FIRST_WIDTH_S = 0.25
 METRICS = ("temperature_c", "power_w", "sm_clock_mhz")
 _METRICS = {
-    name: (attrgetter(f"values.{name}"), attrgetter(f"low.{name}"), attrgetter(f"high.{name}")) for name in METRICS
+    name: (attrgetter(f"values.{name}"), attrgetter(f"low.{name}"), attrgetter(f"high.{name}"))
+    for name in METRICS
 }
-_FLAGS = {name: attrgetter(f"values.{name}") for name in (*clock_reasons.HEAT_OR_HARDWARE, clock_reasons.POWER_CAP)}
+_FLAGS = {
+    name: attrgetter(f"values.{name}")
+    for name in (*clock_reasons.HEAT_OR_HARDWARE, clock_reasons.POWER_CAP)
+}
 
 
 @dataclass(slots=True)
 class Cell:
-    """One metric in one stretch of time: least, most, and the mean as `total` over `count` samples."""
+    """One metric in one stretch of time: least, most, and the mean as `total`
+    over `count` samples.
+    """
 
     least: float
     most: float
@@ -36,16 +46,23 @@ class Cell:
     def merge(self, other: Cell) -> Cell:
         """Both stretches as one."""
         return Cell(
-            min(self.least, other.least), max(self.most, other.most), self.total + other.total, self.count + other.count
+            min(self.least, other.least),
+            max(self.most, other.most),
+            self.total + other.total,
+            self.count + other.count,
         )
 
 
 @dataclass(slots=True)
 class Track:
-    """One GPU: the cells of each metric by their number, and the numbers of those in which heat or hardware (or the power cap) held its
-    clock back."""
+    """One GPU: the cells of each metric by their number, and the numbers of those in which heat or
+    hardware (or the power cap) held its
+    clock back.
+    """
 
-    cells: dict[str, dict[int, Cell]] = field(default_factory=lambda: {name: {} for name in METRICS})
+    cells: dict[str, dict[int, Cell]] = field(
+        default_factory=lambda: {name: {} for name in METRICS}
+    )
     slowed: set[int] = field(default_factory=set)
     capped: set[int] = field(default_factory=set)
 
@@ -63,7 +80,8 @@ class Track:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """The tracks of all GPUs by their names; cell `n` is of the `width_s` seconds from `began_s + n * width_s` on, in seconds since boot.
+    """The tracks of all GPUs by their names; cell `n` is of the `width_s` seconds from `began_s + n
+    * width_s` on, in seconds since boot.
 
     `ended_s` is when the last sample was.
     """
@@ -75,13 +93,16 @@ class Timeline:
 
 
 class _Gatherer:
-    """Starts with narrow cells, and merges every two of them whenever a sample lies beyond the last: it need not know the end."""
+    """Starts with narrow cells, and merges every two of them whenever a sample lies beyond the
+    last: it need not know the end.
+    """
 
     def __init__(self, began_s: float) -> None:
         self.began_s = self.ended_s = began_s
         self.width_s = FIRST_WIDTH_S
         self.tracks: dict[str, Track] = {}
-        # The cell that is being filled, from when to when it is, and its samples by GPU: reduced together, which is several times as fast.
+        # The cell that is being filled, from when to when it is, and its samples by GPU: reduced
+        # together, which is several times as fast.
         self.number, self.since_s, self.until_s = 0, began_s, began_s
         self.open: dict[str, list[GpuSample]] = {}
 
@@ -152,7 +173,10 @@ def _up(flag: str, samples: list[GpuSample], spans: list[GpuSample]) -> bool:
 
 
 def timeline(began_s: float, looks: Iterable[TimedSample], expected_s: float = 0.0) -> Timeline:
-    """Samples in order, reduced; those of no GPU are passed over. `expected_s` is how long they are likely to go on, which saves work."""
+    """Samples in order, reduced; those of no GPU are passed over.
+
+    `expected_s` is how long they are likely to go on, which saves work.
+    """
     gatherer = _Gatherer(began_s)
     while expected_s >= gatherer.width_s * MOST:
         gatherer.width_s *= 2
@@ -179,7 +203,9 @@ def runs(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
 
 
 def stretches(cells: Mapping[int, Cell], width_s: float) -> Iterator[list[int]]:
-    """The numbers of cells in order, a list for every stretch in which no two are further apart than samples may be."""
+    """The numbers of cells in order, a list for every stretch in which no two are further apart
+    than samples may be.
+    """
     stretch: list[int] = []
     for number in sorted(cells):
         if stretch and (number - stretch[-1] - 1) * width_s > GAP_S:

@@ -19,7 +19,9 @@ _BUS_X = 352
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A node, a bridge or a device: `kind` is "node", "bridge", "gpu" or "card"; `text` its name, `more` what is said beside it."""
+    """A node, a bridge or a device: `kind` is "node", "bridge", "gpu" or "card"; `text` its
+    name, `more` what is said beside it.
+    """
 
     kind: str
     x: int
@@ -30,7 +32,9 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """A line from one place to another; `kind` is "pcie", "nvlink" or "short" (fewer NVLinks than others have), `text` stands at it."""
+    """A line from one place to another; `kind` is "pcie", "nvlink" or "short" (fewer NVLinks
+    than others have), `text` stands at it.
+    """
 
     kind: str
     path: str
@@ -41,7 +45,10 @@ class Wire:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """All of it, `height` dots high and WIDTH wide. `told` says the same in sentences, for who does not see it."""
+    """All of it, `height` dots high and WIDTH wide.
+
+    `told` says the same in sentences, for who does not see it.
+    """
 
     height: int
     boxes: tuple[Box, ...]
@@ -62,7 +69,9 @@ class _Device:
 
 @dataclass(slots=True)
 class _Canvas:
-    """What has been drawn so far, down to `y`; `rows` are the heights at which devices stand, by name."""
+    """What has been drawn so far, down to `y`; `rows` are the heights at which
+    devices stand, by name.
+    """
 
     _language: Language
     y: int = 8
@@ -88,7 +97,9 @@ class _Canvas:
         self.y += 8
 
     def _bridge(self, switch: str, devices: int) -> int:
-        """A switch, with the wire along which so many devices hang on it; returns the height of its own wire."""
+        """A switch, with the wire along which so many devices hang on it;
+        returns the height of its own wire.
+        """
         middle, begin = self.y + _MIDDLE, self.y + ROW - 6
         self.boxes.append(Box("bridge", _BRIDGE_X, self.y, self._language("PCIe switch"), switch))
         self.wires.append(Wire("pcie", f"M{_NODE_X + 10} {middle}H{_BRIDGE_X}"))
@@ -107,25 +118,37 @@ class _Canvas:
         self.y += ROW
 
 
-def picture(inventory: Mapping[str, Any], matrix: Sequence[Sequence[str]], language: Language) -> Picture | None:
+def picture(
+    inventory: Mapping[str, Any], matrix: Sequence[Sequence[str]], language: Language
+) -> Picture | None:
     """The picture; None where no GPU is known."""
     devices = list(_devices(inventory))
     if not any(device.kind == "gpu" for device in devices):
         return None
     canvas = _Canvas(language)
-    for node in sorted({device.node for device in devices}, key=lambda node: (node is None, node or 0)):
-        name = language("processor") if node is None else language("processor, NUMA node {node}", node=node)
+    for node in sorted(
+        {device.node for device in devices}, key=lambda node: (node is None, node or 0)
+    ):
+        name = (
+            language("processor")
+            if node is None
+            else language("processor, NUMA node {node}", node=node)
+        )
         canvas.node(name, [device for device in devices if device.node == node])
     links = _nvlinks(matrix)
     wires = (*canvas.wires, *_nvlink_wires(links, canvas.rows, language))
     pairs = [
-        language("{a} and {b}: {count} NVLinks", a=a, b=b, count=count) for (a, b), count in links.items() if a < b
+        language("{a} and {b}: {count} NVLinks", a=a, b=b, count=count)
+        for (a, b), count in links.items()
+        if a < b
     ]
     return Picture(canvas.y, tuple(canvas.boxes), wires, (*canvas.told, *pairs))
 
 
 def _sentence(device: _Device, node: str, language: Language) -> str:
-    where = language("{device} at {address} on {node}", device=device.name, address=device.address, node=node)
+    where = language(
+        "{device} at {address} on {node}", device=device.name, address=device.address, node=node
+    )
     return f"{where}, {language('PCIe switch')} {device.switch}" if device.switch else where
 
 
@@ -140,16 +163,22 @@ def _devices(inventory: Mapping[str, Any]) -> Iterator[_Device]:
             gpu.device.get("name") or "",
             gpu.address,
             places,
-            recorded_inventory.table(gpu.device, "traits").get("numa_node") if node is None else node,
+            recorded_inventory.table(gpu.device, "traits").get("numa_node")
+            if node is None
+            else node,
             shared,
         )
     seen: set[str] = set()
-    for link in sorted(recorded_inventory.rows(inventory, "links"), key=lambda link: "/" not in link["name"]):
+    for link in sorted(
+        recorded_inventory.rows(inventory, "links"), key=lambda link: "/" not in link["name"]
+    ):
         address = link.get("pci_address")
         if address and address in places and address not in seen and not link.get("virtual"):
             seen.add(address)
             model = link.get("driver") or ""
-            yield _device(link["name"], "card", model, address, places, places[address]["numa_node"], shared)
+            yield _device(
+                link["name"], "card", model, address, places, places[address]["numa_node"], shared
+            )
 
 
 def _device(
@@ -174,7 +203,9 @@ def _device(
 
 
 def _switches(places: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """The switch that a device hangs on, by the device's address: the nearest bridge that it shares with another device."""
+    """The switch that a device hangs on, by the device's address: the nearest bridge that it
+    shares with another device.
+    """
     users: dict[str, list[str]] = {}
     for place in places.values():
         for bridge in place["bridges"]:
@@ -200,20 +231,36 @@ def _nvlinks(matrix: Sequence[Sequence[str]]) -> dict[tuple[str, str], int]:
     }
 
 
-def _nvlink_wires(links: Mapping[tuple[str, str], int], rows: Mapping[str, int], language: Language) -> Iterator[Wire]:
-    """A rail where every GPU has links to all others, with the number of each beside it; else an arc for every pair."""
+def _nvlink_wires(
+    links: Mapping[tuple[str, str], int], rows: Mapping[str, int], language: Language
+) -> Iterator[Wire]:
+    """A rail where every GPU has links to all others, with the number of each beside it; else an
+    arc for every pair.
+    """
     names = [name for name in rows if any(name in pair for pair in links)]
     if len(names) > 2 and all((a, b) in links for a in names for b in names if a != b):
         each = {name: max(count for (a, _), count in links.items() if a == name) for name in names}
         yield Wire(
-            "nvlink", f"M{_BUS_X} {rows[names[0]] - 8}V{rows[names[-1]] + 8}", "NVLink", _BUS_X + 8, rows[names[0]] - 12
+            "nvlink",
+            f"M{_BUS_X} {rows[names[0]] - 8}V{rows[names[-1]] + 8}",
+            "NVLink",
+            _BUS_X + 8,
+            rows[names[0]] - 12,
         )
         for name, count in each.items():
             kind = "nvlink" if count == max(each.values()) else "short"
-            yield Wire(kind, f"M{_BUS_X - 44} {rows[name]}H{_BUS_X}", f"{count}", _BUS_X + 8, rows[name] + 4)
+            yield Wire(
+                kind,
+                f"M{_BUS_X - 44} {rows[name]}H{_BUS_X}",
+                f"{count}",
+                _BUS_X + 8,
+                rows[name] + 4,
+            )
         return
     for place, (a, b) in enumerate(
-        pair for pair in links if pair[0] in rows and pair[1] in rows and rows[pair[0]] < rows[pair[1]]
+        pair
+        for pair in links
+        if pair[0] in rows and pair[1] in rows and rows[pair[0]] < rows[pair[1]]
     ):
         x, out = _BUS_X - 44, _BUS_X - 10 + 9 * (place % 4)
         path = f"M{x} {rows[a]}C{out} {rows[a]} {out} {rows[b]} {x} {rows[b]}"

@@ -1,4 +1,7 @@
-"""The courses of measurements over nights as shapes to draw. Pure: x is a night's place from the left, y 0 (top) to 100 (bottom)."""
+"""The courses of measurements over nights as shapes to draw.
+
+Pure: x is a night's place from the left, y 0 (top) to 100 (bottom).
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,19 @@ from itertools import groupby
 from acceptance.core.limit import number
 from acceptance.history.trend import TrendPoint, TrendRow
 
-CELLS = 240  # places of a plot: more nights than that share one, from the least to the most with their median between
+# places of a plot: more nights than that share one, from the least to the most with their median
+# between
+CELLS = 240
 _ROOM = 0.06  # of the scale, above and below what is drawn
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """One course: `lines` and `bands` are paths, `outside` and `apart` the places of marks as (x, y), `eras` those where another begins.
+    """One course: `lines` and `bands` are paths, `outside` and `apart` the places of marks as (x,
+    y), `eras` those where another begins.
 
-    `born` and `median` are heights, None where there are none; `bottom` and `top` the ends of the scale.
+    `born` and `median` are heights, None where there are none; `bottom` and `top` the ends of the
+    scale.
     """
 
     lines: tuple[str, ...]
@@ -62,7 +69,9 @@ def draw(row: TrendRow, places: Mapping[str, int]) -> Drawn:
     return Drawn(
         tuple(lines),
         tuple(bands),
-        tuple((at(point), height(point.value)) for point in points if point.outside or point.unsteady),
+        tuple(
+            (at(point), height(point.value)) for point in points if point.outside or point.unsteady
+        ),
         tuple((at(point), height(point.value)) for point in points if not point.held),
         tuple(at(points[place]) - 0.5 for place, _ in row.began),
         None if row.born is None else height(row.born),
@@ -72,7 +81,9 @@ def draw(row: TrendRow, places: Mapping[str, int]) -> Drawn:
     )
 
 
-def _band(cells: Sequence[tuple[float, list[float]]], height: Callable[[float], str]) -> Iterator[str]:
+def _band(
+    cells: Sequence[tuple[float, list[float]]], height: Callable[[float], str]
+) -> Iterator[str]:
     """From the least to the most of each cell, where cells hold more than one night."""
     if any(len(values) > 1 for _, values in cells):
         over = [f"{x:g} {height(max(values))}" for x, values in cells]

@@ -1,4 +1,7 @@
-"""`make image`: builds the image, or says that it is here. Exit 0, or 3 with one sentence when it cannot be had."""
+"""`make image`: builds the image, or says that it is here.
+
+Exit 0, or 3 with one sentence when it cannot be had.
+"""
 
 from __future__ import annotations
 
@@ -22,27 +25,43 @@ def _say(line: str) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Build, and print the tag on standard output."""
     parser = argparse.ArgumentParser(
-        prog="python -m acceptance.station.image", description="Builds rigproof's image, or finds it."
+        prog="python -m acceptance.station.image",
+        description="Builds rigproof's image, or finds it.",
     )
     parser.add_argument(
-        "--base", help="what the image is built on (default: pins.txt, else Debian trixie from packages)"
+        "--base",
+        help="what the image is built on (default: pins.txt, else Debian trixie from packages)",
     )
     parser.add_argument(
-        "--tools-base", help="what the upstream tools are built on, a Debian trixie (default: pins.txt)"
+        "--tools-base",
+        help="what the upstream tools are built on, a Debian trixie (default: pins.txt)",
     )
     parser.add_argument(
-        "--logs", type=Path, default=Path("reports/image"), help="where the build's log goes (%(default)s)"
+        "--logs",
+        type=Path,
+        default=Path("reports/image"),
+        help="where the build's log goes (%(default)s)",
     )
-    parser.add_argument("--minutes", type=float, default=60.0, help="after which the build is stopped (%(default)g)")
     parser.add_argument(
-        "--context", type=Path, metavar="DIR", help="only lay out the build context there, for a builder of your own"
+        "--minutes", type=float, default=60.0, help="after which the build is stopped (%(default)g)"
+    )
+    parser.add_argument(
+        "--context",
+        type=Path,
+        metavar="DIR",
+        help="only lay out the build context there, for a builder of your own",
     )
     chosen = parser.parse_args(arguments)
     try:
         if chosen.context:
-            inputs.lay_out(inputs.files(inputs.checkout()), recipe.ca_bundle(os.environ, Path("/")), chosen.context)
+            inputs.lay_out(
+                inputs.files(inputs.checkout()),
+                recipe.ca_bundle(os.environ, Path("/")),
+                chosen.context,
+            )
             _say(
-                f"the build context is in {chosen.context}: `docker build -f {chosen.context}/containers/Dockerfile {chosen.context}`"
+                f"the build context is in {chosen.context}: `docker build -f "
+                f"{chosen.context}/containers/Dockerfile {chosen.context}`"
             )
             return 0
         image = build.build(
@@ -56,7 +75,8 @@ def main(arguments: list[str] | None = None) -> int:
         _say(str(error))
         return 3
     _say(
-        f"{'built in ' + format(image.seconds, '.0f') + ' s' if image.built else 'the image is here'}: {image.tag} ({image.id})"
+        f"{'built in ' + format(image.seconds, '.0f') + ' s' if image.built else 'the image is here'}: "
+        f"{image.tag} ({image.id})"
     )
     for key, value in image.provenance().items():
         print(one_line(f"{key}={value}"))

@@ -33,17 +33,20 @@ def build(
 ) -> ImageRef:
     """The image that this checkout's inputs make: found, or built from nothing.
 
-    `base` and `tools_base` replace the pinned ones. `say` gets lines for the user. Logs go to `log_dir`. `root` is where the host's
-    certificates, name servers and package sources are read. `answer_s` is how long a registry may be silent.
+    `base` and `tools_base` replace the pinned ones. `say` gets lines for the user. Logs go to
+    `log_dir`. `root` is where the host's certificates, name servers and package sources are read.
+    `answer_s` is how long a registry may be silent.
 
-    Raises ImageError, one sentence with its cure; with the last lines and the log's path where a build failed.
+    Raises ImageError, one sentence with its cure; with the last lines and the log's path where a
+    build failed.
     """
     began = time.monotonic()
     checkout = inputs.checkout()
     context = inputs.files(checkout)
     pins = inputs.read_pins(context[inputs.PINS].read_text(encoding="utf-8"))
     wanted = Bases(
-        base or inputs.pinned(pins, "image", "base"), tools_base or inputs.pinned(pins, "image", "tools-base")
+        base or inputs.pinned(pins, "image", "base"),
+        tools_base or inputs.pinned(pins, "image", "tools-base"),
     )
     digest = inputs.digest(context, {"base": wanted.base, "tools_base": wanted.tools_base})
     engine = engines.find()
@@ -109,5 +112,6 @@ def _build(
     if done.returncode != 0:
         last = progress.tail((done.stdout, done.stderr))
         raise ImageError(
-            f"the image could not be built: `docker build` {done.describe()}; the whole log: {log}\n{last}"
+            f"the image could not be built: `docker build` {done.describe()}; the whole log: "
+            f"{log}\n{last}"
         )

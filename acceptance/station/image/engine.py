@@ -1,4 +1,7 @@
-"""The engine's command-line client, as far as building needs it. (Sessions run through the engine's API: `acceptance.station.docker`.)"""
+"""The engine's command-line client, as far as building needs it.
+
+(Sessions run through the engine's API: `acceptance.station.docker`.)
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,9 @@ from acceptance.process.deadline import Deadline
 
 
 class ImageError(Exception):
-    """The image cannot be built, found or read; the message is one sentence, with the last lines of a log where there is one."""
+    """The image cannot be built, found or read; the message is one sentence, with the last lines
+    of a log where there is one.
+    """
 
 
 _ASK_S = 20.0
@@ -46,7 +51,11 @@ class BuildEngine:
     def bridge_mtu(self) -> tuple[bool, int | None]:
         """Whether there is a bridge network, and its MTU in bytes."""
         done = self.ask(
-            "network", "inspect", "--format", '{{index .Options "com.docker.network.driver.mtu"}}', "bridge"
+            "network",
+            "inspect",
+            "--format",
+            '{{index .Options "com.docker.network.driver.mtu"}}',
+            "bridge",
         )
         text = done.stdout.strip()
         return done.returncode == 0, int(text) if text.isdecimal() else None
@@ -58,13 +67,20 @@ def find() -> BuildEngine:
         docker = command.find("docker")
     except command.ProgramMissing as error:
         raise ImageError(f"there is no container engine: {CURE}") from error
-    done = command.run([docker, "version", "--format", "{{.Server.Version}}"], deadline=Deadline.after(_ASK_S))
+    done = command.run(
+        [docker, "version", "--format", "{{.Server.Version}}"], deadline=Deadline.after(_ASK_S)
+    )
     if done.timed_out:
-        raise ImageError(f"the container engine does not answer within {_ASK_S:.0f} s: start it again")
+        raise ImageError(
+            f"the container engine does not answer within {_ASK_S:.0f} s: start it again"
+        )
     if done.returncode != 0:
         said = done.last_lines(1)
         if "permission denied" in said:
-            raise ImageError("the container engine refuses this user: add the user to the group docker, or run as root")
+            raise ImageError(
+                "the container engine refuses this user: add the user to the group docker, "
+                "or run as root"
+            )
         raise ImageError(f"no container engine answers ({said}): {CURE}")
     buildx = command.run([docker, "buildx", "version"], deadline=Deadline.after(_ASK_S))
     return BuildEngine(docker, buildkit=buildx.returncode == 0, local=_local(docker))

@@ -1,4 +1,6 @@
-"""A build's progress on the screen: which step, how long already, and what our own scripts have to say."""
+"""A build's progress on the screen: which step, how long already, and what our
+own scripts have to say.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,11 @@ from acceptance.process import command
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _CLASSIC = re.compile(r"Step (\d+/\d+) : (.*)")
 _BUILDKIT = re.compile(r"#\d+ \[(?!internal\b|auth\b)([^\]]+)\] (.*)")
-_SILENT = re.compile(r"(ARG|ENV|USER|WORKDIR|CMD|LABEL)\b")  # steps that do nothing one could wait for
+# steps that do nothing one could wait for
+_SILENT = re.compile(r"(ARG|ENV|USER|WORKDIR|CMD|LABEL)\b")
 _NOISE = re.compile(
-    r"--->|Removing intermediate container|DEPRECATED:|BuildKit is currently disabled|environment-variable\."
+    r"--->|Removing intermediate container|DEPRECATED:|BuildKit is currently "
+    r"disabled|environment-variable\."
 )
 _OURS = re.compile(r"(?:#\d+ [\d.]+ )?rigproof: (.*)")
 QUIET_S = 30.0
@@ -24,17 +28,23 @@ _WIDTH = 100
 
 
 def plain(line: str) -> str:
-    """A line as it would look on paper: no colours, and of what a progress bar overwrote only the last."""
+    """A line as it would look on paper: no colours, and of what a progress bar
+    overwrote only the last.
+    """
     return _ANSI.sub("", line).rstrip().rpartition("\r")[2].strip()
 
 
 def worth_showing(line: str) -> str | None:
-    """What a line of the build's output says to its user: a step that begins, or a word of our own scripts; None for the rest."""
+    """What a line of the build's output says to its user: a step that begins, or a word of our
+    own scripts; None for the rest.
+    """
     text = plain(line)
     if ours := _OURS.fullmatch(text):
         return ours[1]
     if step := _CLASSIC.fullmatch(text) or _BUILDKIT.fullmatch(text):
-        return None if _SILENT.match(step[2]) else f"[{step[1]}] {' '.join(step[2].split())}"[:_WIDTH]
+        return (
+            None if _SILENT.match(step[2]) else f"[{step[1]}] {' '.join(step[2].split())}"[:_WIDTH]
+        )
     return None
 
 
@@ -71,14 +81,17 @@ class _Tail:
 
 @dataclass(slots=True)
 class Progress:
-    """Says what is worth saying, with the seconds since the beginning, and a sign of life when there has been nothing for a while."""
+    """Says what is worth saying, with the seconds since the beginning, and a sign of life when
+    there has been nothing for a while.
+    """
 
     say: Callable[[str], None]
     clock: Callable[[], float] = time.monotonic
     began: float = field(init=False)
     shown: float = field(init=False)
     latest: str = ""
-    told: set[str] = field(default_factory=set)  # BuildKit names a step again whenever another's output came between
+    # BuildKit names a step again whenever another's output came between
+    told: set[str] = field(default_factory=set)
     heard: bool = False
 
     def __post_init__(self) -> None:
@@ -103,18 +116,27 @@ class Progress:
 
 
 def follow(
-    running: command.RunningProgram, log: Path, progress: Progress, *, first_sign_s: float | None = None
+    running: command.RunningProgram,
+    log: Path,
+    progress: Progress,
+    *,
+    first_sign_s: float | None = None,
 ) -> command.ProgramResult:
     """Wait for a program whose output goes to `log`, showing its progress.
 
-    With `first_sign_s` a program that has printed nothing in that many seconds is ended: what it waits for does not answer.
+    With `first_sign_s` a program that has printed nothing in that many seconds is ended: what it
+    waits for does not answer.
     """
     tails = [_Tail(log), _Tail(log.with_name(log.name + ".err"))]
     try:
         while not running.poll() and not running.deadline.passed():
             _take(tails, progress)
             progress.tick()
-            if first_sign_s is not None and not progress.heard and progress.clock() - progress.began > first_sign_s:
+            if (
+                first_sign_s is not None
+                and not progress.heard
+                and progress.clock() - progress.began > first_sign_s
+            ):
                 running.stop()
             time.sleep(POLL_S)
     except BaseException:  # Ctrl-C: leave nothing running

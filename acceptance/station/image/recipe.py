@@ -1,4 +1,7 @@
-"""Command lines for the image, and what of the host's settings goes into them. Pure but for looking whether a file is there."""
+"""Command lines for the image, and what of the host's settings goes into them.
+
+Pure but for looking whether a file is there.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +10,33 @@ from pathlib import Path
 
 # pip's own order first: it is the one that needs them most.
 _CA_VARIABLES = ("PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
-_CA_FILES = ("etc/ssl/certs/ca-certificates.crt", "etc/pki/tls/certs/ca-bundle.crt", "etc/ssl/ca-bundle.pem")
+_CA_FILES = (
+    "etc/ssl/certs/ca-certificates.crt",
+    "etc/pki/tls/certs/ca-bundle.crt",
+    "etc/ssl/ca-bundle.pem",
+)
 _PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy")
 MIRRORS = ("DEBIAN_MIRROR", "DEBIAN_SID_MIRROR", "UBUNTU_MIRROR", "PIP_INDEX_URL")
 LABELS = "org.rigproof"
 
 
 def ca_bundle(environment: Mapping[str, str], root: Path) -> Path | None:
-    """The host's file of trusted certificates: what its user named for pip, requests, curl or OpenSSL, else the distribution's.
+    """The host's file of trusted certificates: what its user named for pip, requests, curl or
+    OpenSSL, else the distribution's.
 
-    None where there is no such file. A variable that names a missing file is passed over, as its own programs would complain of it.
+    None where there is no such file. A variable that names a missing file is passed over, as its
+    own programs would complain of it.
     """
     named = [Path(environment[name]) for name in _CA_VARIABLES if environment.get(name)]
-    return next((path for path in [*named, *(root / name for name in _CA_FILES)] if path.is_file()), None)
+    return next(
+        (path for path in [*named, *(root / name for name in _CA_FILES)] if path.is_file()), None
+    )
 
 
 def proxies(environment: Mapping[str, str]) -> dict[str, str]:
-    """The host's proxy settings under both spellings: apt reads the small one only, others either."""
+    """The host's proxy settings under both spellings: apt reads the small one
+    only, others either.
+    """
     settings = {}
     for name in _PROXIES:
         if value := environment.get(name) or environment.get(name.upper()):
@@ -48,11 +61,16 @@ def build(
     handed_in: tuple[str, ...],
     labels: Mapping[str, str],
 ) -> list[str]:
-    """The build's command line. `handed_in` are names whose values the engine's client takes from its environment, not from here:
-    a proxy's password or a mirror's token is then in no process list."""
+    """The build's command line.
+
+    `handed_in` are names whose values the engine's client takes from its environment, not from
+    here: a proxy's password or a mirror's token is then in no process list.
+    """
     argv = [docker, "build", "--tag", tag, "--file", str(context / "containers" / "Dockerfile")]
     # Attestations would turn the image into an index, and record what was handed in.
-    argv += ["--progress", "plain", "--provenance", "false", "--load"] if buildkit else ["--force-rm"]
+    argv += (
+        ["--progress", "plain", "--provenance", "false", "--load"] if buildkit else ["--force-rm"]
+    )
     argv += ["--network", network] if network else []
     argv += ["--build-arg", f"BASE={base}", "--build-arg", f"TOOLS_BASE={tools_base}"]
     for name in handed_in:

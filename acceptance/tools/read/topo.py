@@ -1,4 +1,6 @@
-"""`nvidia-smi topo -m` and `topo -p2p`: the path between each two GPUs and NICs, and peer access, as matrices."""
+"""`nvidia-smi topo -m` and `topo -p2p`: the path between each two GPUs and NICs, and peer
+access, as matrices.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,12 @@ _SHORT = 4
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """The matrix by component: `gpu0`, `nic0`, or the device's own name in old drivers (`mlx5_0`). NVSwitches are left out.
+    """The matrix by component: `gpu0`, `nic0`, or the device's own name in old drivers (`mlx5_0`).
 
-    `cells` are the printed paths by (row, column), X on the diagonal. The affinities are by GPU: lists such as `0-31,64-95` as printed,
-    None where the driver says N/A or the text does not tell.
+    NVSwitches are left out.
+
+    `cells` are the printed paths by (row, column), X on the diagonal. The affinities are by GPU:
+    lists such as `0-31,64-95` as printed, None where the driver says N/A or the text does not tell.
     """
 
     rows: tuple[str, ...]
@@ -53,7 +57,9 @@ def _matrix(table: MatrixTable) -> Matrix:
             there, back = table.cells[row, column], table.cells[column, row]
             if there != back:
                 raise UnreadableOutput(
-                    TOOL, f"{row} ... {column}", f"{a}->{b} is {there} and {b}->{a} is {back}: the text is damaged"
+                    TOOL,
+                    f"{row} ... {column}",
+                    f"{a}->{b} is {there} and {b}->{a} is {back}: the text is damaged",
                 )
 
     def affinity(heading: str) -> dict[str, str | None]:
@@ -61,7 +67,11 @@ def _matrix(table: MatrixTable) -> Matrix:
 
     return Matrix(
         rows=tuple(names),
-        cells={(a, b): table.cells[row, column] for a, row in names.items() for b, column in names.items()},
+        cells={
+            (a, b): table.cells[row, column]
+            for a, row in names.items()
+            for b, column in names.items()
+        },
         cpu_affinity=affinity("CPU Affinity"),
         numa_affinity=affinity("NUMA Affinity"),
         gpu_numa=affinity("GPU NUMA ID"),
@@ -69,13 +79,18 @@ def _matrix(table: MatrixTable) -> Matrix:
 
 
 def matrix(text: str) -> Matrix:
-    """The one `topo -m` matrix of a text. Raises UnreadableOutput when it holds none, several that differ, or one that is not whole."""
+    """The one `topo -m` matrix of a text.
+
+    Raises UnreadableOutput when it holds none, several that differ, or one that is not whole.
+    """
     found = [table for table in read_tables(TOOL, text) if not table.is_p2p]
     if not found:
         raise UnreadableOutput(TOOL, "", table_trouble(TOOL, text))
     table = only_table(found)
     if table is None:
-        raise UnreadableOutput(TOOL, "", "the text holds matrices that differ: give one machine at a time")
+        raise UnreadableOutput(
+            TOOL, "", "the text holds matrices that differ: give one machine at a time"
+        )
     return _matrix(table)
 
 
@@ -94,7 +109,8 @@ def _reason(found: Matrix) -> str:
         if place[a] < place[b]:
             paths.setdefault(path, []).append(f"{a}-{b}")
     told = [
-        f"{' '.join(names) if len(names) <= _SHORT else f'{len(names)} pairs'} {path}" for path, names in paths.items()
+        f"{' '.join(names) if len(names) <= _SHORT else f'{len(names)} pairs'} {path}"
+        for path, names in paths.items()
     ]
     if len(paths) == 1:
         told = [entry.replace("pairs", "pairs, all") for entry in told]
@@ -102,27 +118,41 @@ def _reason(found: Matrix) -> str:
     nics = f"; {len(others)} NIC{'s' * (len(others) > 1)}" if others else ""
     if 0 < len(others) <= _SHORT:
         nics += f": {' '.join(others)}"
-    return f"{len(found.gpus())} GPU{'s' * (len(found.gpus()) > 1)}: {', '.join(told) or 'no pair'}{nics}"
+    return (
+        f"{len(found.gpus())} GPU{'s' * (len(found.gpus()) > 1)}: "
+        f"{', '.join(told) or 'no pair'}{nics}"
+    )
 
 
 def _output(found: Matrix) -> ToolOutput:
     pairs = {f"{a}->{b}": path for (a, b), path in _pairs(found).items()}
     readings = (
-        [Reading("topo_path_rank", "count", {pair: float(_rank(path)) for pair, path in pairs.items()})]
+        [
+            Reading(
+                "topo_path_rank",
+                "count",
+                {pair: float(_rank(path)) for pair, path in pairs.items()},
+            )
+        ]
         if pairs
         else []
     )
-    links = {pair: float(path[2:]) if path.startswith("NV") else 0.0 for pair, path in pairs.items()}
+    links = {
+        pair: float(path[2:]) if path.startswith("NV") else 0.0 for pair, path in pairs.items()
+    }
     if any(links.values()):
         readings.append(Reading("topo_nvlinks", "count", links))
     return ToolOutput(TOOL, "pass", _reason(found), tuple(readings))
 
 
 def parse(text: str) -> ToolOutput:
-    """Read a `topo -m` matrix, a `topo -p2p` one, or one of each. *pass* when they are whole; it knows no machine to compare with.
+    """Read a `topo -m` matrix, a `topo -p2p` one, or one of each.
 
-    *error* when nvidia-smi says why there is none, or matrices of one kind differ. Raises UnreadableOutput, among others for a row that
-    is missing or cut and for a path that is not the same from both ends.
+    *pass* when they are whole; it knows no machine to compare with.
+
+    *error* when nvidia-smi says why there is none, or matrices of one kind differ. Raises
+    UnreadableOutput, among others for a row that is missing or cut and for a path that is not the
+    same from both ends.
     """
     tables = read_tables(TOOL, text)
     if not tables:
@@ -132,18 +162,27 @@ def parse(text: str) -> ToolOutput:
         return parse_p2p(text)
     table = only_table(paths)
     if table is None:
-        return ToolOutput(TOOL, "error", "the text holds topo -m matrices that differ: give one machine at a time")
+        return ToolOutput(
+            TOOL, "error", "the text holds topo -m matrices that differ: give one machine at a time"
+        )
     wired = _output(_matrix(table))
     if len(paths) == len(tables):
         return wired
     if any(other.gpus() != table.gpus() for other in tables):
         return ToolOutput(
-            TOOL, "error", "the topo -m and topo -p2p matrices have different GPUs: give one machine at a time"
+            TOOL,
+            "error",
+            "the topo -m and topo -p2p matrices have different GPUs: give one machine at a time",
         )
     access = parse_p2p(text)
     if access.outcome != "pass":
         return ToolOutput(TOOL, access.outcome, access.reason)
-    return ToolOutput(TOOL, "pass", f"{wired.reason}; peer access: {access.reason}", wired.readings + access.readings)
+    return ToolOutput(
+        TOOL,
+        "pass",
+        f"{wired.reason}; peer access: {access.reason}",
+        wired.readings + access.readings,
+    )
 
 
 P2P_TOOL = "topo-p2p"
@@ -163,7 +202,9 @@ def p2p_output(table: MatrixTable) -> ToolOutput:
     pairs = {(a, b): table.cells[gpus[a], gpus[b]] for a in gpus for b in gpus if a != b}
     unknown = [f"{a}->{b}" for (a, b), cell in pairs.items() if cell == "U"]
     if unknown:
-        return ToolOutput(P2P_TOOL, "error", f"the driver does not know (U) whether {unknown[0]} works")
+        return ToolOutput(
+            P2P_TOOL, "error", f"the driver does not know (U) whether {unknown[0]} works"
+        )
     refused: dict[str, list[str]] = defaultdict(list)
     for (a, b), cell in pairs.items():
         if cell != "OK":
@@ -175,13 +216,23 @@ def p2p_output(table: MatrixTable) -> ToolOutput:
         f"{cell} ({ANSWERS[cell]}) for {len(names)} ({names[0]}{' ...' * (len(names) > 1)})"
         for cell, names in refused.items()
     )
-    reason = f"{count}: OK for {len(pairs) - sum(map(len, refused.values()))} of {len(pairs)} directions"
+    reason = (
+        f"{count}: OK for {len(pairs) - sum(map(len, refused.values()))} of {len(pairs)} directions"
+    )
     values = {f"{a}->{b}": float(cell == "OK") for (a, b), cell in pairs.items()}
-    return ToolOutput(P2P_TOOL, "pass", reason + (f", {told}" if told else ""), (Reading("p2p_ok", "count", values),))
+    return ToolOutput(
+        P2P_TOOL,
+        "pass",
+        reason + (f", {told}" if told else ""),
+        (Reading("p2p_ok", "count", values),),
+    )
 
 
 def parse_p2p(text: str) -> ToolOutput:
-    """Read one `topo -p2p` matrix, or several that say the same. *error* for matrices that differ. Raises UnreadableOutput."""
+    """Read one `topo -p2p` matrix, or several that say the same. *error* for matrices that differ.
+
+    Raises UnreadableOutput.
+    """
     found = [table for table in read_tables(P2P_TOOL, text) if table.is_p2p]
     if not found:
         return ToolOutput(P2P_TOOL, "error", table_trouble(P2P_TOOL, text))
@@ -190,12 +241,16 @@ def parse_p2p(text: str) -> ToolOutput:
         return ToolOutput(
             P2P_TOOL,
             "error",
-            "the text holds topo -p2p matrices that differ: give one machine and capability at a time",
+            (
+                "the text holds topo -p2p matrices that differ: give one machine and capability "
+                "at a time"
+            ),
         )
     return p2p_output(table)
 
 
-# Paths of `topo -m`. SOC is the word of drivers before 375 for SYS; PSB is a switch on the board itself.
+# Paths of `topo -m`. SOC is the word of drivers before 375 for SYS; PSB is a switch on the board
+# itself.
 PATHS = ("PSB", "PIX", "PXB", "PHB", "NODE", "SYS", "SOC")
 # Answers of `topo -p2p`, as its legend explains them.
 ANSWERS = {
@@ -222,11 +277,23 @@ _ROW_LIKE = re.compile(rf"\s*(?:(?:GPU|NIC)\d+|mlx\d+_\d+)\s+(?:{_CELL.pattern})
 
 # What nvidia-smi says instead of a matrix, with the cure.
 _TROUBLES = (
-    (re.compile(r"library version mismatch", re.IGNORECASE), "reboot, or unload and load the nvidia modules"),
-    (re.compile(r"communicate with the NVIDIA driver"), "install or load the driver: modprobe nvidia, then dmesg"),
+    (
+        re.compile(r"library version mismatch", re.IGNORECASE),
+        "reboot, or unload and load the nvidia modules",
+    ),
+    (
+        re.compile(r"communicate with the NVIDIA driver"),
+        "install or load the driver: modprobe nvidia, then dmesg",
+    ),
     (re.compile(r"No devices were found"), "read lspci and the kernel log: the driver has no GPU"),
-    (re.compile(r"Unable to determine the device handle|GPU is lost"), "read the kernel log for Xid messages"),
-    (re.compile(r"Failed to initialize NVML|Insufficient Permissions"), "run it as root, and look at /dev/nvidia*"),
+    (
+        re.compile(r"Unable to determine the device handle|GPU is lost"),
+        "read the kernel log for Xid messages",
+    ),
+    (
+        re.compile(r"Failed to initialize NVML|Insufficient Permissions"),
+        "run it as root, and look at /dev/nvidia*",
+    ),
     (re.compile(r"is missing its value"), "give the capability: nvidia-smi topo -p2p r"),
     (re.compile(r"nvidia-smi: (?:command )?not found"), "install the driver's utilities"),
 )
@@ -234,10 +301,13 @@ _TROUBLES = (
 
 @dataclass(frozen=True, slots=True)
 class MatrixTable:
-    """One whole, square matrix. `names` are its rows and columns as printed; `cells` are by (row, column).
+    """One whole, square matrix.
 
-    `affinity` has, for each GPU, what stands under `CPU Affinity`, `NUMA Affinity` and `GPU NUMA ID`, None for `N/A`; a heading that
-    is not there, and a cell whose heading cannot be told because others of its row are empty, is left out.
+    `names` are its rows and columns as printed; `cells` are by (row, column).
+
+    `affinity` has, for each GPU, what stands under `CPU Affinity`, `NUMA Affinity` and `GPU NUMA
+    ID`, None for `N/A`; a heading that is not there, and a cell whose heading cannot be told
+    because others of its row are empty, is left out.
     """
 
     names: tuple[str, ...]
@@ -262,14 +332,21 @@ class _Open:
     tails: dict[str, str] = field(default_factory=dict)
 
     def row(self, line: str) -> None:
-        """Take the next row. Raises UnreadableOutput for any other line: a row is lost or has an unknown form."""
+        """Take the next row.
+
+        Raises UnreadableOutput for any other line: a row is lost or has an unknown form.
+        """
         name, words = self.names[len(self.tails)], line.split()
         cells = words[1 : 1 + len(self.names)]
         if words[0] != name or len(cells) < len(self.names) or not all(map(_CELL.fullmatch, cells)):
-            raise UnreadableOutput(self.tool, line, f"the row of {name} is missing, cut or of unknown form")
+            raise UnreadableOutput(
+                self.tool, line, f"the row of {name} is missing, cut or of unknown form"
+            )
         for column, cell in zip(self.names, cells, strict=True):
             if (cell == "X") is not (column == name):
-                raise UnreadableOutput(self.tool, line, f"the cell of {name} and {column} cannot be {cell}")
+                raise UnreadableOutput(
+                    self.tool, line, f"the cell of {name} and {column} cannot be {cell}"
+                )
             self.cells[name, column] = cell
         self.tails[name] = re.sub(rf"^\s*\S+(?:\s+\S+){{{len(cells)}}}", "", line)
 
@@ -279,20 +356,29 @@ class _Open:
         paths = {cell for cell in self.cells.values() if _PATH.fullmatch(cell)}
         is_p2p = not paths and not self.headings
         if answers and not is_p2p:
-            raise UnreadableOutput(self.tool, self.line, "a matrix mixes paths and answers of topo -p2p")
+            raise UnreadableOutput(
+                self.tool, self.line, "a matrix mixes paths and answers of topo -p2p"
+            )
         return MatrixTable(self.names, self.cells, self._affinity(), is_p2p)
 
     def _affinity(self) -> dict[str, Mapping[str, str | None]]:
         tails = {name: re.sub(r",\s+", ",", tail) for name, tail in self.tails.items()}
         gpus = {name: tail for name, tail in tails.items() if _GPU.fullmatch(name)}
-        # All GPUs have the same cells; where some are empty for some GPUs only, each row must tell by itself which.
+        # All GPUs have the same cells; where some are empty for some GPUs only, each row must tell
+        # by itself which.
         alike = len({len(tail.split()) for tail in gpus.values()}) == 1
         for name, tail in tails.items():
             words = tail.split()
             told = (alike or self._cells(tail) is not None) if name in gpus else not words
-            if not told or len(words) > len(self.headings) or not all(map(_AFFINITY.fullmatch, words)):
+            if (
+                not told
+                or len(words) > len(self.headings)
+                or not all(map(_AFFINITY.fullmatch, words))
+            ):
                 raise UnreadableOutput(
-                    self.tool, f"{name} ... {tail.strip()}", "the affinities of a row are cut or unknown"
+                    self.tool,
+                    f"{name} ... {tail.strip()}",
+                    "the affinities of a row are cut or unknown",
                 )
         return {name: self._values(tail) for name, tail in gpus.items()}
 
@@ -301,7 +387,8 @@ class _Open:
         values = tail.split()
         if len(values) == len(self.headings):
             return values
-        # Under a hypervisor, and without CPUs, cells are empty. The driver's tabs tell which: one after each, two after `NUMA Affinity`.
+        # Under a hypervisor, and without CPUs, cells are empty. The driver's tabs tell which: one
+        # after each, two after `NUMA Affinity`.
         fields = [field.strip() for field in tail.split("\t")[1:]]
         if len(self.headings) < len(_HEADINGS) or len(fields) != len(_HEADINGS) + 1 or fields[2]:
             return None
@@ -316,11 +403,19 @@ def _header(tool: str, line: str) -> _Open | None:
     words = " ".join(line.split())
     first = _HEADING.search(words)
     names = tuple((words[: first.start()] if first else words).split())
-    headings = tuple(re.sub(r"(CPU|NUMA)Aff", r"\1 Aff", found) for found in _HEADING.findall(words)) if first else ()
+    headings = (
+        tuple(re.sub(r"(CPU|NUMA)Aff", r"\1 Aff", found) for found in _HEADING.findall(words))
+        if first
+        else ()
+    )
     if not names or not _GPU.fullmatch(names[0]):
         return None
     if not first:
-        return _Open(tool, line, _checked(tool, line, names), ()) if all(map(_NUMBERED.fullmatch, names)) else None
+        return (
+            _Open(tool, line, _checked(tool, line, names), ())
+            if all(map(_NUMBERED.fullmatch, names))
+            else None
+        )
     if headings != _HEADINGS[: len(headings)] or _HEADING.sub("", words[first.start() :]).strip():
         raise UnreadableOutput(tool, line, "the header of a matrix has unknown or cut columns")
     return _Open(tool, line, _checked(tool, line, names), headings)
@@ -328,9 +423,15 @@ def _header(tool: str, line: str) -> _Open | None:
 
 def _checked(tool: str, line: str, names: tuple[str, ...]) -> tuple[str, ...]:
     gpus = [int(match["index"]) for match in map(_GPU.fullmatch, names) if match]
-    if gpus != list(range(len(gpus))) or len(set(names)) < len(names) or not all(map(_NAME.fullmatch, names)):
+    if (
+        gpus != list(range(len(gpus)))
+        or len(set(names)) < len(names)
+        or not all(map(_NAME.fullmatch, names))
+    ):
         raise UnreadableOutput(
-            tool, line, "the columns of a matrix are not GPU0, GPU1 and so on, or one is there twice"
+            tool,
+            line,
+            "the columns of a matrix are not GPU0, GPU1 and so on, or one is there twice",
         )
     return names
 
@@ -347,7 +448,10 @@ def _plain(text: str) -> list[str]:
 
 
 def read_tables(tool: str, text: str) -> tuple[MatrixTable, ...]:
-    """Every matrix in a text, in its order; none when it holds none. Raises UnreadableOutput for one that is not whole."""
+    """Every matrix in a text, in its order; none when it holds none.
+
+    Raises UnreadableOutput for one that is not whole.
+    """
     found: list[MatrixTable] = []
     current: _Open | None = None
     for line in _plain(text):
@@ -360,7 +464,9 @@ def read_tables(tool: str, text: str) -> tuple[MatrixTable, ...]:
             current = None
     if current is not None:
         raise UnreadableOutput(
-            tool, current.line, f"the text is cut after {len(current.tails)} of {len(current.names)} rows"
+            tool,
+            current.line,
+            f"the text is cut after {len(current.tails)} of {len(current.names)} rows",
         )
     return tuple(found)
 
@@ -376,4 +482,6 @@ def table_trouble(tool: str, text: str) -> str:
         for pattern, cure in _TROUBLES:
             if pattern.search(line):
                 return f"nvidia-smi could not do it: '{plain_text.quote(line)}'; {cure}"
-    raise UnreadableOutput(tool, plain_text.first_line(text), "the text holds no matrix of nvidia-smi topo")
+    raise UnreadableOutput(
+        tool, plain_text.first_line(text), "the text holds no matrix of nvidia-smi topo"
+    )

@@ -1,4 +1,5 @@
-"""GPUs and the links between them, on the processor: as much of torch as the copies beside the burn use, on numpy.
+"""GPUs and the links between them, on the processor: as much of torch as the copies beside the burn
+use, on numpy.
 
 What a stream is given is done later, in any order that streams and events allow, as a random
 generator has it: work that is not put in order by events goes wrong sooner or later. A GPU in
@@ -28,7 +29,9 @@ HOST = -1
 
 
 class Event:
-    """Reached when the stream that it was recorded in comes to it; one that was never recorded holds nobody up."""
+    """Reached when the stream that it was recorded in comes to it; one that was never recorded
+    holds nobody up.
+    """
 
     def __init__(self, machine: Machine) -> None:
         self._machine, self.reached = machine, True
@@ -43,7 +46,9 @@ class Event:
 
 
 class Stream:
-    """Work of one GPU, in order: what is done, an event that is reached, or one that is waited for (in a tuple)."""
+    """Work of one GPU, in order: what is done, an event that is reached, or one that is waited
+    for (in a tuple).
+    """
 
     def __init__(self, machine: Machine, device: int) -> None:
         self.device = device
@@ -55,7 +60,9 @@ class Stream:
 
     @property
     def ready(self) -> bool:
-        return bool(self.queue) and (not isinstance(self.queue[0], tuple) or self.queue[0][0].reached)
+        return bool(self.queue) and (
+            not isinstance(self.queue[0], tuple) or self.queue[0][0].reached
+        )
 
     def take(self) -> None:
         work = self.queue.popleft()
@@ -66,7 +73,10 @@ class Stream:
 
 
 class Tensor:
-    """Words on the host or on a GPU. `window` is what other GPUs wrote here, where their writes are lost."""
+    """Words on the host or on a GPU.
+
+    `window` is what other GPUs wrote here, where their writes are lost.
+    """
 
     def __init__(self, machine: Machine, array: Words, device: int) -> None:
         self._machine, self.array, self.device = machine, array, device
@@ -118,7 +128,10 @@ class Tensor:
 
 
 class Machine:
-    """So many GPUs, of which those in `lost` never get what the others send them. `torch` stands in for the module."""
+    """So many GPUs, of which those in `lost` never get what the others send them.
+
+    `torch` stands in for the module.
+    """
 
     def __init__(self, gpus: int, lost: Collection[int] = (), seed: int = 0) -> None:
         self.lost, self._chance = frozenset(lost), random.Random(seed)
@@ -129,8 +142,12 @@ class Machine:
             Event=lambda: Event(self),
             Stream=lambda device=0: Stream(self, device),
             stream=self._stream,
-            synchronize=lambda index=0: self.drain([one for one in self.streams if one.device == index]),
-            get_device_properties=lambda index: SimpleNamespace(uuid=f"{index:08x}-0000-4000-8000-000000000000"),
+            synchronize=lambda index=0: self.drain(
+                [one for one in self.streams if one.device == index]
+            ),
+            get_device_properties=lambda index: SimpleNamespace(
+                uuid=f"{index:08x}-0000-4000-8000-000000000000"
+            ),
         )
         self.torch = SimpleNamespace(int64=np.int64, empty=self._empty, cuda=cuda)
 
@@ -158,7 +175,9 @@ class Machine:
         while any(one.queue for one in streams):
             self._chance.choice([one for one in self.streams if one.ready]).take()
 
-    def _empty(self, count: int, dtype: type, device: str = "cpu", pin_memory: bool = False) -> Tensor:
+    def _empty(
+        self, count: int, dtype: type, device: str = "cpu", pin_memory: bool = False
+    ) -> Tensor:
         index = HOST if device == "cpu" else int(device.removeprefix("cuda:"))
         return Tensor(self, np.full(count, 77, dtype), index)
 
@@ -196,4 +215,6 @@ class NumpyPattern:
 
     def _queue(self, tensor: Tensor, work: Callable[[Words], object]) -> None:
         assert tensor.device == self._index == self._machine.device
-        self._machine.current[self._index].queue.append(lambda: work(tensor.array.view(np.uint64)) and None)
+        self._machine.current[self._index].queue.append(
+            lambda: work(tensor.array.view(np.uint64)) and None
+        )

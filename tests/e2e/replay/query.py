@@ -5,7 +5,10 @@ from __future__ import annotations
 import seen
 
 CORES = {"8.0": 64, "8.6": 128, "8.9": 128, "9.0": 128}  # of a multiprocessor
-HEAD = "deviceQuery Starting...\n\n CUDA Device Query (Runtime API) version (CUDART static linking)\n\n"
+HEAD = (
+    "deviceQuery Starting...\n\n CUDA Device Query (Runtime API) version (CUDART static "
+    "linking)\n\n"
+)
 DEVICE = """\
 Device {index}: "{name}"
   CUDA Driver Version / Runtime Version          {cuda} / 12.4
@@ -35,9 +38,18 @@ def device(machine: seen.Machine, index: int, gpu: seen.Gpu, fewer: int) -> str:
     sm = said["cuda_cores"] // each - fewer
     domain, bus_id, slot = said["pci_bus_id"].partition(".")[0].split(":")
     return DEVICE.format(
-        **{"index": index, "name": said["name"], "cuda": cuda(machine), "capability": said["compute_capability"]},
+        **{
+            "index": index,
+            "name": said["name"],
+            "cuda": cuda(machine),
+            "capability": said["compute_capability"],
+        },
         **{"mib": memory >> 20, "memory": memory, "sm": sm, "each": each, "cores": sm * each},
-        **{"clock": said["max_sm_clock_mhz"], "ghz": said["max_sm_clock_mhz"] / 1000, "l2": 50 << 20},
+        **{
+            "clock": said["max_sm_clock_mhz"],
+            "ghz": said["max_sm_clock_mhz"] / 1000,
+            "l2": 50 << 20,
+        },
         **{"memory_clock": said["max_memory_clock_mhz"], "bus": said["memory_bus_bits"]},
         **{
             "display": "Yes" if said["display_active"] else "No",
@@ -57,9 +69,21 @@ def main() -> None:
     seen.misbehave(how)
     gpus = seen.gpus(machine)
     if how == "802":
-        seen.leave(f"{HEAD}cudaGetDeviceCount returned 802\n-> system not yet initialized\nResult = FAIL\n", 1)
+        seen.leave(
+            (
+                f"{HEAD}cudaGetDeviceCount returned 802\n-> system not yet initialized\nResult = "
+                "FAIL\n"
+            ),
+            1,
+        )
     if not gpus:
-        seen.leave(f"{HEAD}cudaGetDeviceCount returned 100\n-> no CUDA-capable device is detected\nResult = FAIL\n", 1)
+        seen.leave(
+            (
+                f"{HEAD}cudaGetDeviceCount returned 100\n-> no CUDA-capable device is "
+                "detected\nResult = FAIL\n"
+            ),
+            1,
+        )
     if how == "misses one":
         gpus = gpus[:-1]
     parts = [HEAD, f"Detected {len(gpus)} CUDA Capable device(s)\n\n"]
@@ -67,7 +91,10 @@ def main() -> None:
         fewer = 12 if how == "shows fewer multiprocessors" and index == seen.SICK else 0
         parts.append(device(machine, index, gpu, fewer))
     if how != "is truncated":
-        told = f"CUDA Driver Version = {cuda(machine)}, CUDA Runtime Version = 12.4, NumDevs = {len(gpus)}"
+        told = (
+            f"CUDA Driver Version = {cuda(machine)}, CUDA Runtime Version = 12.4, NumDevs = "
+            f"{len(gpus)}"
+        )
         parts.append(f"deviceQuery, CUDA Driver = CUDART, {told}\nResult = PASS\n")
     seen.leave("".join(parts))
 

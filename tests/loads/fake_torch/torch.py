@@ -1,9 +1,11 @@
-"""As much of torch as the copy load uses, on numpy: one GPU that is the processor, and a peer or two.
+"""As much of torch as the copy load uses, on numpy: one GPU that is the processor, and a peer or
+two.
 
-What a test asks of it comes in the environment: FAKE_TORCH_GPUS, FAKE_TORCH_PEERS ("1,2": whom GPU 0 can reach), FAKE_TORCH_LOSE (copies to
-this device lose their last word), FAKE_TORCH_WINDOW (what another GPU writes to this device goes nowhere, and is given back to it where it
-reads there), FAKE_TORCH_NAN (the product of these many elements is NaN in one place), FAKE_TORCH_FAIL (the copy with
-this number fails as CUDA does).
+What a test asks of it comes in the environment: FAKE_TORCH_GPUS, FAKE_TORCH_PEERS ("1,2": whom GPU
+0 can reach), FAKE_TORCH_LOSE (copies to this device lose their last word), FAKE_TORCH_WINDOW (what
+another GPU writes to this device goes nowhere, and is given back to it where it reads there),
+FAKE_TORCH_NAN (the product of these many elements is NaN in one place), FAKE_TORCH_FAIL (the copy
+with this number fails as CUDA does).
 """
 
 from __future__ import annotations
@@ -49,7 +51,9 @@ class Tensor:
         if non_blocking:
             copies += 1
             if copies == FAIL:
-                raise RuntimeError("CUDA error: an illegal memory access was encountered\nmore about it")
+                raise RuntimeError(
+                    "CUDA error: an illegal memory access was encountered\nmore about it"
+                )
         foreign = "cpu" not in (self.device, other.device) and self.device != other.device
         sent = other.window if foreign and other.window is not None else other.array
         if foreign and self.device == WINDOW:

@@ -1,4 +1,6 @@
-"""A `docker` that keeps its images as files of a folder, and a `debootstrap`, for tests: put on PATH, started through `command`."""
+"""A `docker` that keeps its images as files of a folder, and a `debootstrap`, for tests: put on
+PATH, started through `command`.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ case "$1 $2" in
 "run "*) cat "$here/image.json" ;;
 *) exit 64 ;;
 esac
-"""
+"""  # noqa: E501
 DEBOOTSTRAP = r"""#!/bin/sh
 echo "I: Retrieving"
 [ ! -f "$(dirname "$0")/no-mirror" ] || exit 1
@@ -52,7 +54,12 @@ CONTENTS = {
     "pins": [
         {"place": "trixie", "name": "gpu-burn", "pinned": "1.0-1", "used": "1.0-1"},
         {"place": "sid", "name": "nvbandwidth", "pinned": "0.9-1", "used": "0.10-1"},
-        {"place": "ubuntu:24.04", "name": "python3", "pinned": "3.12.3-*", "used": "3.12.3-0ubuntu2"},
+        {
+            "place": "ubuntu:24.04",
+            "name": "python3",
+            "pinned": "3.12.3-*",
+            "used": "3.12.3-0ubuntu2",
+        },
         {"place": "ubuntu:26.04", "name": "stress-ng", "pinned": None, "used": "1.2"},
     ],
     "python": {"torch": "2.10.0"},
@@ -74,4 +81,6 @@ def install(folder: Path) -> Path:
 
 def calls(stub: Path, verb: str) -> list[str]:
     """The calls of one verb that the client got."""
-    return [line for line in (stub / "calls").read_text().splitlines() if line.startswith(f"{verb} ")]
+    return [
+        line for line in (stub / "calls").read_text().splitlines() if line.startswith(f"{verb} ")
+    ]

@@ -10,7 +10,11 @@ from acceptance.station.image.inputs import Pin
 
 
 def test_pins_are_read_with_comments_and_blank_lines() -> None:
-    text = "# a comment\n\ntrixie  gpu-burn 1.0  # why\r\nsid\tnvbandwidth\t0.9+ds-2\nubuntu:24.04 python3 3.12.3-*\n"
+    text = (
+        "# a comment\n\ntrixie  gpu-burn 1.0  # "
+        "why\r\nsid\tnvbandwidth\t0.9+ds-2\nubuntu:24.04 "
+        "python3 3.12.3-*\n"
+    )
     assert inputs.read_pins(text) == (
         Pin("trixie", "gpu-burn", "1.0"),
         Pin("sid", "nvbandwidth", "0.9+ds-2"),
@@ -82,7 +86,9 @@ def test_a_missing_input_is_named(tree: Path) -> None:
     with pytest.raises(ImageError, match="containers/take: is missing"):
         inputs.files(tree)
     (tree / "pyproject.toml").write_text("")
-    with pytest.raises(ImageError, match=r"pyproject.toml: cannot be read for what goes into the wheel"):
+    with pytest.raises(
+        ImageError, match=r"pyproject.toml: cannot be read for what goes into the wheel"
+    ):
         inputs.files(tree)
 
 
@@ -107,7 +113,9 @@ def test_the_digest_changes_with_every_input_and_with_nothing_else(tree: Path) -
     assert len(set(seen)) == len(seen)
 
 
-def test_the_context_is_laid_out_readable_whatever_the_umask_was(tree: Path, tmp_path: Path) -> None:
+def test_the_context_is_laid_out_readable_whatever_the_umask_was(
+    tree: Path, tmp_path: Path
+) -> None:
     (tree / "containers/take").chmod(0o700)
     (tree / "acceptance/a.py").chmod(0o600)
     bundle = tmp_path / "bundle.crt"
