@@ -160,9 +160,8 @@ def _alone(out: Path) -> Iterator[None]:
 
 def _run(given: argparse.Namespace, faults: Sequence[Named]) -> int:
     began, utc = time.monotonic(), f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-    compileall.compile_dir(
-        ACCEPTANCE, quiet=2
-    )  # hundreds of starts would each do it where Python is told to keep nothing
+    # Hundreds of starts would each do it where Python is told to keep nothing.
+    compileall.compile_dir(ACCEPTANCE, quiet=2)
     drawn = None
     if not given.only:
         say("folding clean and faulty journals, beside the faults")

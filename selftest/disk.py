@@ -30,7 +30,9 @@ WHAT = {
 }
 # Of the watch what a run of seconds can tell: links are looked at under longer load.
 ONLY = {
-    "host": "gpu.present,watch.sampled,watch.heat,watch.counters,cpu.stress_ng,kernel_log.during_run",
+    "host": (
+        "gpu.present,watch.sampled,watch.heat,watch.counters,cpu.stress_ng,kernel_log.during_run"
+    ),
     "docker": "cpu.stress_ng,kernel_log.during_run",
 }
 REPORTS = ("junit.xml", "report.html", "verdict.json")

@@ -19,10 +19,11 @@ from selftest.row import Sensitivity
 PERIOD_S, JITTER_S = 0.2, 0.004
 # the longest gap between two samples of the recorded runs; how often one is drawn
 GAP_S, GAP_SHARE = 0.31, 0.002
+# Of `accept`: 240 s in two laps of seven formats.
 TURN_S, FORMATS = (
     17.0,
     ("f64", "f32", "tf32", "f16", "bf16", "f8", "i8"),
-)  # of `accept`: 240 s in two laps of seven formats
+)
 CLOCK_NOISE = 0.005  # of a turn's mean; two of them make the 0.007 of burn_clock_kept
 STEPS_S = tuple(step / 20 for step in range(1, 401))  # up to 20 s
 

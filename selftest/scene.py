@@ -34,7 +34,10 @@ MACHINE = "2x4090"
 # What there is on both sides of a load, the load, and what is watched beside it.
 # Of the watch what a run of seconds can tell: links are looked at under longer load.
 ONLY = {
-    "host": "gpu.present,watch.sampled,watch.heat,watch.counters,cpu.stress_ng,cpu.gemm[f64],kernel_log.during_run",
+    "host": (
+        "gpu.present,watch.sampled,watch.heat,watch.counters,cpu.stress_ng,cpu.gemm[f64],"
+        "kernel_log.during_run"
+    ),
     "docker": "cpu.stress_ng,kernel_log.during_run",
 }
 # an environment variable: whatever a start leaves running carries it, in a run or before one

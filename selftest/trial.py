@@ -133,9 +133,8 @@ def whole(fault: Fault, run: Run) -> str:
     if any(re.fullmatch(pattern, WHOLE_RUN) for pattern in fault.also):
         return ""
     awaited = [one.says for one in fault.expect if one.check == "run"]
-    awaited += [
-        rf"{re.escape(one)} did not pass, so nothing after it was run" for one in own
-    ]  # what an awaited gate brings with it
+    # What an awaited gate brings with it.
+    awaited += [rf"{re.escape(one)} did not pass, so nothing after it was run" for one in own]
     for finding in (*run.verdict["violations"], *run.verdict["unjudged"]):
         text = finding["text"]
         if (

@@ -49,7 +49,9 @@ def nvbandwidth(count: int, figures: Mapping[str, Sequence[float]]) -> str:
         unit = "latency (ns)" if "latency" in name else "bandwidth (GB/s)"
         testcases.append(
             {
-                "bandwidth_description": f"memcpy CE {'GPU' if pairs else 'CPU'}(row) -> GPU(column) {unit}",
+                "bandwidth_description": (
+                    f"memcpy CE {'GPU' if pairs else 'CPU'}(row) -> GPU(column) {unit}"
+                ),
                 "bandwidth_matrix": rows,
                 "name": name,
                 "status": "Passed",

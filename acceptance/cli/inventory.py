@@ -30,7 +30,6 @@ def run(given: argparse.Namespace) -> int:
     else:
         draft.write(found, given.write)
         told = "drafted from what was found; correct it by hand, then run"
-        sys.stdout.write(
-            f"{one_line(f'{given.write}: {told} `rigproof accept --machine {given.write}`', 10_000)}\n"
-        )
+        line = f"{given.write}: {told} `rigproof accept --machine {given.write}`"
+        sys.stdout.write(f"{one_line(line, 10_000)}\n")
     return 0

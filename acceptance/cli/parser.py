@@ -21,7 +21,9 @@ VERBS = {
         "uses "
         "the machine"
     ),
-    "plan": "show what accept would do: checks, limits, time, and what it cannot detect; runs nothing",
+    "plan": (
+        "show what accept would do: checks, limits, time, and what it cannot detect; runs nothing"
+    ),
     "inventory": "print the observed machine as JSON",
     "judge": "fold a recorded run's journal again and print the verdict",
     "report": "rebuild junit.xml, report.html and verdict.json of a recorded run",

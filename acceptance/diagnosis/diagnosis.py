@@ -56,8 +56,12 @@ _MEANS: Mapping[str, str] = {
         "it is so "
         "without overclocking"
     ),
-    "not a number": "broken arithmetic or a word that was lost: what compares by a difference lets it pass",
-    "read back right": "what is stored is right and was read or compared wrong: the way from memory, or a cache",
+    "not a number": (
+        "broken arithmetic or a word that was lost: what compares by a difference lets it pass"
+    ),
+    "read back right": (
+        "what is stored is right and was read or compared wrong: the way from memory, or a cache"
+    ),
     "copies": (
         "the link changes data on its way: reseat the card, leave the riser out, look at "
         "PCIe "

@@ -21,8 +21,12 @@ _WORDS = {
 }
 _SWITCHES = ("ecc_enabled", "mig_enabled")
 _HELD = {
-    clock_reasons.CLOCKS_SET: "its clocks are held at a value that somebody set (reason clocks-setting)",
-    clock_reasons.DISPLAY_CLOCKS: "its clocks are held by the display's settings (reason display-clocks)",
+    clock_reasons.CLOCKS_SET: (
+        "its clocks are held at a value that somebody set (reason clocks-setting)"
+    ),
+    clock_reasons.DISPLAY_CLOCKS: (
+        "its clocks are held by the display's settings (reason display-clocks)"
+    ),
 }
 _APPLICATION, _CLOCK = "application_clock_mhz", "sm_clock_mhz"
 LEAST = 3  # samples beside each other: one alone, while clocks ramp up or down, is no setting

@@ -21,12 +21,13 @@ PartChange = Literal["missing", "added", "replaced", "moved", "unread"]
 Means = Literal["fail", "warn", "note", "nothing"]
 PartKind = Literal["machine", "cpu", "memory", "gpu", "dimm", "disk", "net"]
 _OF_FACTS: tuple[FactChange, ...] = ("differs", "lower", "higher")
+# Nothing tells tonight's from last night's.
 _NAMELESS: tuple[PartChange, ...] = (
     "missing",
     "added",
     "replaced",
     "unread",
-)  # nothing tells tonight's from last night's
+)
 _PARTS: tuple[PartKind, ...] = ("gpu", "dimm", "disk", "net")
 _Texts = Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
 

@@ -41,7 +41,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX night_by_era ON night (era, seq)",
         """CREATE TABLE line (
             id INTEGER PRIMARY KEY, check_id TEXT NOT NULL, measurement TEXT NOT NULL, component TEXT NOT NULL, unit TEXT NOT NULL,
-            serial TEXT NOT NULL, UNIQUE (measurement, component, check_id, unit, serial))""",
+            serial TEXT NOT NULL, UNIQUE (measurement, component, check_id, unit, serial))""",  # noqa: E501
         """CREATE TABLE figure (
             line INTEGER NOT NULL REFERENCES line, night INTEGER NOT NULL REFERENCES night, value REAL, again REAL,
             flags INTEGER NOT NULL, PRIMARY KEY (line, night)) WITHOUT ROWID""",  # noqa: E501

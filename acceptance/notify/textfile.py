@@ -68,9 +68,8 @@ def render(metrics: Iterable[Metric]) -> bytes:
     return "".join(f"{line}\n" for line in _lines(metrics)).encode("utf-8")
 
 
-Grade = Literal[
-    "fail", "error", "skip", "waived", "warn", "recorded", "pass"
-]  # the worst first, but for what decides nothing
+# The worst first, but for what decides nothing.
+Grade = Literal["fail", "error", "skip", "waived", "warn", "recorded", "pass"]
 
 
 def of_run(verdict: Verdict, found: Journal) -> bytes:

@@ -65,7 +65,9 @@ _CORRECTABLE = frozenset(
 _DETAIL_LINES = 12
 _MEANING = {
     "corrected": "The link lost or repeated packets and recovered.",
-    "non-fatal": "A packet was lost or damaged and could not be recovered; the link itself still works.",
+    "non-fatal": (
+        "A packet was lost or damaged and could not be recovered; the link itself still works."
+    ),
     "fatal": "The link failed.",
     "unknown": "An error of the link that the message does not class.",
 }

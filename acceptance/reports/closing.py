@@ -23,9 +23,8 @@ _LONGEST = 4_000
 # What stands in a text for the component's name and for what was measured, while texts are held
 # against each other.
 _WHOSE, _VALUE = "\0", "\1"
-_UNMARKED = str.maketrans(
-    dict.fromkeys((_WHOSE, _VALUE), "\ufffd")
-)  # as they are shown where a text from outside has them
+# As they are shown where a text from outside has them.
+_UNMARKED = str.maketrans(dict.fromkeys((_WHOSE, _VALUE), "\ufffd"))
 _MEASURED = re.compile(r"measured (-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)")
 _NUMBERED = re.compile(r"([a-z]+)([0-9]+)")
 

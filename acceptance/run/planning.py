@@ -137,9 +137,8 @@ def _room_for_files() -> Iterator[None]:
 def _answer(done: command.ProgramResult, answer: Path) -> session_context.Answer:
     with _room_for_files():
         if done.returncode != 0 or not answer.is_file():
-            answer.with_name("room").write_bytes(
-                bytes(ROOM)
-            )  # a full disk raises here; pytest's own words for it are a traceback
+            # A full disk raises here; pytest's own words for it are a traceback.
+            answer.with_name("room").write_bytes(bytes(ROOM))
             told = done.last_lines() or "install it again"
             raise PreparationError(
                 f"rigproof's own checks could not be collected ({done.describe()}): {told}"

@@ -143,7 +143,8 @@ class Programs:
         try:
             for index, (argv, env) in enumerate(zip(argvs, envs or [{}] * len(argvs), strict=True)):
                 self._count += 1
-                name = f"{re.sub(r'[^A-Za-z0-9._-]', '-', self._planned.id)}{self._look}-{self._count}.log"
+                check = re.sub(r"[^A-Za-z0-9._-]", "-", self._planned.id)
+                name = f"{check}{self._look}-{self._count}.log"
                 taken = listening.of(index) if listening is not None else None
                 running = command.start(
                     argv, deadline=until, log=self._logs / name, env=env, heard=taken

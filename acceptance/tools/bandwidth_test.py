@@ -101,7 +101,8 @@ _ROW_START = re.compile(r"\d+(?: |$)")
 _ROW = re.compile(r"(?P<size>\d+) (?P<rate>\d+\.\d+)")
 _CSV_START = re.compile(r"bandwidthTest-[HD]2[HD]")
 _CSV = re.compile(
-    r"bandwidthTest-(?P<kind>H2D|D2H|D2D)(?:-(?P<memory>Pinned|Paged))?(?P<combined>-WriteCombined)?, "
+    r"bandwidthTest-(?P<kind>H2D|D2H|D2D)"
+    r"(?:-(?P<memory>Pinned|Paged))?(?P<combined>-WriteCombined)?, "
     r"Bandwidth = (?P<rate>\d+\.\d+) (?P<unit>[MG]B)/s, Time = \S+ s, Size = (?P<size>\d+) bytes, "
     r"NumDevsUsed = (?P<devices>\d{1,4})"
 )

@@ -49,7 +49,9 @@ _FIELDS = {
     "L2 Cache Size:": r"(?P<l2>\d+) bytes",
     "Device has ECC support:": r"(?P<ecc>Enabled|Disabled)",
     "Device has ECC support enabled:": r"(?P<ecc>Yes|No)",
-    "Device PCI Domain ID / Bus ID / location ID:": r"(?P<domain>\d+) / (?P<bus>\d+) / (?P<slot>\d+)",
+    "Device PCI Domain ID / Bus ID / location ID:": (
+        r"(?P<domain>\d+) / (?P<bus>\d+) / (?P<slot>\d+)"
+    ),
     "Device PCI Bus ID / PCI location ID:": r"(?P<bus>\d+) / (?P<slot>\d+)",
 }
 _NEEDED = {

@@ -230,9 +230,9 @@ _PART = re.compile(r"\b(?:Read|Write)?(?P<part>[12]|Total) bandwidth")
 # address.
 _LISTED = re.compile(
     r"^(?P<index>\d{1,4}): (?P<name>\S.*?)"
-    r"(?: "
-    r"\((?P<domain>[0-9a-fA-F]{4,8}):(?P<bus>[0-9a-fA-F]{2}):(?P<slot>[0-9a-fA-F]{2})(?:\.0)?\))?(?:: "
-    r"\([^()]*\))?$"
+    r"(?: \((?P<domain>[0-9a-fA-F]{4,8}):"
+    r"(?P<bus>[0-9a-fA-F]{2}):(?P<slot>[0-9a-fA-F]{2})(?:\.0)?\))?"
+    r"(?:: \([^()]*\))?$"
 )
 _UNIT = re.compile(r"(?P<unit>GB/s|\bns)\)? *$")
 

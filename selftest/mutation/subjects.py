@@ -97,7 +97,8 @@ _DECIDE: dict[str, dict[str, str]] = {
         "gpu_settings": "gpu_work | suites/watch_suite",
         "gpu_work": "gpu_work | suites/watch_suite suites/thermal_suite",
         "laps": "laps | recorded_burns suites/together_suite",
-        "miscompare": "miscompare_fields miscompare | diagnosis recorded_burns | suites/together_suite",
+        "miscompare": "miscompare_fields miscompare | diagnosis recorded_burns"
+        " | suites/together_suite",
         "ring_pattern": "ring_pattern | diagnosis recorded_burns",
         "series": "core/limit | core/judgement expect/limits",
         "signature": "signature | diagnosis | watch/telemetry_reader suites/gpu_looks",

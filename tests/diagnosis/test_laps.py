@@ -25,9 +25,8 @@ SEVEN = ("f64", "f32", "tf32", "f16", "bf16", "f8", "i8")
 MHZ = dict(zip(SEVEN, (1640.0, 1980.0, 1488.0, 1423.0, 1471.0, 1433.0, 1765.0), strict=True))
 DEG_C = dict(zip(SEVEN, (65.0, 68.0, 60.0, 71.0, 65.0, 66.0, 58.0), strict=True))
 COLUMNS = ("lap", "format", "TFLOP/s", "products", "seconds", "from s", "to s")
-ByTurn = Callable[
-    [Turn, float], float | None
-]  # of the turn that runs or ran last, and the seconds since the burn began
+# Of the turn that runs or ran last, and the seconds since the burn began.
+ByTurn = Callable[[Turn, float], float | None]
 
 
 def course(

@@ -111,11 +111,12 @@ SAME_BIT = "Always the same bit, in many elements: one line of a bus, or one lan
         ),
         # two of three differing bits are low
         (ring([(0, 0, 3), (5, 0, 4)], width=1), "many", IRREGULAR),
+        # Seven of ten.
         (
             ring([(n * n, 0, 1) for n in range(7)] + [(n * n, 0, 1 << 15) for n in range(7, 10)]),
             "datapath",
             "Wrong in the low bits only: off by up to 32768 units in the last place",
-        ),  # seven of ten
+        ),
         # no numbers
         (ring([(77, 0x4248, 0x7FC0)], nan=1), "not a number", "Elements that are NaN"),
         (ring([(77, 0x4248, 0x7F80)], infinite=1), "not a number", "Elements that are infinite"),
@@ -194,10 +195,11 @@ def test_the_same_bit_at_the_same_address_is_a_cell(facts: list[Fact], told: str
         [cell(0, xor=0x38), cell(1, xor=0x38)],  # three bits of one element are no stuck cell
         # nor is one bit beside a wide one
         [cell(0, (2345678, 0, 0x7F00)), cell(1, (2345678, 0, 0x7F00))],
+        # Of most elements nobody knows where they are.
         [
             units(17, iteration=5, slot=5),
             units(17, iteration=13, slot=5),
-        ],  # of most elements nobody knows where they are
+        ],
     ],
     told=["two of five", "three bits", "beside a wide one", "not listed"],
 )

@@ -41,7 +41,9 @@ SCRIPTS: Mapping[str, str] = {
     "healthy": "sleep 1; cat TEXT",
     "hangs": "head -n 2 TEXT; sleep 900",
     "failing text, exit 0": "sleep 1; cat FAILING",
-    "leaves a daemon": "(setsid sh -c 'sleep 900 >/dev/null 2>&1 </dev/null &') ; sleep 1; cat TEXT",
+    "leaves a daemon": (
+        "(setsid sh -c 'sleep 900 >/dev/null 2>&1 </dev/null &') ; sleep 1; cat TEXT"
+    ),
 }
 
 

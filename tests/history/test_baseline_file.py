@@ -188,7 +188,7 @@ def test_one_that_was_changed_is_refused_and_kept_when_it_is_replaced(tmp_path: 
     ):
         with pytest.raises(
             BaselineUnsound,
-            match=r"baseline.json: is not what was sealed.*: put a copy of it back, or accept a run",
+            match=r"is not what was sealed.*: put a copy of it back, or accept a run",
         ):
             call()
     assert file.read_bytes() == content
@@ -244,7 +244,7 @@ def test_one_that_cannot_be_read(tmp_path: Path) -> None:
     file.mkdir(parents=True)
     with pytest.raises(
         BaselineUnsound,
-        match=r"baseline.json: cannot be read \(it is a folder, not a file\): put a copy of it back",
+        match=r"json: cannot be read \(it is a folder, not a file\): put a copy of it back",
     ):
         baseline_file.read(tmp_path, MACHINE)
 

@@ -250,9 +250,7 @@ def test_many_runs_of_one_machine_tell_their_own_noise() -> None:
     )
 
 
-def test_of_rows_that_are_the_same_the_nearest_to_the_noise_stands_first_and_what_nobody_measured_last() -> (
-    None
-):
+def test_of_same_rows_the_nearest_to_the_noise_stands_first_and_the_unmeasured_last() -> None:
     plan = journals.plan(
         journals.check("link.copy", *(rate(component=f"gpu{n}") for n in range(3)))
     )

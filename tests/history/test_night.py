@@ -335,8 +335,7 @@ def test_a_night_knows_what_it_told_of_changes() -> None:
     assert made.told == ReportedChanges(
         birth.run_id, (KnownChange("", "kernel", "6.13", births.DAY),)
     )
-    assert (
-        night.night_from_entries(journals.entries([first, *rest])).told is None
-    )  # nothing could be held against the baseline
+    # Nothing could be held against the baseline.
+    assert night.night_from_entries(journals.entries([first, *rest])).told is None
     put_off = [first, Observed(after), Postponed(("in use",), 1, 3), RunEnded(False, "in use")]
     assert night.night_from_entries(journals.entries(put_off)).told is None

@@ -654,9 +654,7 @@ def counted_of(nights: list[NightValue]) -> Counter:
     return made.counter
 
 
-def test_a_counter_that_broke_its_limit_is_the_night_before_and_where_it_stood_is_not_taken_from_it() -> (
-    None
-):
+def test_a_counter_that_broke_its_limit_is_the_night_before_but_gives_no_value() -> None:
     of = rule("gpu_remapped_corrected", "count")
     made = build_reference([*looks([0.0, 1.0]), failed(600.0, 2)], None, rule=of, today=103.0)
     assert made is not None

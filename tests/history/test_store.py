@@ -369,9 +369,8 @@ def test_a_file_of_version_1_is_read(path: Path) -> None:
             (55.25, None, False),
             (50.5, 50.25, True),
         ]
-        assert (
-            queries.known_changes(store, "2026-01-01T02-00-00Z-aaaa") == ()
-        )  # it told of changes, and did not write down which
+        # It told of changes, and did not write down which.
+        assert queries.known_changes(store, "2026-01-01T02-00-00Z-aaaa") == ()
         assert store.add(night(7))
 
 

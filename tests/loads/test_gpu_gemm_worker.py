@@ -169,9 +169,7 @@ def test_after_a_wrong_first_product_no_product_counts_as_right() -> None:
     assert values(output)["gemm_f32_miscompares"][2] == 5
 
 
-def test_a_first_product_that_cannot_be_made_again_is_a_miscompare_and_so_is_what_is_held_against_it() -> (
-    None
-):
+def test_a_first_product_that_cannot_be_made_again_is_a_miscompare() -> None:
     output = Bench(differs=("again",)).run("bf16", seconds=0.5)
     assert output.miscompares == (
         {"component": "gpu0", "dtype": "bf16", "check": "again", "expected": "1", "got": "2"},

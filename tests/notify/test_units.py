@@ -39,10 +39,24 @@ def test_nothing_keeps_the_harness_from_the_machine() -> None:
     for made in (schedule(), schedule(run_as="lab"), schedule(user=True)):
         found = settings(units.service(made))
         for name in (
-            "NoNewPrivileges", "PrivateDevices", "DevicePolicy", "DeviceAllow", "PrivateTmp", "ProtectHome", "PrivateNetwork",
-            "ProtectKernelModules", "ProtectKernelLogs", "ProtectClock", "MemoryDenyWriteExecute", "CapabilityBoundingSet",
-            "RestrictAddressFamilies", "SystemCallFilter", "AssertPathExists", "MemoryMax", "CPUQuota",
-        ):  # fmt: skip
+            "NoNewPrivileges",
+            "PrivateDevices",
+            "DevicePolicy",
+            "DeviceAllow",
+            "PrivateTmp",
+            "ProtectHome",
+            "PrivateNetwork",
+            "ProtectKernelModules",
+            "ProtectKernelLogs",
+            "ProtectClock",
+            "MemoryDenyWriteExecute",
+            "CapabilityBoundingSet",
+            "RestrictAddressFamilies",
+            "SystemCallFilter",
+            "AssertPathExists",
+            "MemoryMax",
+            "CPUQuota",
+        ):
             assert name not in found
 
 

@@ -102,8 +102,11 @@ def test_nothing_of_a_drift_is_left_in_english(name: str, again: float | None) -
 def test_a_step_in_chinese() -> None:
     (one,) = drift.judge("copy_h2d", "gpu0", "GB/s", PASTS["step"], 120.0, 121.0).findings
     assert drift_words.translate(one.text, CHINESE) == (
-        "gpu0 的 copy_h2d：测得 120 GB/s，再测一遍为 121 GB/s：比此前 28 夜的中位数 150 GB/s 低 20 %，界限 >= 145 GB/s；"  # noqa: RUF001
-        "第一夜：再有这样一夜就是失败；依据：28 夜的中位数 150 GB/s，一个偏差 1.25 GB/s，允许 4.5 个"  # noqa: RUF001
+        "gpu0 的 copy_h2d：测得 120 GB/s，再测一遍为 121 GB/s："  # noqa: RUF001
+        "比此前 28 夜的中位数 150 GB/s 低 20 %，"  # noqa: RUF001
+        "界限 >= 145 GB/s；"  # noqa: RUF001
+        "第一夜：再有这样一夜就是失败；依据：28 夜的中位数 150 GB/s，一个偏差 1.25 GB/s，"  # noqa: RUF001
+        "允许 4.5 个"
     )
 
 
@@ -204,7 +207,8 @@ def test_a_fact_by_its_name_and_its_component_by_its_own() -> None:
         "module of it is gone"
     )
     assert drift_words.translate(text, CHINESE) == (
-        "memory 的 内存容量：记录基线时（2026-01-01）是 4 GiB，现在是 2 GiB；依据：a module of it is gone"  # noqa: RUF001
+        "memory 的 内存容量：记录基线时（2026-01-01）是 4 GiB，"  # noqa: RUF001
+        "现在是 2 GiB；依据：a module of it is gone"  # noqa: RUF001
     )
 
 

@@ -184,8 +184,8 @@ def test_a_long_note_is_cut_and_said(lines: int, last: str) -> None:
 def test_a_plan_that_carries_advice_is_still_read() -> None:
     """Journals of earlier versions have it; today it is found when reports are made."""
     old = (
-        b'{"measurement":"m","component":"c","unit":"W","limit":null,"origin":"o","advice":"likely: '
-        b'A. Next: B"}'
+        b'{"measurement":"m","component":"c","unit":"W","limit":null,"origin":"o",'
+        b'"advice":"likely: A. Next: B"}'
     )
     assert msgspec.json.decode(old, type=Due) == Due("m", "c", "W", None, "o")
 
@@ -200,10 +200,10 @@ def test_the_line_itself_is_chinese_but_for_names_numbers_and_basis() -> None:
         "peak; measured"
     )
     shown = headline(fault(text=text), CHINESE)
-    assert (
-        shown
-        == "gpu0 的 copy_h2d：测得 3 GB/s (a, limit note)，限值 >= 10 GB/s；依据：half of the peak; measured"
-    )  # noqa: RUF001
+    assert shown == (
+        "gpu0 的 copy_h2d：测得 3 GB/s (a, limit note)，"  # noqa: RUF001
+        "限值 >= 10 GB/s；依据：half of the peak; measured"  # noqa: RUF001
+    )
     assert headline(fault(text=text)) == text
 
 

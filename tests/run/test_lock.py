@@ -155,7 +155,7 @@ def test_a_folder_that_is_missing(tmp_path: Path) -> None:
     with (
         pytest.raises(
             LockError,
-            match=rf"the folder for lock files is missing: create {tmp_path}/run/lock \(mode 1777\)",
+            match=rf"lock files is missing: create {tmp_path}/run/lock \(mode 1777\)",
         ),
         MachineLock(tmp_path),
     ):

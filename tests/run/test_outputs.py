@@ -82,7 +82,7 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("before")
     with pytest.raises(
         JournalError,
-        match=rf"cannot be written \(No such file or directory\): .* `rigproof report {tmp_path}/n`",
+        match=rf"written \(No such file or directory\): .* `rigproof report {tmp_path}/n`",
     ):
         run_folder.write_whole(tmp_path / "n/x", b"after")
     with pytest.raises(

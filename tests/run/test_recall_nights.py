@@ -34,9 +34,10 @@ from acceptance.station.host import HostStation
 from acceptance.station.options import Options
 
 PAIR = machine(device(0), device(1))
+# Both cards in each other's slot.
 SWAPPED = machine(
     device(0, uuid=PAIR.nvml.devices[1].uuid), device(1, uuid=PAIR.nvml.devices[0].uuid)
-)  # both cards in each other's slot
+)
 MADE = replace(
     journals.plan(
         journals.check(

@@ -32,7 +32,10 @@ LEFT_BEHIND = (
     "functorch",
     "_cuda_bindings_redirector.pth",
 )
-PATH = "/opt/rigproof/harness/bin:/opt/rigproof/venv/bin:/opt/rigproof/tools/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+PATH = (
+    "/opt/rigproof/harness/bin:/opt/rigproof/venv/bin:/opt/rigproof/tools/bin:"
+    "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+)
 
 
 @dataclass

@@ -438,13 +438,14 @@ def test_a_load_is_held_to_its_own_gpu(seen: Inventory) -> None:
         (51.0, 240.0, 64.0, 2, 51.0),
         (25.6, 240.0, 32.0, 2, 24.0),  # two loads want 8 GiB of the 32 that are free
         (4.0, 21.0, 64.0, 2, 4.0),
+        # Filling more would take longer than the burn; a quarter is filled all the same.
         (
             1600.0,
             240.0,
             2000.0,
             8,
             400.0,
-        ),  # filling more would take longer than the burn; a quarter is filled all the same
+        ),
         (1600.0, 14400.0, 2000.0, 8, 1600.0),
         (4.8, 240.0, 6.0, 2, 1.2),
         (10.0, 240.0, None, 2, 10.0),

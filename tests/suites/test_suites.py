@@ -572,7 +572,8 @@ def test_smart_health(
 
 
 NVME = """{"smartctl": {"exit_status": 0}, "smart_status": {"passed": true},
-"nvme_smart_health_information_log": {"critical_warning": 0, "media_errors": 0, "percentage_used": 7}}"""
+"nvme_smart_health_information_log":
+    {"critical_warning": 0, "media_errors": 0, "percentage_used": 7}}"""
 
 
 @pytest.mark.parametrize(

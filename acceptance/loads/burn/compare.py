@@ -27,6 +27,7 @@ RESULTS = 8  # compared in one go, as the kernel has it
 _THREADS = 256
 _BLOCKS_EACH = 8
 _PIECE = 1 << 22
+# Of the result's format, as the kernel counts them.
 KINDS = {
     "f64": 4,
     "f32": 3,
@@ -35,7 +36,7 @@ KINDS = {
     "bf16": 2,
     "f8": 2,
     "i8": 0,
-}  # of the result's format, as the kernel counts them
+}
 
 
 class Comparator(Protocol):

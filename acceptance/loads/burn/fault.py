@@ -50,6 +50,7 @@ _INF = {
     "bf16": 0x7F80,
     "f8": 0x7F80,
 }
+# A bit that changes a number a lot.
 _HIGH = {
     "f64": 58,
     "f32": 27,
@@ -58,7 +59,7 @@ _HIGH = {
     "bf16": 12,
     "f8": 12,
     "i8": 20,
-}  # a bit that changes a number a lot
+}
 
 
 def argument(text: str) -> str:

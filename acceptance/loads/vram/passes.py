@@ -41,7 +41,8 @@ class Sweep:
         words = self.reads or self.writes
         if words is None or (self.writes or words).family != words.family:
             raise ValueError("a sweep reads or writes words of one family")
-        return f"{'fill' if self.reads is None else 'verify' if self.writes is None else 'turn'}_{words.family}"
+        kind = "fill" if self.reads is None else "verify" if self.writes is None else "turn"
+        return f"{kind}_{words.family}"
 
     @property
     def tiles(self) -> int:

@@ -74,10 +74,8 @@ def main(arguments: list[str] | None = None) -> int:
     except (ImageError, command.CommandError, OSError) as error:
         _say(str(error))
         return 3
-    _say(
-        f"{'built in ' + format(image.seconds, '.0f') + ' s' if image.built else 'the image is here'}: "
-        f"{image.tag} ({image.id})"
-    )
+    how = f"built in {image.seconds:.0f} s" if image.built else "the image is here"
+    _say(f"{how}: {image.tag} ({image.id})")
     for key, value in image.provenance().items():
         print(one_line(f"{key}={value}"))
     return 0

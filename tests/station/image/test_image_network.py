@@ -66,7 +66,9 @@ def test_the_hosts_network_where_the_engines_cannot_work(facts: Facts, why: str)
 def test_the_hosts_facts_are_read(tmp_path: Path) -> None:
     for name, text in {
         "etc/resolv.conf": "# x\nsearch a.b\nnameserver 10.0.0.1\n nameserver fd00::1\n",
-        "proc/net/route": "Iface\tDestination\tGateway\neth1\t0002000A\t0\neth0\t00000000\t0102000A\n",
+        "proc/net/route": (
+            "Iface\tDestination\tGateway\neth1\t0002000A\t0\neth0\t00000000\t0102000A\n"
+        ),
         "sys/class/net/eth0/mtu": "1400\n",
     }.items():
         path = tmp_path / name
