@@ -20,10 +20,8 @@ PERIOD_S, JITTER_S = 0.2, 0.004
 # the longest gap between two samples of the recorded runs; how often one is drawn
 GAP_S, GAP_SHARE = 0.31, 0.002
 # Of `accept`: 240 s in two laps of seven formats.
-TURN_S, FORMATS = (
-    17.0,
-    ("f64", "f32", "tf32", "f16", "bf16", "f8", "i8"),
-)
+TURN_S = 17.0
+FORMATS = ("f64", "f32", "tf32", "f16", "bf16", "f8", "i8")
 CLOCK_NOISE = 0.005  # of a turn's mean; two of them make the 0.007 of burn_clock_kept
 STEPS_S = tuple(step / 20 for step in range(1, 401))  # up to 20 s
 
@@ -39,15 +37,14 @@ def lasting(runs: int, seed: int) -> tuple[Sensitivity, ...]:
             machine, "gpu_hw_thermal_slowdown", _flagged, lasts, ("fail",), runs, seed
         ),
     )
-    halved = [
-        first(
+
+    def shortest_halved(kinds: tuple[str, ...]) -> float | None:
+        return first(
             STEPS_S,
-            lambda lasts, kinds=kinds: _certain(
-                machine, "burn_clock_kept", _kept, lasts, kinds, runs, seed
-            ),
-        )  # type: ignore[misc]
-        for kinds in (("fail",), ("fail", "warn"))
-    ]
+            lambda lasts: _certain(machine, "burn_clock_kept", _kept, lasts, kinds, runs, seed),
+        )
+
+    halved = [shortest_halved(kinds) for kinds in (("fail",), ("fail", "warn"))]
     return (
         Sensitivity(
             "a throttle that the driver flags and does not sum, for so long",

@@ -249,6 +249,9 @@ def schema() -> dict[str, Any]:
             "then": {"properties": {"checks": some}},
         },
     ]
+    # A docstring's lines end where the source's do; a description is one text.
+    for one in (top, *components.values()):
+        one["description"] = " ".join(one["description"].split())
     components["Bounds"]["anyOf"] = [{"required": ["low"]}, {"required": ["high"]}]
     return {
         "$schema": DIALECT,
