@@ -1,4 +1,4 @@
-# rigproof: `make accept` tests this machine, `make test` tests rigproof. `make help` lists the rest.
+# `make accept` tests this machine, `make test` tests rigproof. `make help` lists the rest.
 MACHINE ?=
 PROFILE ?= accept
 STATION ?= auto
@@ -64,7 +64,7 @@ accept: .venv/.compiled ## test this machine and say whether it is fit (PROFILE=
 smoke soak: .venv/.run ## the same with that profile: a minute or two; hours
 	@$(MAKE) --no-print-directory accept PROFILE=$@
 
-# Exit code 4: the machine is in use; the night was skipped or given up. Too many in a row are a FAIL.
+# Exit code 4: the machine is in use, the night was skipped. Too many in a row are a FAIL.
 nightly: .venv/.compiled ## a shorter test, compared with earlier nights; skipped while in use
 	@$(RIGPROOF) nightly $(subst --profile "accept",,$(ARGS)) $(NIGHTLY) || [ $$? -eq 4 ]
 
