@@ -339,6 +339,7 @@ def test_a_run_that_never_ended_is_closed_by_its_report(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lock, "NAME", str(tmp_path / "lock"))
+    monkeypatch.setattr(lock, "_SETTLED_S", 0.0)
     start, *more = journals.bodies(journals.plan())[:3]
     assert isinstance(start, RunStarted)
     run = record(tmp_path / "cut", [msgspec.structs.replace(start, machine_id=clock.machine_id()), *more])
