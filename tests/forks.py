@@ -104,7 +104,7 @@ def _become(asked: dict[str, Any], files: Sequence[int]) -> None:
         if asked["terminal"]:
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
         sys.stdin, sys.stdout, sys.stderr = (
-            open(number, "w" if number else "r", encoding=as_started.encoding, errors=as_started.errors)
+            os.fdopen(number, "w" if number else "r", encoding=as_started.encoding, errors=as_started.errors)
             for number, as_started in enumerate((sys.stdin, sys.stdout, sys.stderr))
         )
         os.environ.clear()
@@ -114,7 +114,7 @@ def _become(asked: dict[str, Any], files: Sequence[int]) -> None:
             code = getattr(importlib.import_module(module), name)(*asked["arguments"]) or 0
         except SystemExit as left:
             code = int(left.code or 0)
-        except BaseException:
+        except BaseException:  # noqa: BLE001 - it is told where the program's own would be, and is its end
             traceback.print_exc()
         sys.stdout.flush()
         sys.stderr.flush()

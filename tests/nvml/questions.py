@@ -43,7 +43,9 @@ def values(answers: list[Answer]) -> list[Any]:
 @functools.cache
 def forks(library: Path) -> Forks:
     """Where the children come from; the loader reads where the library is as it starts."""
-    return Forks(["ask_binding", "acceptance.observe.nvml"], {**os.environ, **fake_driver.environment(library, library)})
+    return Forks(
+        ["ask_binding", "acceptance.observe.nvml"], {**os.environ, **fake_driver.environment(library, library)}
+    )
 
 
 class Child:
