@@ -10,6 +10,7 @@ from pathlib import Path
 
 import journals
 import pytest
+from cases import each
 from nights import MACHINE, night, write_run
 from test_command_line import Call, assert_one_sentence, call
 
@@ -210,8 +211,8 @@ def test_where_there_is_no_run(call: Call, tmp_path: Path) -> None:
     assert call("history", "--rebuild")[0] == 2
 
 
-@pytest.mark.parametrize(
-    ("given", "told"),
+@each(
+    "given, told",
     [
         (("--prune",), "--prune needs --keep-days or --keep-gib"),
         (("--keep-days", "3"), "give --prune as well"),
