@@ -13,6 +13,7 @@ from acceptance.core.incident import findings_of, without_duplicates
 from acceptance.core.judgement import covers, judge_due
 from acceptance.core.plan import Plan, PlannedCheck
 from acceptance.core.record import (
+    Body,
     CheckEnded,
     CheckStarted,
     Entry,
@@ -59,11 +60,15 @@ def fold(entries: Sequence[Entry]) -> Verdict:
     first, second = repeat.split_repeat(entries)
     uses = foreign_process.uses(entries)
     ids = {check.id for check in plan.checks}
+    # Sorted once: a machine of many GPUs measures thousands of values, and each check would look through them all.
+    told: dict[str | None, list[Body]] = {}
+    for entry in first:
+        told.setdefault(getattr(entry.body, "check", None), []).append(entry.body)
     checks = tuple(
         _check(
             check,
             plan,
-            first,
+            told.get(check.id, []),
             second,
             events.get(check.id, []),
             foreign_process.findings(check, uses, spans),
@@ -126,22 +131,33 @@ def _skipped(start: RunStarted, night: Postponed, finding: Finding) -> Verdict:
     )
 
 
+def _by_figure(measured: Sequence[Measured]) -> dict[tuple[str, str], list[Measured]]:
+    found: dict[tuple[str, str], list[Measured]] = {}
+    for body in measured:
+        found.setdefault((body.measurement, body.component), []).append(body)
+    return found
+
+
 def _check(
     check: PlannedCheck,
     plan: Plan,
-    entries: Sequence[Entry],
+    own: Sequence[Body],
     second: Sequence[Entry],
     events: list[Event],
     shared: Sequence[Finding],
     why: str | None,
 ) -> CheckResult:
-    own = [entry.body for entry in entries if getattr(entry.body, "check", None) == check.id]
     began = [body for body in own if isinstance(body, CheckStarted)]
     ended = [body for body in own if isinstance(body, CheckEnded)]
     measured = [body for body in own if isinstance(body, Measured)]
     skips = [body for body in own if isinstance(body, Skipped)]
     again = [entry.body for entry in second if isinstance(entry.body, Measured) and entry.body.check == check.id]
-    judged = tuple(judge_due(due, check.id, measured, skips, plan.waivers, again) for due in check.due)
+    one, two = _by_figure(measured), _by_figure(again)
+    judged = tuple(
+        judge_due(due, check.id, one.get(name, ()), skips, plan.waivers, two.get(name, ()))
+        for due in check.due
+        for name in [(due.measurement, due.component)]
+    )
     findings = [finding for one in judged for finding in one.findings]
     due = {(one.measurement, one.component) for one in check.due}
     for extra in (*measured, *again):

@@ -330,7 +330,10 @@ class Collector:
         """The readings of a sample that lie outside their range; each is written down."""
         ranges = self._ranges.get(gpu, sensor_range.RANGES)
         found = []
+        single = sample.low is None and sample.high is None
         for name, value in sample.values.items():
+            if name not in ranges or (single and ranges[name][0] <= value <= ranges[name][1]):
+                continue  # nearly all: samples are the bulk of a journal
             extremes = (value, *(one[name] for one in (sample.low, sample.high) if one is not None and name in one))
             wrong = [one for one in extremes if math.isfinite(one) and sensor_range.outside(ranges, name, one)]
             if wrong:

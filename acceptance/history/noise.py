@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -72,7 +73,8 @@ class Spread:
         return self.size if self.absolute else self.size * max(abs(first), abs(second))
 
 
-def _named(measurement: str, patterns: Sequence[str]) -> bool:
+@functools.cache
+def _named(measurement: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatch.fnmatchcase(measurement, pattern) for pattern in patterns)
 
 

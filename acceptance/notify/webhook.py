@@ -75,7 +75,11 @@ def _tries(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> str |
         pause = max(pause, answer.after_s)
         if pause >= deadline.remaining():
             return told
-        threading.Event().wait(pause)
+        _wait(pause)
+
+
+def _wait(seconds: float) -> None:
+    threading.Event().wait(seconds)
 
 
 def _once(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> _Answer:

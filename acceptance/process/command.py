@@ -24,6 +24,7 @@ from acceptance.process.deadline import Deadline
 from acceptance.process.output import CAP_BYTES, LineSplitter, Spool
 
 GRACE_S = 3.0
+_AT_ONCE_S = 0.1  # to collect what has ended
 
 
 class CommandError(Exception):
@@ -86,6 +87,7 @@ class _Exit:
 
     def __init__(self, pid: int) -> None:
         self._pid, self._ended_s = pid, 0.0
+        self._over = threading.Event()
         self._thread = threading.Thread(target=self._see, daemon=True)
         self._thread.start()
 
@@ -93,6 +95,11 @@ class _Exit:
         with contextlib.suppress(ChildProcessError):  # it was collected already, this moment
             os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOWAIT)
         self._ended_s = time.monotonic()
+        self._over.set()
+
+    def await_end(self, seconds: float) -> None:
+        """Wait for it, so long at most. `Popen.wait` would look only twenty times a second."""
+        self._over.wait(min(seconds, threading.TIMEOUT_MAX))
 
     def moment(self) -> float:
         """On the monotonic clock; the process has been collected."""
@@ -126,7 +133,8 @@ class RunningProgram:
         if self.process.poll() is None:
             self.process.terminate()
             try:
-                self.process.wait(GRACE_S + 5.0)
+                self._exit.await_end(GRACE_S + 5.0)
+                self.process.wait(_AT_ONCE_S)
             except subprocess.TimeoutExpired:  # the reaper itself hangs: nothing of its family may stay
                 for pid in [*reaper.descendants(self.process.pid), self.process.pid]:
                     _kill(pid)
@@ -135,7 +143,8 @@ class RunningProgram:
         """Wait until it ends or its deadline passes, then collect what it printed."""
         timed_out = False
         try:
-            self.process.wait(self.deadline.remaining())
+            self._exit.await_end(self.deadline.remaining())
+            self.process.wait(_AT_ONCE_S)
         except subprocess.TimeoutExpired:
             timed_out = True
             self.stop()

@@ -17,6 +17,8 @@ _BREAKS = re.compile("\r\n|[\r\x85\u2028\u2029]")  # line ends to some readers a
 
 def clean(text: str, limit: int = 20_000) -> str:
     """The text without terminal sequences, control characters and direction marks; what is cut is said."""
+    if len(text) <= limit and text.isprintable():
+        return text  # most are; Python calls printable nothing that is looked for below
     shown = _ANSI.sub("", text[: 4 * limit])  # a flood is not looked at whole
     shown = _HIDDEN.sub("\ufffd", _FORBIDDEN.sub("\ufffd", _BREAKS.sub("\n", shown)))
     # What was not looked at may be what matters: a flood of escape sequences must not hide it unsaid.

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
-import signal
-import subprocess
-import sys
 import time
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import births
@@ -257,20 +256,17 @@ def test_another_process_that_stays_at_it(tmp_path: Path, monkeypatch: pytest.Mo
         accept(run(tmp_path, "one"))
 
 
-LOOP = """
-import sys
-from pathlib import Path
-from acceptance.history import baseline_file, noise
-out, book = Path(sys.argv[1]), noise.read(Path(sys.argv[2]))
-for turn in range(int(sys.argv[3])):
-    for name in ("one", "two"):
-        baseline_file.accept(out / name, out, book, replace=True, root=out / "root")
-"""
+def loop(out: Path, turns: int) -> None:
+    for _ in range(turns):
+        for name in ("one", "two"):
+            baseline_file.accept(out / name, out, NOISE, replace=True, root=out / "root")
 
 
-def looping(out: Path, turns: int) -> subprocess.Popen[bytes]:
-    book = Path(__file__).resolve().parents[2] / "fixtures" / "noise.toml"
-    return subprocess.Popen([sys.executable, "-c", LOOP, str(out), str(book), str(turns)])
+def looping(out: Path, turns: int) -> BaseProcess:
+    """A process of its own that replaces the baseline again and again."""
+    process = multiprocessing.get_context("fork").Process(target=loop, args=(out, turns))
+    process.start()
+    return process
 
 
 def test_two_at_once(tmp_path: Path) -> None:
@@ -278,9 +274,9 @@ def test_two_at_once(tmp_path: Path) -> None:
         run(tmp_path, name)
     accept(tmp_path / "one")
     both = [looping(tmp_path, 5) for _ in range(2)]
-    while any(process.poll() is None for process in both):
+    while any(process.exitcode is None for process in both):
         assert baseline_file.needed(tmp_path, MACHINE).certificate.birth.run_id in ("one", "two")
-    assert [process.wait() for process in both] == [0, 0]
+    assert [process.exitcode for process in both] == [0, 0]
     kept = baseline_file.former(tmp_path, MACHINE)
     assert len(kept) == len(list(baseline_file.path(tmp_path, MACHINE).parent.glob("baselines/*.json")))
 
@@ -293,10 +289,10 @@ def test_killed_at_any_moment(tmp_path: Path, seed: int) -> None:
     process = looping(tmp_path, 10_000)
     kept = baseline_file.path(tmp_path, MACHINE).parent / "baselines"
     while not (kept.is_dir() and len(list(kept.iterdir())) > 2):
-        assert process.poll() is None
+        assert process.exitcode is None
     time.sleep(0.003 * seed)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    process.kill()
+    process.join()
     assert baseline_file.needed(tmp_path, MACHINE).certificate.birth.run_id in ("one", "two")
     assert accept(tmp_path / "two", replace=True).baseline.certificate.birth.run_id == "two"
     assert accept(tmp_path / "one", replace=True).baseline.certificate.birth.run_id == "one"

@@ -18,13 +18,8 @@ BOOK = noise.read(resources.locate("noise.toml"))
 
 
 # The figures of eight GPUs take longest to draw; one machine of eight is enough for `make test`.
-def names() -> list[str]:
-    found = [machine.name for machine in journals_made.machines()]
-    return [name for name in found if ALL or name != "8xh200"]
-
-
-def with_gpus() -> list[str]:
-    return [name for name in names() if name != "cpu-only"]
+NAMES = [name for name in journals_made.NAMES if ALL or name != "8xh200"]
+WITH_GPUS = [name for name in NAMES if name != journals_made.WITHOUT_GPUS]
 
 
 @functools.cache
@@ -42,13 +37,13 @@ def pair(name: str, slow: float = 1.0) -> Comparison:
     return compare([drawn(machine, 1), drawn(machine, 2, slow)], BOOK)
 
 
-@each("name", names)
+@each("name", NAMES)
 def test_two_clean_runs_are_within_the_noise(name: str) -> None:
     found = pair(name)
     assert len(found.rows) > 50
     assert [(row.measurement, row.component, row.values) for row in found.of_kind("worse", "lost", "changed")] == []
 
 
-@each("name", with_gpus)
+@each("name", WITH_GPUS)
 def test_a_gpu_a_sixth_slower_is_outside_it(name: str) -> None:
     assert ("gemm_bf16", "gpu0") in {(row.measurement, row.component) for row in pair(name, 0.83).of_kind("worse")}

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import pytest
+from cases import each
 
 from acceptance.notify.schedule import failure_note
 from acceptance.notify.schedule.failure_note import Note
@@ -13,8 +13,8 @@ def monitor(result: str, code: str = "", status: str = "") -> dict[str, str]:
 TOLD, UNTOLD = Note("a1", "/runs/a", told=True), Note("a1", "/runs/a", told=False)
 
 
-@pytest.mark.parametrize(
-    ("environment", "note", "text"),
+@each(
+    "environment, note, text",
     [
         (monitor("exit-code", "exited", "1"), TOLD, "ended with FAIL"),
         (monitor("exit-code", "exited", "3"), TOLD, "ended with UNJUDGED"),

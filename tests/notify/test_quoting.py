@@ -4,6 +4,7 @@ import re
 import shlex
 
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,8 +13,8 @@ from acceptance.notify.schedule import units
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
 
 
-@pytest.mark.parametrize(
-    ("text", "quoted"),
+@each(
+    "text, quoted",
     [
         ("/usr/bin/rigproof", "/usr/bin/rigproof"),
         ("--out=/a-b_c@d:e,f+g", "--out=/a-b_c@d:e,f+g"),

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from cases import each
 
 from acceptance.notify import targets
 from acceptance.notify.targets import TargetError
@@ -63,8 +64,8 @@ def test_what_may_be_shown_of_an_address(url: str, shown: str) -> None:
     assert found.shown == shown
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
+@each(
+    "given, words",
     [
         ({"textfile": Path("rigproof.txt")}, "reads files named \\*.prom alone: call it rigproof.prom"),
         ({"textfile": Path(".prom")}, "call it rigproof.prom"),

@@ -17,7 +17,7 @@ import pytest
 SOURCES = Path(__file__).with_name("fake")
 DESCRIPTIONS = Path(__file__).resolve().parents[2] / "fixtures/nvml"
 LIBRARY = "libnvidia-ml.so.1"
-_FLAGS = ("-shared", "-fPIC", "-std=c11", "-O1", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror")
+_FLAGS = ("-shared", "-fPIC", "-std=c11", "-O0", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror")
 
 
 def build(folder: Path) -> Path:

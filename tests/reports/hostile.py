@@ -5,6 +5,7 @@ The places are found from the types of the records, so that a field that is adde
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -131,12 +132,17 @@ def _anything(value: Any, place: str, change: Change) -> Any:
     return value
 
 
+@functools.cache
+def _body() -> inspect.Type:
+    return inspect.type_info(Body)
+
+
 def changed(bodies: Sequence[Body], change: Change) -> list[Body]:
     """The records with every text from outside put through `change`, which gets its place and the text.
 
     Raises msgspec.ValidationError for what no record can hold.
     """
-    kind = inspect.type_info(Body)
+    kind = _body()
     plain = [msgspec.to_builtins(body) for body in bodies]
     swapped = [_swapped(one, kind, one["record"], change) for one in plain]
     return [msgspec.convert(one, Body) for one in swapped]  # type: ignore[arg-type]  # a union is a type to msgspec
@@ -182,7 +188,7 @@ def places_by_type() -> set[str]:
             yield f"{place}.key"
             yield from walk(kind.value_type, f"{place}.value")
 
-    return set(walk(inspect.type_info(Body), ""))
+    return set(walk(_body(), ""))
 
 
 # --- a run with something in every place ---
@@ -303,4 +309,7 @@ _APART = REFUSED | {"run-started.plan.waivers[].component"}
 
 def attack(text: str, place: str | None = None) -> list[Body]:
     """That run with the text in one place, or in all of them that can hold it."""
-    return attacked(run(), text, place)
+    return attacked(_run(), text, place)
+
+
+_run = functools.cache(run)

@@ -5,6 +5,7 @@ import pytest
 from cases import each
 from rich.cells import cell_len
 from rich.console import Console
+from thoroughness import some
 
 from acceptance.core.language import ENGLISH
 from acceptance.core.record import CheckEnded, CheckStarted
@@ -71,8 +72,8 @@ def test_where_they_do_not_fit_they_are_summed_up(gpus: int, height: int) -> Non
 @each("gpus", [0, 1, 8, 64])
 def test_it_fits_whatever_the_window(gpus: int, signs: Glyphs) -> None:
     run = Run(gpus, signs)
-    for width in (1, 2, 3, 5, 10, 20, 39, 40, 71, 72, 80, 200):
-        for height in (1, 2, 3, 5, 10, 24, 60):
+    for width in some((1, 2, 3, 5, 10, 20, 39, 40, 71, 72, 80, 200), 7):
+        for height in some((1, 2, 3, 5, 10, 24, 60), 4):
             run.board.lines(width, height)  # raises where something is wrong; what is drawn says nothing then
             lines = run.drawn(width, height)
             assert lines

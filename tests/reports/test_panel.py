@@ -51,8 +51,9 @@ def test_the_least_needed_columns_go_first() -> None:
 @each("width", some(range(1, 130), 30))
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     for signs in (DRAWN, PLAIN):
-        assert max(map(len, drawn(8, width, signs))) <= width
-        assert len(drawn(8, width, signs)) == 9
+        lines = drawn(8, width, signs)
+        assert max(map(len, lines)) <= width
+        assert len(lines) == 9
 
 
 def test_plain_signs_are_ascii() -> None:

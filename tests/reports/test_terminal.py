@@ -24,7 +24,7 @@ from acceptance.core.fold import fold
 from acceptance.core.record import Body, CheckEnded, CheckStarted, Event, Measured, Skipped
 from acceptance.core.verdict import Verdict
 from acceptance.expect.limit_book import NO_ARCHITECTURE, NO_SHEET
-from acceptance.reports import explanation, summary
+from acceptance.reports import dashboard, explanation, summary
 from acceptance.reports.locations import NOWHERE
 from acceptance.reports.page import render
 from acceptance.reports.safe_output import SafeOutput
@@ -247,6 +247,7 @@ def test_progress_on_a_terminal_names_the_check_and_the_time_left(monkeypatch: p
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("LINES", "20")
+    monkeypatch.setattr(dashboard, "_A_SECOND", 20)
     with pseudo_terminal() as (ours, stream):
         terminal = Terminal(Console(file=stream, highlight=False))
         terminal.start(samples.mixed_plan())

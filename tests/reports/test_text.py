@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sys
+
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,6 +29,13 @@ from acceptance.reports.text import clean, counted, duration, one_line
 )
 def test_one_line(text: str, shown: str) -> None:
     assert one_line(text) == shown
+
+
+def test_what_is_printable_is_left_as_it_is() -> None:
+    """`clean` passes it on unseen: nothing in it is what is looked for in the rest."""
+    printable = "".join(letter for letter in map(chr, range(sys.maxunicode + 1)) if letter.isprintable())
+    assert len(printable) > 100_000
+    assert clean(f"{printable}\n", 2 * len(printable)) == f"{printable}\n"
 
 
 def test_a_flood_is_cut_and_said() -> None:

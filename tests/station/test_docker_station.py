@@ -271,7 +271,7 @@ def serve(path: Path, info: dict[str, Any], version: dict[str, Any]) -> Server:
         def log_message(self, *_: object) -> None: ...
 
     server = Server(str(path), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
     return server
 
 
@@ -323,7 +323,7 @@ def test_an_engine_without_a_name(tmp_path: Path) -> None:
 
 
 def test_a_socket_that_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(station_docker, "KNOCK_S", 0.2)
+    monkeypatch.setattr(station_docker, "KNOCK_S", 0.05)
     with socket.socket(socket.AF_UNIX) as mute:
         mute.bind(str(tmp_path / "mute.sock"))
         mute.listen()
