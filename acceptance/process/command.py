@@ -130,7 +130,9 @@ class RunningProgram:
         """End it and its family: SIGTERM, then SIGKILL. Without effect when it has ended."""
         if self.process.poll() is None:
             self.process.terminate()
-            if not self._exit.within(GRACE_S + 5.0):  # the reaper itself hangs: nothing of its family may stay
+            if self._exit.within(GRACE_S + 5.0):
+                self.process.wait()
+            else:  # the reaper itself hangs: nothing of its family may stay
                 for pid in [*reaper.descendants(self.process.pid), self.process.pid]:
                     _kill(pid)
 
