@@ -22,6 +22,8 @@ REPLACE ?=
 RIGPROOF := .venv/bin/rigproof
 # Each worker compiles all of the tests otherwise, where Python is told to keep nothing.
 BYTECODE := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX="$(CURDIR)/.venv/.bytecode"
+# In the order of their names: by their number of tests, some of the longest would come last, and a worker would wait.
+SPREAD := -n auto --dist loadfile --no-loadscope-reorder
 # What `make test` runs, and its sweeps.
 SWEPT = not docker and not slurm and not tools and not e2e and not gpu and not attack and not browser
 SPOKEN = $(if $(REPORT_LANG),--lang "$(REPORT_LANG)")
@@ -111,10 +113,10 @@ mutants: .venv/.test ## rigproof's own judgement mutated, a sample: the tests mu
 	@RIGPROOF_TESTS=all .venv/bin/python -m selftest.mutation --held --sample 300 --out "$(OUT)/selftest"
 
 test: .venv/.test ## the harness's own tests: no GPU, no engine, minutes
-	@$(BYTECODE) .venv/bin/python -m pytest -q -n auto --dist loadfile
+	@$(BYTECODE) .venv/bin/python -m pytest -q $(SPREAD)
 
 test-all: .venv/.test ## the same with every sweep and hypothesis's own number of examples; minutes
-	@RIGPROOF_TESTS=all $(BYTECODE) .venv/bin/python -m pytest -q -n auto --dist loadfile -m "$(SWEPT)"
+	@RIGPROOF_TESTS=all $(BYTECODE) .venv/bin/python -m pytest -q $(SPREAD) -m "$(SWEPT)"
 
 test-attack: .venv/.test ## parsers under attack: every recording cut, doubled, moved and altered; minutes (RIGPROOF_ATTACKS=N tries more)
 	@$(BYTECODE) .venv/bin/python -m pytest -q -n auto -m attack tests/tools

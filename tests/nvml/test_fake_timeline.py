@@ -185,7 +185,7 @@ def stands_still(child: subprocess.Popen[str], question: Question) -> bool:
     child.stdin.write(f"{json.dumps(question)}\n")
     child.stdin.flush()
     try:
-        child.wait(0.5)
+        child.wait(0.3)
     except subprocess.TimeoutExpired:
         child.kill()
     return child.communicate()[0] == "" and child.returncode == -signal.SIGKILL

@@ -173,7 +173,7 @@ def test_a_driver_that_cannot_be_asked(
 def test_a_driver_that_hangs(
     library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr(nvml, "PROBE_S", 0.7)
+    monkeypatch.setattr(nvml, "PROBE_S", 0.4)
     gpu = {"uuid": "GPU-0", "pci_bus_id": "00000000:01:00.0"}
     begun = time.monotonic()
     found = probe(library, write(tmp_path, {"synthetic": True, "gpus": [gpu], **how}), monkeypatch)
