@@ -22,6 +22,8 @@ REPLACE ?=
 RIGPROOF := .venv/bin/rigproof
 # Otherwise each worker compiles all tests where the environment tells Python to write no bytecode.
 BYTECODE := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX="$(CURDIR)/.venv/.bytecode"
+# Files in the order of their names: sorted by their number of tests, some of the longest come last.
+SPREAD := -n auto --dist loadfile --no-loadscope-reorder
 # The tests of `make test`, and its sweeps.
 ALL_TESTS = not docker and not slurm and not tools and not e2e and not gpu and not attack and not browser
 LANGUAGE = $(if $(REPORT_LANG),--lang "$(REPORT_LANG)")
@@ -116,10 +118,10 @@ mutants: .venv/.test ## change limits and rules, a sample: the tests must notice
 	@RIGPROOF_TESTS=all .venv/bin/python -m selftest.mutation --held --sample 300 --out "$(OUT)/selftest"
 
 test: .venv/.test ## run rigproof's own tests: no GPU, no engine, minutes
-	@$(BYTECODE) .venv/bin/python -m pytest -q -n auto --dist loadfile
+	@$(BYTECODE) .venv/bin/python -m pytest -q $(SPREAD)
 
 test-all: .venv/.test ## the same with every sweep and more examples of properties; minutes
-	@RIGPROOF_TESTS=all $(BYTECODE) .venv/bin/python -m pytest -q -n auto --dist loadfile -m "$(ALL_TESTS)"
+	@RIGPROOF_TESTS=all $(BYTECODE) .venv/bin/python -m pytest -q $(SPREAD) -m "$(ALL_TESTS)"
 
 test-attack: .venv/.test ## test the parsers on altered recordings; minutes (RIGPROOF_ATTACKS=N)
 	@$(BYTECODE) .venv/bin/python -m pytest -q -n auto -m attack tests/tools

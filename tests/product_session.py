@@ -36,7 +36,7 @@ from acceptance.machine.machine_file import Machine
 from acceptance.observe.inventory import observe
 from acceptance.process import command, reaper
 from acceptance.process.deadline import Deadline
-from acceptance.run import planning
+from acceptance.run import check_cache, planning
 from acceptance.session import context
 
 MARKS = """
@@ -102,14 +102,18 @@ def forked(argv: Sequence[str], environment: Mapping[str, str], cwd: Path, folde
 
 @functools.cache
 def collected() -> context.Answer:
-    """Every check of the package, as its own session collects them."""
+    """Every check of the package, as its own session collects them, or has for another worker."""
+    if (known := check_cache.read(digest())) is not None:
+        return known
     with tempfile.TemporaryDirectory(prefix="rigproof-tests-") as name:
         folder = Path(name)
         told, answer = folder / "context.json", folder / "answer.json"
         context.write(context.SessionContext(mode="collect", root="/", answer=str(answer)), told)
         done = forked(context.argv(told), context.environment(None), folder, folder)
         assert done.returncode == 0, done.stdout + done.stderr
-        return msgspec.json.decode(answer.read_bytes(), type=context.Answer)
+        found = msgspec.json.decode(answer.read_bytes(), type=context.Answer)
+    check_cache.keep(found)
+    return found
 
 
 observed = functools.cache(observe)

@@ -24,7 +24,6 @@ from acceptance.process.deadline import Deadline
 from acceptance.process.output import CAP_BYTES, LineSplitter, Spool
 
 GRACE_S = 3.0
-_AT_ONCE_S = 0.1  # to collect what has ended
 
 
 class CommandError(Exception):
@@ -87,23 +86,22 @@ class _Exit:
 
     def __init__(self, pid: int) -> None:
         self._pid, self._ended_s = pid, 0.0
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._see, daemon=True)
-        self._thread.start()
+        self._seen = threading.Event()
+        threading.Thread(target=self._see, daemon=True).start()
 
     def _see(self) -> None:
         with contextlib.suppress(ChildProcessError):  # it was collected already, this moment
             os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOWAIT)
         self._ended_s = time.monotonic()
-        self._over.set()
+        self._seen.set()
 
-    def await_end(self, seconds: float) -> None:
-        """Wait for it, so long at most. `Popen.wait` would look only twenty times a second."""
-        self._over.wait(min(seconds, threading.TIMEOUT_MAX))
+    def within(self, seconds: float) -> bool:
+        """Whether it ends within that time. It is known at once: `Popen.wait` looks twenty times a second."""
+        return self._seen.wait(min(seconds, threading.TIMEOUT_MAX))
 
     def moment(self) -> float:
         """On the monotonic clock; the process has been collected."""
-        self._thread.join(5.0)
+        self._seen.wait(5.0)
         return self._ended_s or time.monotonic()
 
 
@@ -132,10 +130,9 @@ class RunningProgram:
         """End it and its family: SIGTERM, then SIGKILL. Without effect when it has ended."""
         if self.process.poll() is None:
             self.process.terminate()
-            try:
-                self._exit.await_end(GRACE_S + 5.0)
-                self.process.wait(_AT_ONCE_S)
-            except subprocess.TimeoutExpired:  # the reaper itself hangs: nothing of its family may stay
+            if self._exit.within(GRACE_S + 5.0):
+                self.process.wait()
+            else:  # the reaper itself hangs: nothing of its family may stay
                 for pid in [*reaper.descendants(self.process.pid), self.process.pid]:
                     _kill(pid)
 
@@ -143,11 +140,9 @@ class RunningProgram:
         """Wait until it ends or its deadline passes, then collect what it printed."""
         timed_out = False
         try:
-            self._exit.await_end(self.deadline.remaining())
-            self.process.wait(_AT_ONCE_S)
-        except subprocess.TimeoutExpired:
-            timed_out = True
-            self.stop()
+            if not self._exit.within(self.deadline.remaining()):
+                timed_out = True
+                self.stop()
         except BaseException:  # Ctrl-C or the belt of the test engine: leave nothing running
             self.stop()
             raise

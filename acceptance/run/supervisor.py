@@ -38,6 +38,8 @@ from acceptance.watch import gpu_sampler, gpu_supervisor, host
 IN_USE = "the machine is in use"
 # How often it is looked whether the watch has seen somebody else on a GPU.
 OTHERS_S = 1.0
+# How often it is looked whether a session has ended, and what it has written.
+LOOK_S = 0.05
 
 
 class OutputError(Exception):
@@ -224,7 +226,7 @@ class Supervisor:
                         failed_gate = body.check
                 if over:
                     break
-                time.sleep(0.05)
+                time.sleep(LOOK_S)
         except BaseException:  # the journal cannot be read any more: nothing may go on, and no container stay
             running.stop()
             running.wait()

@@ -16,7 +16,9 @@ def program(body: str, drive: str) -> tuple[str, str]:
         [
             "import os, signal, sys, time",
             "from acceptance.loads.cpu.cores import parse_cores",
+            "from acceptance.loads.cpu import workers",
             "from acceptance.loads.cpu.workers import Team, WorkerLost",
+            "workers.END_S = 0.5",
             "def body(core, connection):",
             textwrap.indent(body, "    "),
             "heard = []",

@@ -30,6 +30,7 @@ ONE_THREAD = {
     name: "1"
     for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "OMP_NUM_THREADS", "GOTO_NUM_THREADS")
 }
+END_S = 2.0  # for one whose pipe is closed
 _LEAD_S = 0.05  # between the word to start and the start: long enough for it to reach hundreds of workers
 
 
@@ -125,7 +126,7 @@ def sleep_until(moment: float) -> None:
 
 
 def _lost(member: _Member) -> WorkerLost:
-    member.process.join(2.0)
+    member.process.join(END_S)
     code = member.process.exitcode
     name = member.core.component
     if code is None:
