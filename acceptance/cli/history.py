@@ -158,7 +158,7 @@ class HistoryCommand:
         """Write every value to standard output. Raises NoHistory or HistoryError, and OSError when nobody reads it."""
         asked = self._asked
         with self._opened(say=False) as store:
-            for line in history_export.exported(store, form, asked.measurement, asked.component, asked.last):
+            for line in history_export.export_rows(store, form, asked.measurement, asked.component, asked.last):
                 sys.stdout.buffer.write(line)
 
     def rebuild(self) -> None:
@@ -189,7 +189,7 @@ class HistoryCommand:
                     keep_bytes=int(keep_gib * GIB) if keep_gib is not None else None,
                     never=[baseline.certificate.birth.run_id] if baseline else [],
                 )
-        for line in trend_words.pruned(found.folders, found.nights, found.left, self._language):
+        for line in trend_words.prune_lines(found.folders, found.nights, found.left, self._language):
             self._screen.say(line)
 
     def _alone(self) -> AbstractContextManager[object]:

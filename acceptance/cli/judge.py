@@ -11,7 +11,7 @@ from acceptance.run import outputs
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `rigproof judge`."""
-    options.recorded(parser)
+    options.recorded_run(parser)
 
 
 def run(given: argparse.Namespace) -> int:

@@ -67,7 +67,7 @@ def run_test(
         return found, run_dir
 
 
-def put_off(
+def record_postponed(
     options: Options, screen: Terminal, language: Language, nights: IdlePolicy, reason: str
 ) -> tuple[Verdict, Path]:
     """Write down that nothing was run because another rigproof run has the machine; returns the verdict and the run's folder.

@@ -74,7 +74,7 @@ def _night(
     except lock.MachineBusy as error:
         if abs(error.held_s) < nights.together_s:
             raise
-        found, run_dir = machine_test.put_off(options, screen, language, nights, idle_gate.busy_reason(error))
+        found, run_dir = machine_test.record_postponed(options, screen, language, nights, idle_gate.busy_reason(error))
     code = closing.show_verdict(screen, found, run_dir)
     if found.postponed is not None and found.verdict != "FAIL":
         return idle_gate.SKIPPED, run_dir, notices.notify_skipped(run_dir, settings)

@@ -14,7 +14,7 @@ from acceptance.run import lock, outputs, unfinished
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `rigproof report`."""
-    options.recorded(parser)
+    options.recorded_run(parser)
     parser.add_argument(
         "--textfile", metavar="FILE", type=options.path, help="also write metrics for node-exporter (*.prom)"
     )

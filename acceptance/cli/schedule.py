@@ -15,7 +15,7 @@ from acceptance.cli.options import Parser
 from acceptance.notify import notices, targets
 from acceptance.notify.schedule import default_time, failure_note, installation, units, user_rights
 from acceptance.notify.schedule import schedule_terminal as schedule_screen
-from acceptance.notify.schedule.default_time import AT
+from acceptance.notify.schedule.default_time import DEFAULT_TIME
 from acceptance.notify.schedule.installation import ScheduleError, UnitLocation
 from acceptance.notify.schedule.units import Schedule
 from acceptance.reports.terminal import Terminal
@@ -52,8 +52,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
             "--at",
             metavar="TIME",
             type=options.time_of_day,
-            default=AT,
-            help=f"time of day (default: {AT:%H:%M})",
+            default=DEFAULT_TIME,
+            help=f"time of day (default: {DEFAULT_TIME:%H:%M})",
         )
         asked.add_argument("--run-as", metavar="USER", help="the user who runs it (default: root)")
         asked.add_argument(
@@ -70,7 +70,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     failed = kinds.add_parser("failed", help=text, description=text, epilog=EPILOG)
     _user_argument(failed)
     options.out(failed)
-    options.telling(failed)
+    options.notification_options(failed)
 
 
 def run(given: argparse.Namespace, root: Path = Path("/")) -> int:
@@ -115,7 +115,7 @@ def _schedule(given: argparse.Namespace) -> Schedule:
     if lost := default_time.skipped_on(given.at, date.today()):
         raise ScheduleError(
             f"--at {given.at:%H:%M}: on {lost} the clocks here are put on over it, and systemd would skip that night: give another time, "
-            f"such as {default_time.AT:%H:%M}"
+            f"such as {default_time.DEFAULT_TIME:%H:%M}"
         )
     nightly = given.nightly
     run_as = installation.known_user(given.run_as) if given.run_as is not None else None
@@ -124,7 +124,7 @@ def _schedule(given: argparse.Namespace) -> Schedule:
     else:
         program = tuple(dict.fromkeys((Path(_program()[0]), Path(sys.executable))))
         with user_rights.acting_as(run_as) as asked:
-            if asked and (told := user_rights.refused(program, Path.cwd(), nightly.out)):
+            if asked and (told := user_rights.missing_right(program, Path.cwd(), nightly.out)):
                 raise ScheduleError(f"--run-as {run_as}: that user {told}")
             _look_at(nightly)
     made = Schedule(

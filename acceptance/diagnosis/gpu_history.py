@@ -20,7 +20,7 @@ BUSY = 0.9
 # A link is trained up when work begins: what it does in the first seconds of a stretch of full use is no fault.
 SETTLE_S = 2.0
 # Use is the driver's own average over up to a second: that long it may tell of full use that is over, and of a link that is down again.
-EBB_S = 1.0
+FALL_S = 1.0
 # Samples that are further apart than this say nothing of the time between them.
 GAP_S = 5.0
 # A reading that was there is silent when the last samples of all lack it for so long: taken five times a second, or once.
@@ -33,7 +33,7 @@ EDGE_S = 1.5
 LONE_S, MOST_LONE = 0.2, 3
 # What helps where something is not known.
 DMESG_ADVICE = "look for NVRM lines in `dmesg`, and run again"
-LOAD = "run a profile with a burn, or a longer one (BURN=120)"
+BURN_ADVICE = "run a profile with a burn, or a longer one (BURN=120)"
 # What a flag that was seen counts for at least: it was up for a moment, even in the last sample of all.
 MOMENT_S = 0.001
 
@@ -246,19 +246,19 @@ class GpuHistory:
         return tuple((point.began_s, point.boot_s) for point in self._points(flag) if point.most(flag) > 0.0)
 
     def under_load(self, name: str) -> float:
-        """The smallest value while the GPU was in full use for SETTLE_S already, and for EBB_S still.
+        """The smallest value while the GPU was in full use for SETTLE_S already, and for FALL_S still.
 
         Raises ValueError where it never was: then nothing is known of the reading under load.
         """
         self._points(name)
         values = [point.least(name) for point in self._in_full_use() if name in point.values]
         if not values:
-            raise ValueError(f"{self.gpu} was never in full use while {name} was sampled: {LOAD}")
+            raise ValueError(f"{self.gpu} was never in full use while {name} was sampled: {BURN_ADVICE}")
         return min(values)
 
     def _in_full_use(self) -> Iterator[HistoryPoint]:
         for stretch in self._stretches():
-            since, until = stretch[0].began_s + SETTLE_S, stretch[-1].boot_s - EBB_S
+            since, until = stretch[0].began_s + SETTLE_S, stretch[-1].boot_s - FALL_S
             yield from (point for point in stretch if since <= point.began_s and point.boot_s <= until)
 
     def _stretches(self) -> Iterator[list[HistoryPoint]]:

@@ -24,7 +24,7 @@ _HELD = {
     clock_reasons.DISPLAY_CLOCKS: "its clocks are held by the display's settings (reason display-clocks)",
 }
 _APPLICATION, _CLOCK = "application_clock_mhz", "sm_clock_mhz"
-LEAST = 3  # samples beside each other: one alone, while clocks ramp up or down, is no setting
+MIN_POINTS = 3  # samples beside each other: one alone, while clocks ramp up or down, is no setting
 FREE_S = 2.0  # a GPU that was in use for so long without the reason was not held by it from the start
 PERIOD_S = 0.2  # what one sample stands for
 
@@ -34,7 +34,7 @@ def setting_changes(history: GpuHistory, spans: NamedSpans) -> tuple[str, ...]:
     return tuple(_changes(history, spans))
 
 
-def notes(history: GpuHistory) -> tuple[str, ...]:
+def clock_notes(history: GpuHistory) -> tuple[str, ...]:
     """What held the clocks from the start, a sentence each."""
     return tuple(
         f"{history.gpu}: {words}, from the start"
@@ -70,11 +70,11 @@ def _moment(history: GpuHistory, point: HistoryPoint, spans: NamedSpans) -> str:
 
 
 def _held_since(history: GpuHistory, flag: str) -> HistoryPoint | None:
-    """The first point from which a reason held the clocks of the GPU in use for LEAST points; None where none did."""
+    """The first point from which a reason held the clocks of the GPU in use for MIN_POINTS points; None where none did."""
     held: list[HistoryPoint] = []
     for point in _used(history, flag):
         held = [*held, point] if point.most(flag) > 0.0 else []
-        if len(held) >= LEAST or (held and held[-1].span_s):
+        if len(held) >= MIN_POINTS or (held and held[-1].span_s):
             return held[0]
     return None
 

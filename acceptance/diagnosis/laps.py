@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from acceptance.core.record import Table
-from acceptance.diagnosis.gpu_history import LOAD, GpuHistory
+from acceptance.diagnosis.gpu_history import BURN_ADVICE, GpuHistory
 from acceptance.diagnosis.steady_state import WITHIN_C, SettleTime
-from acceptance.diagnosis.time_weight import mean, weighted_values, with_durations
+from acceptance.diagnosis.time_weight import weighted_mean, weighted_values, with_durations
 
 # Until then a turn's samples may tell of the format before it: the driver's power and use are averages of up to a second.
 START_S = 1.0
-LEAST = 3  # samples that make a turn's mean, or one that stands for seconds
+MIN_SAMPLES = 3  # samples that make a turn's mean, or one that stands for seconds
 COLUMNS = ("lap", "format", "from s", "to s")
 ALL = "all formats"
 
@@ -37,7 +37,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class LapPair:
     """The mean of a reading in a turn, and in the turn of the same format in the last lap."""
 
     turn: Turn
@@ -90,23 +90,23 @@ class Laps:
 
     def _of_last_lap(self, name: str) -> float:
         (*_, last) = _whole(self.turns)
-        return mean(weighted_values(self.history, name, last.from_s, last.to_s))
+        return weighted_mean(weighted_values(self.history, name, last.from_s, last.to_s))
 
-    def _pairs(self, name: str, until_lap: float) -> list[Pair]:
+    def _pairs(self, name: str, until_lap: float) -> list[LapPair]:
         """The turns up to a lap, each beside the last lap's; of samples too far apart for that, whole laps, which hold the same formats."""
         last_lap = self.turns[-1].lap
         for turns in (self.turns, _whole(self.turns)):
             means = self._means(name, turns)
             last = {turn.format: value for turn, value in means.items() if turn.lap == last_lap}
             pairs = [
-                Pair(turn, value, last[turn.format])
+                LapPair(turn, value, last[turn.format])
                 for turn, value in means.items()
                 if turn.lap <= until_lap and turn.format in last
             ]
             if pairs:
                 return pairs
         told = f"{name} of {self.history.gpu} was sampled too seldom in full use to hold one lap of the burn against another"
-        raise ValueError(f"{told}: {LOAD}")
+        raise ValueError(f"{told}: {BURN_ADVICE}")
 
     def _means(self, name: str, turns: Sequence[Turn]) -> dict[Turn, float]:
         """The mean of a reading in each turn, of samples in full use that are wholly its own; turns with too few of them are left out."""
@@ -116,8 +116,8 @@ class Laps:
         for turn in turns:
             near = samples[bisect_left(ends, turn.since_s) : bisect_left(ends, turn.to_s)]
             own = [(point, seconds) for point, seconds in near if point.began_s >= turn.since_s and point.busy()]
-            if len(own) >= LEAST or any(point.span_s for point, _ in own):
-                found[turn] = mean([(point.values[name], seconds) for point, seconds in own])
+            if len(own) >= MIN_SAMPLES or any(point.span_s for point, _ in own):
+                found[turn] = weighted_mean([(point.values[name], seconds) for point, seconds in own])
         return found
 
 

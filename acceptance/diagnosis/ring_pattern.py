@@ -11,7 +11,15 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from acceptance.diagnosis.miscompare import WrongProduct
-from acceptance.diagnosis.signature import GpuHeat, Signature, bits_text, extent, positions, power_of_two, swapped
+from acceptance.diagnosis.signature import (
+    GpuHeat,
+    Signature,
+    bits_text,
+    extent,
+    positions,
+    power_of_two,
+    swapped_addresses,
+)
 
 FEW_BITS = 2  # a stuck cell shows one bit, now and then two beside each other
 MANY = 8  # elements from which on a distance of a power of two says something
@@ -100,7 +108,7 @@ def _single(one: WrongProduct) -> tuple[str, str]:
     if one.nan or one.infinite:
         names = [name for count, name in ((one.nan, "NaN"), (one.infinite, "infinite")) if count]
         return "not a number", f"Elements that are {' and '.join(names)}"
-    if not _low(one) and (pair := swapped(one.first)):
+    if not _low(one) and (pair := swapped_addresses(one.first)):
         line = (pair[0] ^ pair[1]).bit_length() - 1
         return "address line", f"Byte {pair[0]:#x} holds what byte {pair[1]:#x} must: they differ in address bit {line}"
     return _regular(one) or ("many", _irregular(one))

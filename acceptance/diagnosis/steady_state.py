@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from acceptance.core import clock_reasons
-from acceptance.diagnosis.gpu_history import LOAD, GpuHistory, HistoryPoint
-from acceptance.diagnosis.time_weight import mean, median, weighted_values
+from acceptance.diagnosis.gpu_history import BURN_ADVICE, GpuHistory, HistoryPoint
+from acceptance.diagnosis.time_weight import weighted_mean, weighted_median, weighted_values
 
 WITHIN_C = 2.0
 SHORT_S = 30.0
@@ -22,7 +22,7 @@ FIRST_S = 60.0
 ROWS = 60
 ROW_S = 10.0
 COLUMNS = ("minute", "degC", "MHz", "W", "held back by")
-NOT_TOLD = "not told"
+NOT_REPORTED = "not told"
 # What holds clocks back, as it is sampled, in words; the first causes a builder looks at first.
 REASONS = {
     clock_reasons.HW_THERMAL: "heat (hardware)",
@@ -67,7 +67,7 @@ class BurnTelemetry:
             point for point in history.points if point.busy() and begin_s <= point.began_s and point.boot_s <= end_s
         ]
         if not busy:
-            raise ValueError(f"{history.gpu} was never in full use while it was to burn: {LOAD}")
+            raise ValueError(f"{history.gpu} was never in full use while it was to burn: {BURN_ADVICE}")
         first_s, last_s = busy[0].began_s, busy[-1].boot_s
         points = tuple(point for point in history.points if first_s <= point.began_s and point.boot_s <= last_s)
         return cls(GpuHistory(history.gpu, points, history.outside), first_s, last_s)
@@ -148,24 +148,24 @@ class BurnTelemetry:
             figures = [self._cell(name, since, until) for name in ("temperature_c", "sm_clock_mhz", "power_w")]
             up = ", ".join(REASONS[name] for name in self._up(since, until))
             told = any(self.history.offers(name) for name in REASONS)
-            found.append((round((until - self.begin_s) / 60, 2), *figures, up or ("nothing" if told else NOT_TOLD)))
+            found.append((round((until - self.begin_s) / 60, 2), *figures, up or ("nothing" if told else NOT_REPORTED)))
         return tuple(found)
 
     def _cell(self, name: str, since: float, until: float) -> float | str:
         try:
             return round(self._mean(name, since, until), 1)
         except ValueError:
-            return NOT_TOLD
+            return NOT_REPORTED
 
     def _up(self, since: float, until: float) -> list[str]:
         points = [point for point in self.history.points if since <= point.boot_s and point.began_s <= until]
         return [name for name in REASONS if any(name in point.values and point.most(name) > 0 for point in points)]
 
     def _mean(self, name: str, since: float, until: float) -> float:
-        return mean(weighted_values(self.history, name, since, until))
+        return weighted_mean(weighted_values(self.history, name, since, until))
 
     def _busy(self, name: str, since: float, until: float) -> float:
-        return median(weighted_values(self.history, name, since, until, HistoryPoint.busy))
+        return weighted_median(weighted_values(self.history, name, since, until, HistoryPoint.busy))
 
 
 def growth_around(

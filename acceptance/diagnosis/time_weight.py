@@ -42,12 +42,12 @@ def weighted_values(
     return found
 
 
-def mean(shares: Shares) -> float:
+def weighted_mean(shares: Shares) -> float:
     """The mean by time."""
     return sum(value * share for value, share in shares) / sum(share for _, share in shares)
 
 
-def median(shares: Shares) -> float:
+def weighted_median(shares: Shares) -> float:
     """The value that the reading was below for half of the time."""
     ordered = sorted(shares)
     until = list(accumulate(share for _, share in ordered))

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from acceptance.diagnosis.miscompare import WrongMemory
-from acceptance.diagnosis.signature import Signature, bits_text, positions, swapped
+from acceptance.diagnosis.signature import Signature, bits_text, positions, swapped_addresses
 
 WORD_BITS = 64
 RANDOM = "random"  # in the name of the pattern whose words are random
@@ -65,7 +65,7 @@ def _address_line(found: Sequence[WrongMemory]) -> str | None:
 
 
 def _lines(one: WrongMemory) -> tuple[int, ...]:
-    pair = swapped(one.first)
+    pair = swapped_addresses(one.first)
     return positions(pair[0] ^ pair[1]) if pair is not None else ()
 
 

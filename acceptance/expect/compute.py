@@ -52,11 +52,11 @@ def compute_limits(
             for name in gemm_names(dtype):
                 found = _of_sheet(card, own, name) or _product(card, name, dtype, known, capability)
                 yield found
-                yield from of_burn(found)
+                yield from burn_overrides(found)
         yield _of_sheet(card, own, LOCAL_COPY) or _copy(card, known, capability)
 
 
-def of_burn(found: Override) -> Iterator[Override]:
+def burn_overrides(found: Override) -> Iterator[Override]:
     """What the floor of a format's sustained products means for the burn, whose products are the same; nothing for any other limit."""
     names = {gemm_names(dtype)[1]: burn_name(dtype) for dtype in DTYPES}
     if found.measurement not in names:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from acceptance.core.limit import Limit
-from acceptance.expect.compute import of_burn
-from acceptance.expect.limit_book import Override, at_least, exactly, memory_floor, none_of
+from acceptance.expect.compute import burn_overrides
+from acceptance.expect.limit_book import Override, at_least, exactly, memory_floor, must_be_zero
 from acceptance.machine.machine_file import DeclaredDimm, Machine
 
 # Firmware and kernel keep a part of the installed RAM: 1.5 to 4 % on the machines looked at (24 GiB VM: 23.54 seen). One module of
@@ -31,7 +31,7 @@ def declared_limits(machine: Machine, file: str) -> Iterator[Override]:
             yield fact(f"cpu_{key}", "cpu", exactly(count, "count", says(f"cpu.{key}", count)))
     for key, text in (("model", cpu.model), ("governor", cpu.governor)):
         if text is not None:
-            yield fact(f"cpu_{key}_differs", "cpu", none_of(says(f"cpu.{key}", text)))
+            yield fact(f"cpu_{key}_differs", "cpu", must_be_zero(says(f"cpu.{key}", text)))
     memory = machine.memory
     if memory.total_gib is not None:
         basis = f"{says('memory.total_gib', memory.total_gib)}; firmware and kernel keep up to 5 %"
@@ -45,7 +45,7 @@ def declared_limits(machine: Machine, file: str) -> Iterator[Override]:
     for dimm in memory.dimm:
         yield from _dimm(dimm, file)
     for key, text in _system(machine):
-        yield fact(f"{key}_differs", "system", none_of(says(f"system.{key}", text)))
+        yield fact(f"{key}_differs", "system", must_be_zero(says(f"system.{key}", text)))
     for index, disk in enumerate(machine.disk, start=1):
         component = f"declared-disk:{index}"
         yield fact("disk_count", component, at_least(disk.count, "count", says(f"disk {index}, model", disk.model)))
@@ -83,7 +83,7 @@ def _dimm(dimm: DeclaredDimm, file: str) -> Iterator[Override]:
             limit = at_least(rate, "MT/s", f"{told} with {key}_mts = {rate}")
             yield Override(f"dimm_{key}_speed", origin, limit, component)
     if dimm.part_number is not None:
-        limit = none_of(f"{told} with part_number = {dimm.part_number!r}")
+        limit = must_be_zero(f"{told} with part_number = {dimm.part_number!r}")
         yield Override("dimm_part_number_differs", origin, limit, component)
 
 
@@ -100,7 +100,9 @@ def _gpus(machine: Machine, file: str) -> Iterator[Override]:
             told = f"{file} declares {component}"
             for key, text in (("model", gpu.model), ("pci_id", gpu.pci_id), ("address", gpu.address)):
                 if text is not None:
-                    yield Override(f"gpu_{key}_differs", origin, none_of(f"{told} with {key} = {text!r}"), component)
+                    yield Override(
+                        f"gpu_{key}_differs", origin, must_be_zero(f"{told} with {key} = {text!r}"), component
+                    )
             if gpu.link_width is not None:
                 limit = at_least(gpu.link_width, "count", f"{told} with link_width = {gpu.link_width}")
                 yield Override("gpu_link_width_max", origin, limit, component)
@@ -119,7 +121,7 @@ def _gpu_pairs(machine: Machine, file: str) -> Iterator[Override]:
             component = f"gpu{first}->gpu{second}"
             told = f"{file} declares between = [{pair.between[0]}, {pair.between[1]}]"
             if pair.path is not None:
-                limit = none_of(f"{told} with path = {pair.path!r}")
+                limit = must_be_zero(f"{told} with path = {pair.path!r}")
                 yield Override("gpu_path_differs", origin, limit, component)
             if pair.p2p is not None:
                 limit = exactly(int(pair.p2p), "count", f"{told} with p2p = {str(pair.p2p).lower()}")
@@ -133,7 +135,7 @@ def own_limits(machine: Machine, file: str) -> Iterator[Override]:
     ]
     yield from own
     for found in own:
-        yield from of_burn(found)
+        yield from burn_overrides(found)
 
 
 def bandwidth_limits(machine: Machine, rates_mts: tuple[int, ...], file: str) -> Iterator[Override]:

@@ -19,7 +19,7 @@ from acceptance import __version__
 from acceptance.core import regular_file
 from acceptance.core.record import RunStarted
 from acceptance.history import baseline, era, location
-from acceptance.history.baseline import Certificate, Former
+from acceptance.history.baseline import Certificate, FormerBaseline
 from acceptance.history.errors import BaselineRefused, BaselineUnsound, HistoryError
 from acceptance.history.lock import history_lock
 from acceptance.history.noise import NoiseBook
@@ -43,7 +43,7 @@ class Baseline:
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class AcceptResult:
     """A run that is the baseline now. `former` is the file in which the one before it is kept; `already` says that it was the baseline."""
 
     baseline: Baseline
@@ -80,7 +80,7 @@ def _read(file: Path, machine_id: str) -> Baseline | None:
     return found
 
 
-def needed(out: Path, machine_id: str) -> Baseline:
+def require(out: Path, machine_id: str) -> Baseline:
     """The same, where there must be one. Raises BaselineRefused where there is none."""
     found = read(out, machine_id)
     if found is None:
@@ -104,7 +104,7 @@ def _kept(folder: Path) -> Iterator[Path]:
         yield from sorted((folder / FORMER).glob("*.json"))
 
 
-def former(out: Path, machine_id: str) -> tuple[Baseline, ...]:
+def former_baselines(out: Path, machine_id: str) -> tuple[Baseline, ...]:
     """The baselines before this one, the oldest first; of those that were kept, the ones that can be believed."""
     found = []
     for file in _kept(path(out, machine_id).parent):
@@ -113,7 +113,7 @@ def former(out: Path, machine_id: str) -> tuple[Baseline, ...]:
     return tuple(sorted(found, key=lambda one: one.certificate.accepted_utc))
 
 
-def accept(run_dir: Path, out: Path, book: NoiseBook, *, replace: bool = False, root: Path = Path("/")) -> Accepted:
+def accept(run_dir: Path, out: Path, book: NoiseBook, *, replace: bool = False, root: Path = Path("/")) -> AcceptResult:
     """Make a recorded run the baseline of this machine. With `replace` it may take the place of another, which it is not held against.
 
     Raises BaselineRefused for a run that cannot be one, and BaselineUnsound when it cannot be written. Without `replace` the first where
@@ -136,11 +136,11 @@ def _made(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -> Certific
     """The certificate of a run of this machine, as if there were none before; with `anew` it is judged so, too."""
     found = reader.read(run_dir)
     if found.torn:
-        raise BaselineRefused(f"{run_dir}: {found.torn[0]}: {baseline.AGAIN}")
+        raise BaselineRefused(f"{run_dir}: {found.torn[0]}: {baseline.RUN_AGAIN}")
     start = next((entry.body for entry in found.entries if isinstance(entry.body, RunStarted)), None)
     if start is None:
         raise BaselineRefused(
-            f"{run_dir}: was ended before its plan was written, so it proves nothing: {baseline.AGAIN}"
+            f"{run_dir}: was ended before its plan was written, so it proves nothing: {baseline.RUN_AGAIN}"
         )
     if start.machine_id != clock.machine_id(root):
         raise BaselineRefused(f"{run_dir}: is a run of another machine ({start.machine_id}): accept it on that machine")
@@ -160,7 +160,7 @@ def _made(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -> Certific
         raise BaselineRefused(f"{run_dir}: {error}") from error
 
 
-def _put(file: Path, made: Certificate, *, replace: bool) -> Accepted:
+def _put(file: Path, made: Certificate, *, replace: bool) -> AcceptResult:
     """Write it, with the lock held. Raises OSError when the disk does not take it."""
     try:
         before = _read(file, made.machine_id)
@@ -171,18 +171,18 @@ def _put(file: Path, made: Certificate, *, replace: bool) -> Accepted:
     if before is not None:
         known = before.certificate
         if known.birth.run_id == made.birth.run_id:
-            return Accepted(before, already=True)
+            return AcceptResult(before, already=True)
         if not replace:
             told = f"{file}: run {known.birth.run_id} is the baseline since {known.accepted_utc[:10]}"
             raise BaselineRefused(f"{told}: add --replace to put this run in its place (the old one is kept)")
     former = _keep(file, before)
     if before is not None:
         known = before.certificate
-        replaces = Former(known.birth.run_id, known.accepted_utc, before.sha256)
+        replaces = FormerBaseline(known.birth.run_id, known.accepted_utc, before.sha256)
         made = msgspec.structs.replace(made, replaces=replaces)
     content = baseline.encode_certificate(made)
     _write(file, content)
-    return Accepted(_opened(file, content), former)
+    return AcceptResult(_opened(file, content), former)
 
 
 def _keep(file: Path, before: Baseline | None) -> Path | None:

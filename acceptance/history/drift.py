@@ -13,7 +13,14 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from acceptance.core.limit import number, quantity
-from acceptance.history.reference import Bounds, Counter, Reference, basis, describe_first_nights, nights
+from acceptance.history.reference import (
+    CounterReference,
+    Reference,
+    ReferenceBounds,
+    basis,
+    describe_first_nights,
+    nights,
+)
 
 DriftSeverity = Literal["fail", "warn"]
 # Step: beyond what one night differs from the next. Slope: a level that moved too slowly for a night to show it. Noise: values that lie
@@ -95,7 +102,7 @@ def _crossings(past: Reference, unit: str, value: float) -> Iterator[_Crossed]:
         yield _Crossed("slope" if first.moved else "step", _off(value, first.middle, before, first.bounds, unit))
 
 
-def _off(value: float, middle: float, before: str, bounds: Bounds, unit: str) -> str:
+def _off(value: float, middle: float, before: str, bounds: ReferenceBounds, unit: str) -> str:
     """How far a value is from what it was, in words."""
     far = abs(value - middle)
     share = middle and unit not in ("count", "degC", "s")
@@ -127,7 +134,7 @@ def _noise(where: str, unit: str, past: Reference) -> tuple[DriftFinding, ...]:
     return (DriftFinding("warn", "noise", f"{where}: its noise has grown: {told}; basis: {basis(past, unit)}"),)
 
 
-def _counted(where: str, unit: str, past: Reference, counter: Counter, value: float) -> DriftJudgement:
+def _counted(where: str, unit: str, past: Reference, counter: CounterReference, value: float) -> DriftJudgement:
     # A counter that stands lower than it did was set back: what it shows now has come since.
     back = value < counter.stood
     grown = value if back else value - counter.stood

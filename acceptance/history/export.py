@@ -54,7 +54,7 @@ def trend_report(
     return TrendReport(machine_id, recorded, shown, rows, others(out, machine_id), baseline)
 
 
-def exported(
+def export_rows(
     store: Store, form: str, measurement: str | None = None, component: str | None = None, last: int | None = None
 ) -> Iterator[bytes]:
     """Every figure as a line of CSV (RFC 4180, with a head) or JSON, course by course, many lines at a time. Raises HistoryError."""

@@ -10,7 +10,7 @@ from typing import Any
 from acceptance.core.limit import GIB
 from acceptance.core.record import Entry, Measured, RunStarted
 from acceptance.history.baseline_facts import MachineFacts
-from acceptance.history.change_rules import Counted
+from acceptance.history.change_rules import CountedParts
 from acceptance.machine import recorded_inventory
 from acceptance.machine.recorded_inventory import Table
 
@@ -182,7 +182,7 @@ def kind_of(component: str) -> str:
     return next(found, component or "machine")
 
 
-def _counts(component: str, facts: Facts, counted: Counted) -> bool:
+def _counts(component: str, facts: Facts, counted: CountedParts) -> bool:
     kind = kind_of(component)
     if kind == "disk":
         return facts.get((component, "transport")) in counted.disks and facts.get((component, "kind")) != "virtual"
@@ -195,7 +195,7 @@ def _counts(component: str, facts: Facts, counted: Counted) -> bool:
 class Parts:
     """The parts of one run that count, their identities, and the facts about them and about the machine."""
 
-    def __init__(self, told: MachineFacts, counted: Counted) -> None:
+    def __init__(self, told: MachineFacts, counted: CountedParts) -> None:
         facts = told.told()
         self.names = tuple(part for part in told.parts if _counts(part, facts, counted))
         others = set(told.parts) - set(self.names)

@@ -125,7 +125,7 @@ def rows(
 
 
 def eras(store: Store) -> dict[int, Era]:
-    """Every era by the number that points have. Raises Damaged for what are no facts."""
+    """Every era by the number that points have. Raises DamagedHistory for what are no facts."""
     rows = _rows(store, "SELECT id, facts FROM era")
     return {number: era_of(facts, store.path) for number, facts in rows}
 

@@ -10,7 +10,15 @@ import msgspec
 
 from acceptance.core.limit import Worse
 from acceptance.history.drift_rules import Constants, DriftRule, Rate
-from acceptance.history.reference import Bounds, Counter, First, Level, NoiseGrowth, Reference, Slope
+from acceptance.history.reference import (
+    CounterReference,
+    FirstNights,
+    Level,
+    NoiseGrowth,
+    Reference,
+    ReferenceBounds,
+    Slope,
+)
 
 
 class NightValue(msgspec.Struct, frozen=True, gc=False):
@@ -109,14 +117,14 @@ def _level(within: Sequence[NightValue], rule: DriftRule) -> Level:
     return Level(_shown(middle), count, _shown(deviation), step.factor, _bounds(middle, allowed, rule.worse))
 
 
-def _first(inside: Sequence[NightValue], level: Level | None, rule: DriftRule, *, baseline: bool) -> First:
+def _first(inside: Sequence[NightValue], level: Level | None, rule: DriftRule, *, baseline: bool) -> FirstNights:
     nights = inside[: rule.constants.nights.recent]
     middle = _median([one.value for one in nights])
     deviation = max(rule.deviation(middle), level.deviation if level is not None else 0.0)
     allowed = rule.constants.first.factor * deviation * math.sqrt(1 + MEDIAN_SPREAD**2 / len(nights))
     bounds = _bounds(middle, allowed + (rule.slow or 0.0), rule.worse)  # it began in another season
     moved = level is not None and bounds.beyond(level.middle)
-    return First(_shown(middle), len(nights), nights[0].day, bounds, baseline, moved)
+    return FirstNights(_shown(middle), len(nights), nights[0].day, bounds, baseline, moved)
 
 
 def _slope(within: Sequence[NightValue], level: Level, rule: DriftRule) -> Slope | None:
@@ -163,12 +171,12 @@ def _counted(
     ago = today - days[place]
     allowed = rate.step + rate.per_day * max(ago, 1.0)
     most = rate.most_per_day * max(ago, 1.0) if rate.most_per_day is not None else None
-    counter = Counter(past[place].value, ago, allowed, rate.basis, most, rate.repeats)
+    counter = CounterReference(past[place].value, ago, allowed, rate.basis, most, rate.repeats)
     off = sum(_outside(one) for one in every[-rules.off.of + 1 :])
     return Reference(True, rules.off.fails, rules.off.of, off, before=_outside(every[-1]), counter=counter)
 
 
-def _limit_is_tighter(level: Level | None, first: First | None, rule: DriftRule) -> bool:
+def _limit_is_tighter(level: Level | None, first: FirstNights | None, rule: DriftRule) -> bool:
     """Whether the limit fails whatever would lie beyond these bounds: then the nights add nothing to it."""
     limit = rule.limit
     if limit is None:
@@ -180,10 +188,10 @@ def _limit_is_tighter(level: Level | None, first: First | None, rule: DriftRule)
     return low and (not highs or (limit.high is not None and limit.high <= min(highs)))
 
 
-def _bounds(middle: float, allowed: float, worse: Worse | None) -> Bounds:
+def _bounds(middle: float, allowed: float, worse: Worse | None) -> ReferenceBounds:
     low = None if worse == "higher" else -_up(allowed - middle)
     high = None if worse == "lower" else _up(middle + allowed)
-    return Bounds(low, high)
+    return ReferenceBounds(low, high)
 
 
 def _up(value: float) -> float:

@@ -15,11 +15,11 @@ import msgspec
 
 from acceptance.core.plan import Scope
 from acceptance.core.regular_file import NotRegular
-from acceptance.core.verdict import Word
+from acceptance.core.verdict import VerdictWord
 from acceptance.history import location
 from acceptance.history.era import Era
-from acceptance.history.errors import Damaged
-from acceptance.history.night import Apart, Night, NightMeasurement, SeriesKey
+from acceptance.history.errors import DamagedHistory
+from acceptance.history.night import ExclusionReason, Night, NightMeasurement, SeriesKey
 from acceptance.history.store import FAILED, OUTSIDE, UNSTEADY, era_of
 
 _AT_ONCE = 200  # nights whose figures are held in memory: some ten megabytes
@@ -34,10 +34,10 @@ class _Row(msgspec.Struct, frozen=True, array_like=True):
     seconds: float | None
     profile: str
     scope: Scope
-    verdict: Word
+    verdict: VerdictWord
     virtual: int
     postponed: int
-    apart: Apart | None
+    apart: ExclusionReason | None
     facts: tuple[tuple[str, str], ...]
     identities: dict[str, str]
 
@@ -45,12 +45,12 @@ class _Row(msgspec.Struct, frozen=True, array_like=True):
 def _has_facts(facts: Any) -> bool:
     try:
         era_of(facts, Path())
-    except Damaged:
+    except DamagedHistory:
         return False
     return True
 
 
-class Old:
+class OldHistory:
     """Reads row by row what can be read. Of a damaged file it vouches for nothing: its nights are shown, and are no measure for others."""
 
     def __init__(self, connection: sqlite3.Connection | None, machine_id: str) -> None:

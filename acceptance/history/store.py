@@ -16,7 +16,7 @@ import msgspec
 
 from acceptance.history import errors, location
 from acceptance.history.era import Era
-from acceptance.history.errors import Damaged, HistoryError
+from acceptance.history.errors import DamagedHistory, HistoryError
 from acceptance.history.lock import history_lock
 from acceptance.history.night import Night, NightMeasurement
 
@@ -50,7 +50,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
 def schema_version(connection: sqlite3.Connection, path: Path, steps: Sequence[Sequence[str]]) -> int:
     """The version of a file; 0 of one in which there is nothing yet.
 
-    Raises Damaged for another program's database, HistoryError for one of a later version.
+    Raises DamagedHistory for another program's database, HistoryError for one of a later version.
     """
     owner, found, tables = (
         connection.execute(query).fetchone()[0]
@@ -59,7 +59,7 @@ def schema_version(connection: sqlite3.Connection, path: Path, steps: Sequence[S
     if not tables and not owner:
         return 0
     if owner != APPLICATION or not isinstance(found, int) or found < 1:
-        raise Damaged(f"{path}: is another program's database: move it away, then start again")
+        raise DamagedHistory(f"{path}: is another program's database: move it away, then start again")
     if found > len(steps):
         newer = f"is of version {found}, newer than this rigproof knows ({len(steps)})"
         raise HistoryError(f"{path}: {newer}: install that newer rigproof; this one leaves the file as it is")
@@ -110,7 +110,7 @@ class StoredNight:
 
 
 class Store:
-    """An open history. Every method raises HistoryError, and Damaged where the file is no sound database of ours."""
+    """An open history. Every method raises HistoryError, and DamagedHistory where the file is no sound database of ours."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
@@ -177,11 +177,11 @@ class Store:
             self.connection.close()
 
     def check(self) -> None:
-        """Look at the whole file. Raises Damaged where SQLite finds anything wrong in its structure, and for eras without facts."""
+        """Look at the whole file. Raises DamagedHistory where SQLite finds anything wrong in its structure, and for eras without facts."""
         with errors.history_errors(self.path):
             found = self.connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if found != "ok":
-            raise errors.Damaged(f"{self.path}: is damaged ({found}): {errors.REBUILD}")
+            raise errors.DamagedHistory(f"{self.path}: is damaged ({found}): {errors.REBUILD}")
         self.eras()
 
     @contextlib.contextmanager
@@ -251,18 +251,18 @@ class Store:
             return int(self.connection.execute("SELECT count(*) FROM night").fetchone()[0])
 
     def eras(self) -> dict[str, Era]:
-        """Every era by its key. Raises Damaged for what are no facts."""
+        """Every era by its key. Raises DamagedHistory for what are no facts."""
         with errors.history_errors(self.path):
             rows = self.connection.execute("SELECT key, facts FROM era ORDER BY id").fetchall()
         return {key: era_of(facts, self.path) for key, facts in rows}
 
 
 def era_of(facts: Any, path: Path) -> Era:
-    """An era from its facts as they stand in a file. Raises Damaged for anything that is no list of names and texts."""
+    """An era from its facts as they stand in a file. Raises DamagedHistory for anything that is no list of names and texts."""
     try:
         return Era(msgspec.json.decode(facts, type=tuple[tuple[str, str], ...]))
     except (msgspec.DecodeError, TypeError, UnicodeError) as error:
-        raise errors.Damaged(f"{path}: is damaged (an era has no facts: {error}): {errors.REBUILD}") from error
+        raise errors.DamagedHistory(f"{path}: is damaged (an era has no facts: {error}): {errors.REBUILD}") from error
 
 
 def _id(connection: sqlite3.Connection, table: str, column: str, value: str, **more: str) -> int:

@@ -28,7 +28,7 @@ _LAZY = (Measured, Table, Skipped, ToolRan, Sample, Observed)
 
 
 RESTORE = "restore it from a copy"
-UNREAD = "mend its permissions, or run as the user who made the run"
+READ_CURE = "mend its permissions, or run as the user who made the run"
 
 
 class JournalError(Exception):
@@ -184,15 +184,15 @@ class Segment:
     torn: str | None
 
 
-def unread(path: Path, error: OSError) -> JournalError:
+def unreadable_segment(path: Path, error: OSError) -> JournalError:
     """Why a segment cannot be read, as a sentence with the cure."""
-    cure = RESTORE if isinstance(error, regular_file.NotRegular) else UNREAD
+    cure = RESTORE if isinstance(error, regular_file.NotRegular) else READ_CURE
     return JournalError(f"{path}: cannot be read ({error.strerror}): {cure}")
 
 
 def most_bytes(path: Path) -> int:
     """How large a segment of this name may be; telemetry goes on for as long as the run does."""
-    return regular_file.TELEMETRY if path.name.startswith("telemetry") else regular_file.SEGMENT
+    return regular_file.TELEMETRY_BYTES if path.name.startswith("telemetry") else regular_file.SEGMENT_BYTES
 
 
 def read_segment(path: Path) -> Segment:
@@ -203,7 +203,7 @@ def read_segment(path: Path) -> Segment:
     try:
         data = regular_file.read(path, most_bytes(path))
     except OSError as error:
-        raise unread(path, error) from error
+        raise unreadable_segment(path, error) from error
     *lines, rest = data.split(b"\n")
     torn = rest.decode("utf-8", errors="replace")[:200] or None
     if not lines:

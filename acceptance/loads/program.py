@@ -32,7 +32,7 @@ def run_guarded(
     return 0
 
 
-def leave(status: int) -> None:
+def exit_load(status: int) -> None:
     """End the process; at once where something failed.
 
     torch would tidy up on a GPU that may never answer, or abort in a context that was lost, and bury the sentence.

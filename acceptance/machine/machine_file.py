@@ -311,7 +311,7 @@ def _text(file: Path) -> str:
         raise _error(file, line, f"is not UTF-8 text (byte {error.start}): save it as UTF-8") from error
 
 
-def misfit(file: Path, place: Sequence[str | int], sentence: str) -> MachineFileError:
+def key_error(file: Path, place: Sequence[str | int], sentence: str) -> MachineFileError:
     """What is wrong with one key of a file that was read already, beside the checks that there are; with file, line and key."""
     return _error(file, line_of(_text(file), place), f"{spell(place)}: {sentence}")
 

@@ -46,7 +46,7 @@ def _passed_over(inventory: Inventory) -> bool:
     return bool(nameless) or works_for_others(inventory)
 
 
-def withheld(inventory: Inventory, gpu: Gpu) -> bool:
+def is_withheld(inventory: Inventory, gpu: Gpu) -> bool:
     """Whether the driver holds a GPU that it does not give to this user, while it gives others: a job that got a part of the machine."""
     bound = any(function.address == gpu.pci_address and function.driver == "nvidia" for function in inventory.pci)
     left_out = bound and gpu.answers is not False and gpu.nvml_index is None
@@ -190,7 +190,7 @@ def _nodes(inventory: Inventory, due: tuple[Gpu, ...]) -> PresenceLayer:
         return PresenceLayer(what, found, BUS_FIRST)
     if board.nvidia_driver is None:
         return PresenceLayer(what, found, DRIVER_FIRST)
-    kept = [gpu for gpu in due if withheld(inventory, gpu)]
+    kept = [gpu for gpu in due if is_withheld(inventory, gpu)]
     if kept:
         return PresenceLayer(what, f"{found}; this user may not open those of {_named(kept)}", PARTLY)
     if len(cards) < len(due) or "/dev/nvidiactl" not in paths:
@@ -211,7 +211,7 @@ def _nvml(inventory: Inventory, due: tuple[Gpu, ...]) -> PresenceLayer:
         return PresenceLayer(what, "; ".join(sick), _sick_cure(answer))
     unknown = [gpu for gpu in due if gpu.nvml_index is None]
     if unknown:
-        partly = all(withheld(inventory, gpu) for gpu in unknown)
+        partly = all(is_withheld(inventory, gpu) for gpu in unknown)
         cure = PARTLY if partly else "`sudo dmesg | grep NVRM` says why the driver does not take it"
         return PresenceLayer(what, f"driver {answer.driver_version} does not know {_named(unknown)}", cure)
     count = len(answer.devices)

@@ -98,7 +98,7 @@ def _tell(_number: int, _frame: FrameType | None) -> None:
     _told = True
 
 
-def mirror(status: int) -> None:
+def exit_like(status: int) -> None:
     """End as the program did, so that the harness sees its exit code or its signal."""
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
@@ -171,7 +171,7 @@ def main(arguments: list[str]) -> None:
         end_family(grace_s)
         os._exit(128 + signal.SIGTERM)
     end_family(0.0)
-    mirror(status)
+    exit_like(status)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from acceptance.reports import grid
 from acceptance.reports.terminal import Terminal
 
 
-def accepted(
+def show_accepted(
     found: Certificate, screen: Terminal, *, already: bool, former: str | None, language: Language = ENGLISH
 ) -> None:
     """Say that a run is the baseline now, what was accepted with it, and where the one before it is kept."""

@@ -12,7 +12,7 @@ from acceptance.core.finding import Finding
 from acceptance.core.language import Language
 from acceptance.reports import explanation
 from acceptance.reports.headline import headline
-from acceptance.reports.locations import NOWHERE, Locations
+from acceptance.reports.locations import NO_LOCATIONS, Locations
 
 _MOST_NAMES = 16
 # Characters of a component's name; one that is longer is no machine's, and is not looked for in a text.
@@ -107,4 +107,4 @@ def entries(findings: Iterable[Finding], places: Locations, language: Language) 
         members = [told[int(finding.check)] for finding in found]
         several = len(members) == 1 and len(members[0].components) > 1
         lines = tuple((tuple(dict.fromkeys(one.checks)), one.text(named, language)) for one in members)
-        yield ClosingEntry(lines, explanation.details(members[0].first, NOWHERE, language) if several else below)
+        yield ClosingEntry(lines, explanation.details(members[0].first, NO_LOCATIONS, language) if several else below)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from acceptance.core.language import ENGLISH, Language
-from acceptance.history.comparison import REPORTED_KINDS, Comparison, ComparisonRow, DifferenceKind, Outcomes
+from acceptance.history.comparison import REPORTED_KINDS, Comparison, ComparisonRow, DifferenceKind, OutcomeChange
 from acceptance.reports import comparison_words as words
 from acceptance.reports import grid
 from acceptance.reports.terminal import Terminal
@@ -55,7 +55,7 @@ def _grid(screen: Terminal, rows: Sequence[tuple[str, Sequence[str]]], *, right:
     grid.show(screen.console, rows, head=head, right=right, watched=screen.watched)
 
 
-def _outcome(one: Outcomes, language: Language) -> tuple[str, Sequence[str]]:
+def _outcome(one: OutcomeChange, language: Language) -> tuple[str, Sequence[str]]:
     style = _STYLE.get(one.kind, "")
     name = one.check or language("the whole run")
     return style, (words.kind_word(one.kind, language), name, *(text or words.NONE for text in one.outcomes))

@@ -78,12 +78,12 @@ class Dashboard:
         if gauges and len(gauges) + 1 <= room:
             cards, room = [panel.table(gauges, width, language, signs)], room - len(gauges) - 1
         elif gauges:
-            cards += panel.filled(list(panel.summed(gauges, language, signs)), width, signs)[:room]
+            cards += panel.flow_lines(list(panel.summary_parts(gauges, language, signs)), width, signs)[:room]
             room -= len(cards)
         tail: list[RenderableType] = []
         if room > 0:
             tail, room = [panel.cut(outcomes(self._remaining, language, signs), width, signs)], room - 1
-        sensors = panel.filled(list(panel.machine(self._gauges.machine, language, signs)), width, signs)
+        sensors = panel.flow_lines(list(panel.machine(self._gauges.machine, language, signs)), width, signs)
         if sensors and len(sensors) <= room:
             tail, room = [*sensors, *tail], room - len(sensors)
         planned = self._remaining.planned

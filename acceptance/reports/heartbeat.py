@@ -53,7 +53,7 @@ class Heartbeat:
         told = [self._remaining.left(language)]
         if gauges:
             few = len(gauges) <= _FEW
-            parts = panel.one_by_one(gauges, language, signs) if few else panel.summed(gauges, language, signs)
+            parts = panel.gpu_parts(gauges, language, signs) if few else panel.summary_parts(gauges, language, signs)
         else:
             parts = panel.machine(self._gauges.machine, language, signs)
         told += [part.plain for part in parts]

@@ -28,7 +28,7 @@ from acceptance.core.verdict import CheckResult, Verdict
 from acceptance.journal.reader import Journal
 from acceptance.reports import explanation, summary
 from acceptance.reports.locations import Locations, find_locations
-from acceptance.reports.text import counted, one_line
+from acceptance.reports.text import count_of, one_line
 
 RUN = "the whole run"
 NAME = 200  # characters of a name; GitLab and test databases hold 255, and what was cut is said within them
@@ -135,7 +135,7 @@ def _within(lines: Sequence[str], size: int) -> Sequence[str]:
     room = size - NAME  # for the line that says so
     head = _fitting(sizes, 2 * room // 3)
     tail = _fitting(sizes[:head:-1], room // 3)
-    left_out = f"... ({counted(len(lines) - head - tail, 'line')} left out here; report.html has them)"
+    left_out = f"... ({count_of(len(lines) - head - tail, 'line')} left out here; report.html has them)"
     return (*lines[:head], left_out, *lines[len(lines) - tail :])
 
 
@@ -188,7 +188,7 @@ def _ran(check: str, found: Journal) -> Iterator[str]:
     """The programs that a check ran, each with its log; last, where every reader that shortens looks."""
     bodies = [entry.body for entry in found.entries if isinstance(entry.body, ToolRan) and entry.body.check == check]
     if len(bodies) > MOST_RAN:
-        yield f"ran {counted(len(bodies) - MOST_RAN, 'more program')} before these"
+        yield f"ran {count_of(len(bodies) - MOST_RAN, 'more program')} before these"
     for body in bodies[-MOST_RAN:]:
         yield _line(f"ran {' '.join(body.argv)} (exit {body.returncode}, {body.seconds:.1f} s)")
         if body.log:

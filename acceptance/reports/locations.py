@@ -48,7 +48,7 @@ class Locations:
         return Location(address=component) if _ADDRESS.fullmatch(component) else Location()
 
 
-NOWHERE = Locations()
+NO_LOCATIONS = Locations()
 
 
 def find_locations(found: Journal) -> Locations:

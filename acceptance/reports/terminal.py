@@ -22,7 +22,7 @@ from acceptance.reports.gauges import Gauges
 from acceptance.reports.glyphs import plain_locale
 from acceptance.reports.heartbeat import Heartbeat
 from acceptance.reports.lines import HANG, LineWriter
-from acceptance.reports.locations import NOWHERE, Locations
+from acceptance.reports.locations import NO_LOCATIONS, Locations
 from acceptance.reports.progress import RunProgress
 from acceptance.reports.safe_output import SafeOutput
 from acceptance.reports.text import duration, one_line
@@ -193,7 +193,7 @@ class Terminal(LineWriter):
     def _outcome(self, outcome: Outcome, text: str) -> None:
         self.cut(Text(f"{outcome:<5}", style=_STYLE[outcome]).append(f"  {text}", style="default"))
 
-    def verdict(self, verdict: Verdict, files: list[str], where: Locations = NOWHERE) -> None:
+    def verdict(self, verdict: Verdict, files: list[str], where: Locations = NO_LOCATIONS) -> None:
         """The closing block: one entry per violation with its causes and the next command, where the files are, and the verdict last."""
         language, taught, told = self._language, False, self._shown is not None
         for word, style, kind in _block(language):

@@ -8,7 +8,7 @@ from acceptance.core.language import ENGLISH, Language
 from acceptance.history.trend import TrendReport, TrendRow
 from acceptance.reports import grid, sparkline
 from acceptance.reports import trend_words as words
-from acceptance.reports.glyphs import PLAIN
+from acceptance.reports.glyphs import ASCII
 from acceptance.reports.terminal import Terminal
 
 WIDTH = 30  # letters of a line of values, where there is room
@@ -45,7 +45,7 @@ def show(found: TrendReport, screen: Terminal, language: Language = ENGLISH, *, 
 
 
 def _grid(screen: Terminal, rows: Sequence[TrendRow], language: Language, *, moved: bool) -> None:
-    plain = screen.signs is PLAIN
+    plain = screen.signs is ASCII
     # A part that was replaced has a course of its own, and is told by its serial number.
     names = [(row.course.check, row.course.measurement, row.course.component) for row in rows]
     replaced = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else set()

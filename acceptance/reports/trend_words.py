@@ -125,7 +125,9 @@ def _changed(name: str, before: str | None, after: str | None, language: Languag
     return f"{what}: {before or NONE} -> {after or NONE}"
 
 
-def pruned(folders: Sequence[tuple[str, int]], nights: int, left: int, language: Language = ENGLISH) -> Iterator[str]:
+def prune_lines(
+    folders: Sequence[tuple[str, int]], nights: int, left: int, language: Language = ENGLISH
+) -> Iterator[str]:
     """What was removed: folders of runs with their bytes, the values of so many nights; and how many bytes stay."""
     for name, held in folders:
         yield language("removed {name} ({size})", name=name, size=size(held))

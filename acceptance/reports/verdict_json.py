@@ -15,7 +15,7 @@ from acceptance.core.finding import Finding
 from acceptance.core.judgement import Judgement
 from acceptance.core.limit import Limit
 from acceptance.core.record import Outcome, Postponed
-from acceptance.core.verdict import CheckResult, Verdict, Word
+from acceptance.core.verdict import CheckResult, Verdict, VerdictWord
 from acceptance.journal.reader import Journal
 from acceptance.reports import plain_json
 from acceptance.reports.explanation import Explanation, explain
@@ -121,7 +121,9 @@ class File(Struct, frozen=True, forbid_unknown_fields=True):
     """The verdict of a run of rigproof and every reason for it. The lists are always there; an empty one says that there is none."""
 
     schema: Annotated[Literal[3], Meta(description="the number of this shape; another is another shape")]
-    verdict: Annotated[Word, Meta(description="PASS, FAIL, or UNJUDGED: nothing failed and something is not known")]
+    verdict: Annotated[
+        VerdictWord, Meta(description="PASS, FAIL, or UNJUDGED: nothing failed and something is not known")
+    ]
     exit_code: Annotated[Literal[0, 1, 3], Meta(description="0 PASS, 1 FAIL, 3 UNJUDGED")]
     run_id: str
     violations: Annotated[tuple[Row, ...], Meta(description="what makes the verdict FAIL")]
@@ -143,7 +145,7 @@ class File(Struct, frozen=True, forbid_unknown_fields=True):
     ) = UNSET
 
 
-def _verdict(word: Word, code: int, violations: dict[str, int], unjudged: dict[str, int]) -> dict[str, Any]:
+def _verdict(word: VerdictWord, code: int, violations: dict[str, int], unjudged: dict[str, int]) -> dict[str, Any]:
     """A rule that types cannot state: which exit code and which reasons go with a verdict."""
     then = {"exit_code": {"const": code}, "violations": violations, "unjudged": unjudged}
     return {"if": {"properties": {"verdict": {"const": word}}}, "then": {"properties": then}}

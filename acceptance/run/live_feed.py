@@ -63,7 +63,7 @@ class LiveFeed:
 
     def _newest(self, path: Path) -> None:
         newest: dict[str | None, Entry] = {}
-        for entry in reader.newest(path, TAIL_BYTES):
+        for entry in reader.read_last_entries(path, TAIL_BYTES):
             if isinstance(entry.body, Sample):
                 newest[entry.body.component] = entry
         for component, entry in newest.items():

@@ -68,12 +68,12 @@ class PreparedRun:
 
 def collect(root: Path) -> session_context.Answer:
     """Every check there is, as the package's own pytest collected it. Raises PreparationError."""
-    with collecting(root) as answer:
+    with start_collection(root) as answer:
         return answer()
 
 
 @contextlib.contextmanager
-def collecting(root: Path) -> Iterator[Callable[[], session_context.Answer]]:
+def start_collection(root: Path) -> Iterator[Callable[[], session_context.Answer]]:
     """The same in two steps, with time between them for something else: what it gives waits for the checks.
 
     They are collected once for each package, Python and pytest. Both steps raise PreparationError.
@@ -185,7 +185,7 @@ def prepare(options: Options) -> PreparedRun:
     """Make the plan. Raises what the parts raise: each is one sentence for the user."""
     declared = machine_file.read(options.machine_file) if options.machine_file else None
     chosen = profile.choose(profile.read(resources.locate("profiles.toml")), options.profile)
-    with collecting(options.root) as collected:  # each takes its second: they go side by side
+    with start_collection(options.root) as collected:  # each takes its second: they go side by side
         inventory = observe(options.root)
         answer = collected()
     file = options.machine_file.name if options.machine_file else None
@@ -214,5 +214,5 @@ def prepare(options: Options) -> PreparedRun:
     except collection.PlanError as error:
         if options.machine_file is None or not error.place:
             raise
-        raise machine_file.misfit(options.machine_file, error.place, error.sentence) from error
+        raise machine_file.key_error(options.machine_file, error.place, error.sentence) from error
     return PreparedRun(options, declared, inventory, made, chosen.summary)

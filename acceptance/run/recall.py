@@ -39,7 +39,7 @@ _CLOCK = "set the clock right, or accept a run that passed with `rigproof baseli
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
+class RecalledPlan:
     """A plan with what is remembered in it, what the reader must know of that, and how many runs in a row were put off.
 
     `put_off` says why it is not known, where the history cannot be read.
@@ -72,7 +72,7 @@ class HistoryRecall:
         self._machine_id = clock.machine_id(root)
         self._said: tuple[str, ...] = ()  # before the run; once is enough
 
-    def recall(self, prepared: PreparedRun, station: Station, today: float) -> Recalled:
+    def recall(self, prepared: PreparedRun, station: Station, today: float) -> RecalledPlan:
         """The plan of a run with its past; `today` is in days since 1970-01-01 in UTC.
 
         Raises NoiseFileError, DriftFileError or ChangeFileError where a file of rigproof's own is wrong.
@@ -119,7 +119,7 @@ class HistoryRecall:
             made = replace(made, birth=replace(accepted.birth, book=rules, known=known))
         if plan.scope == "full":  # a part of the machine is no acceptance of it anyway
             made = replace(made, gaps=(*made.gaps, *gaps))
-        return Recalled(made, (*notes, *([] if plan.scope == "full" else map(Note, gaps))), put_off)
+        return RecalledPlan(made, (*notes, *([] if plan.scope == "full" else map(Note, gaps))), put_off)
 
     def keep(self) -> tuple[str, ...]:
         """Add every closed run that is not remembered yet, this one among them; returns what `recall` has not told yet."""
@@ -177,7 +177,7 @@ class _Born:
             birth = accepted.birth
             gpus = [part for part in birth.parts if part.startswith("gpu")]
             for figure in accepted.figures:
-                part = night.part(figure.component, birth.identities, gpus) or figure.component
+                part = night.part_identity(figure.component, birth.identities, gpus) or figure.component
                 self._values[PartMeasurement(figure.check, figure.measurement, figure.unit, part)] = figure.value
 
     def value(self, part: PartMeasurement) -> float | None:

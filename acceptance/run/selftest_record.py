@@ -12,7 +12,7 @@ NAME = "selftest.json"
 NEVER = "not run on this machine with this build: `make selftest` shows what it catches"
 
 
-class Record(msgspec.Struct, frozen=True):
+class SelftestRecord(msgspec.Struct, frozen=True):
     """What a self-test leaves beside the runs: when, of which build, on which machine, and with what score."""
 
     utc: str
@@ -38,7 +38,7 @@ def selftest_sentence(out: Path, package_digest: str, machine_id: str) -> str:
     """
     path = out / NAME
     try:
-        record = msgspec.json.decode(regular_file.read(path, regular_file.SMALL_RECORD), type=Record)
+        record = msgspec.json.decode(regular_file.read(path, regular_file.SMALL_RECORD), type=SelftestRecord)
     except FileNotFoundError:
         return NEVER
     except (OSError, ValueError) as error:

@@ -37,7 +37,7 @@ from acceptance.watch import gpu_sampler, gpu_supervisor, host
 
 IN_USE = "the machine is in use"
 # How often it is looked whether the watch has seen somebody else on a GPU.
-OTHERS_S = 1.0
+USERS_PERIOD_S = 1.0
 
 
 class OutputError(Exception):
@@ -129,7 +129,7 @@ class Supervisor:
         now_s = clock.boot_s()
         if self._give_way is None or (now_s < self._others_s and not last):
             return
-        self._others_s = now_s + OTHERS_S
+        self._others_s = now_s + USERS_PERIOD_S
         with contextlib.suppress(segment.JournalError):  # the fold reads it again, strictly
             for entry in self._watched.each():
                 if isinstance(one := entry.body, ForeignProcess):
@@ -199,7 +199,7 @@ class Supervisor:
         """Run one session's share of the plan; returns the end of the run where a gate did not pass, or somebody stopped it."""
         station = self._station if name in ("load", REPEAT_SESSION) else HostStation()
         context = self._context(name, share, station)
-        deadline = Deadline.after(sum(timeouts.belt_s(check) for check in share) + 60.0)
+        deadline = Deadline.after(sum(timeouts.check_limit_s(check) for check in share) + 60.0)
         began = time.monotonic()
         try:
             log = self._run_dir / "logs" / f"session-{name}.log"

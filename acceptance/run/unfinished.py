@@ -105,7 +105,7 @@ def _last_samples(run_dir: Path) -> dict[str | None, dict[str, float]]:
     """The last readings of the machine's own sensors (None) and of each GPU, of a GPU those of GPU_READINGS."""
     last: dict[str | None, dict[str, float]] = {}
     for name in (reader.TELEMETRY, reader.GPU_TELEMETRY):
-        for entry in reader.newest(run_dir / name):
+        for entry in reader.read_last_entries(run_dir / name):
             if isinstance(entry.body, Sample):
                 last[entry.body.component] = entry.body.values
     return {

@@ -73,7 +73,7 @@ def write(context: SessionContext, path: Path) -> None:
 
 def read(path: Path) -> SessionContext:
     """Read a session's context."""
-    return msgspec.json.decode(regular_file.read(path, regular_file.SEGMENT), type=SessionContext)
+    return msgspec.json.decode(regular_file.read(path, regular_file.SEGMENT_BYTES), type=SessionContext)
 
 
 def argv(context: Path) -> list[str]:

@@ -24,7 +24,7 @@ LAP = "lap "
 NOTE_S = 60.0
 NOTE_SHARE = 1 / 60
 QUOTED = 400
-MOST = 32  # events of a GPU: more than there are formats and ways; a load that raves fills no journal
+MAX_EVENTS = 32  # events of a GPU: more than there are formats and ways; a load that raves fills no journal
 _ACTION = "Run it again, cool and alone; if it comes back, replace the card."
 _OF_COPIES = "Reseat the card and its riser; try another slot or cable; if it comes back, replace the card."
 
@@ -77,7 +77,7 @@ class _Listening:
 
     def _wrong(self, index: int, found: Mapping[str, Any]) -> None:
         component, code = self._component(index, found.get("component")), code_of(found)
-        if (component, code) in self._told or len(self._told) >= MOST * len(self._names):
+        if (component, code) in self._told or len(self._told) >= MAX_EVENTS * len(self._names):
             return
         self._told.add((component, code))
         # A moment that cannot be right must not carry the event to another check.

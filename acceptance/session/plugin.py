@@ -165,7 +165,7 @@ class _Session:
             pytest.exit(f"this rigproof is not the one that made the plan: {told}", session_context.REFUSED)
         items[:] = [found[name] for name in self.share]
         for item in items:
-            item.add_marker(pytest.mark.timeout(timeouts.belt_s(self.share[check_id(item)])))
+            item.add_marker(pytest.mark.timeout(timeouts.check_limit_s(self.share[check_id(item)])))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid: str, location: tuple[str, int | None, str]) -> None:

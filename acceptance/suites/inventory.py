@@ -103,7 +103,7 @@ def describes(declared: DeclaredDisk, disk: Disk) -> bool:
     )
 
 
-def assigned(declared: Sequence[DeclaredDisk], disks: Sequence[Disk]) -> list[list[Disk]]:
+def assign_disks(declared: Sequence[DeclaredDisk], disks: Sequence[Disk]) -> list[list[Disk]]:
     """The disks of each declaration, in its order: no disk stands for two, and none gets more than it declares.
 
     Declarations with a serial choose first, then the larger: what is left to the others still suits them.
@@ -133,7 +133,8 @@ def test_disks(inventory: Inventory, machine: Machine | None, check: Check) -> N
         or "none"
     )
     counts = {
-        f"declared-disk:{n}": float(len(found)) for n, found in enumerate(assigned(declared, inventory.disks), start=1)
+        f"declared-disk:{n}": float(len(found))
+        for n, found in enumerate(assign_disks(declared, inventory.disks), start=1)
     }
     check("disk_count", counts, notes={component: f"disks found: {there}" for component in counts})
 

@@ -12,7 +12,7 @@ from acceptance.diagnosis.agreement import compare
 from acceptance.machine.gpu import Gpu
 from acceptance.session.check import Check
 from acceptance.suites.fixtures.burn import BurnResults, HostRun, PartFailed
-from acceptance.suites.fixtures.burn_evidence import COLUMNS, Heats, counted, evidence, product_digests
+from acceptance.suites.fixtures.burn_evidence import COLUMNS, Heats, count_readings, evidence, product_digests
 from acceptance.suites.fixtures.gpu_loads import GpuLoads
 from acceptance.suites.fixtures.host_tools import memory_errors
 from acceptance.suites.fixtures.marks import of_each_format
@@ -76,7 +76,7 @@ def _products(
 ) -> None:
     """Every format's wrong results, its rate, each GPU beside its siblings, and what is left of the rate at the end."""
     for dtype in DTYPES:
-        counts, notes = counted(loads, f"burn_{dtype}_miscompares", gpu_heat)
+        counts, notes = count_readings(loads, f"burn_{dtype}_miscompares", gpu_heat)
         check(f"burn_{dtype}_miscompares", counts, notes=notes, serials=serials)
         rates = loads.values(f"burn_{dtype}")
         check(f"burn_{dtype}", rates, serials=serials)
@@ -90,7 +90,7 @@ def _copies(loads: GpuLoads, gpu_heat: Heats, check: Check) -> None:
         ("burn_copied", "burn_copy_miscompares"),
         ("burn_peer_copied", "burn_peer_miscompares"),
     ):
-        counts, notes = counted(loads, miscompares, gpu_heat)
+        counts, notes = count_readings(loads, miscompares, gpu_heat)
         check(miscompares, counts, notes=notes)
         check(copied, loads.values(copied))
 

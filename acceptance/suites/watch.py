@@ -201,7 +201,7 @@ def test_settings(
     """
     changed = {gpu: gpu_settings.setting_changes(history, load_spans) for gpu, history in watched.items()}
     for history in watched.values():
-        for note in gpu_settings.notes(history):
+        for note in gpu_settings.clock_notes(history):
             say(note)
     check(
         "gpu_settings_unchanged",

@@ -95,7 +95,7 @@ _SPREAD = 0.15
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class BurnProgress:
     """The progress lines of one text in their order, and its frame. GPUs are numbered by column."""
 
     lines: tuple[ProgressLine, ...]
@@ -110,9 +110,9 @@ class History:
         """The most GPUs that one line shows."""
         return max((len(line.columns) for line in self.lines), default=0)
 
-    def _columns(self, *, whole: bool = False) -> Iterator[tuple[int, list[Column]]]:
+    def _columns(self, *, whole: bool = False) -> Iterator[tuple[int, list[ProgressColumn]]]:
         lines = self.whole if whole else self.lines
-        columns: list[list[Column]] = [[] for _ in range(self.widest())]
+        columns: list[list[ProgressColumn]] = [[] for _ in range(self.widest())]
         # Line by line: asked for each GPU anew, one very wide line among many short ones would take hours.
         for line in lines:
             for gpu, column in enumerate(line.columns):
@@ -191,7 +191,7 @@ class History:
         for gpu in range(self.widest()):
             before, found = 0, []
             for line in self.whole:
-                column = line.columns[gpu] if gpu < len(line.columns) else Column()
+                column = line.columns[gpu] if gpu < len(line.columns) else ProgressColumn()
                 if column.done is not None and column.done > before and column.rate:
                     products, before = column.done - before, column.done
                     found.append((products, products * _PRODUCT_GFLOP / column.rate, line.percent))
@@ -260,7 +260,7 @@ _CLIPPED_WORDS = ("Gflop/s", "errors:", "WARNING!", "DIED!", "temps:")
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ProgressColumn:
     """One GPU in one progress line. None is what the line does not show.
 
     `done`: products so far (-1: its process died); `rate`: GFLOP/s of the last interval; `errors`: wrong elements since the last 10 %
@@ -285,7 +285,7 @@ class ProgressLine:
     """One progress line at `percent` of the time. `whole`: each of its columns shows its products and its errors."""
 
     percent: float
-    columns: tuple[Column, ...]
+    columns: tuple[ProgressColumn, ...]
     whole: bool
 
 
@@ -360,11 +360,11 @@ def _clip(piece: str, position: int, quoted: str) -> int:
 
 def _column(
     quoted: str, done: re.Match[str], errors: re.Match[str] | None, temperature: re.Match[str] | None, *, cut: bool
-) -> Column:
+) -> ProgressColumn:
     """One column. `cut`: the products may lack their last digits, so they are not known."""
     products = int(plain_text.number(TOOL, quoted, done["done"]))
     celsius = temperature["celsius"] if temperature else None
-    return Column(
+    return ProgressColumn(
         done=None if cut else products,
         rate=plain_text.number(TOOL, quoted, done["rate"]) if done["rate"] else None,
         errors=int(plain_text.number(TOOL, quoted, errors["errors"])) if errors else None,
@@ -398,7 +398,7 @@ _RESULT_BYTES = {"FLOATS": 4 * 8192**2, "DOUBLES": 8 * 8192**2}
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
+class DeviceEntry:
     """One GPU as its process found it; sizes in MB of 2^20 bytes, `mode` None where the text does not say it."""
 
     gpu: int
@@ -426,7 +426,7 @@ class Frame:
     windows: bool
     ours: bool
     listed: tuple[GpuEntry, ...]
-    devices: tuple[Device, ...]
+    devices: tuple[DeviceEntry, ...]
     seconds: tuple[int, ...]
     result_bytes: frozenset[int]
 
@@ -485,12 +485,12 @@ def _listed(text: str) -> tuple[GpuEntry, ...]:
     return tuple(dict.fromkeys(entries))
 
 
-def _device(match: re.Match[str]) -> Device:
+def _device(match: re.Match[str]) -> DeviceEntry:
     mode: Mode | None = None
     if match["kind"] is not None:
         mode = "double" if match["kind"] == "DOUBLES" else "tensor" if match["tensor"] else "float"
     gpu, total, free, used = (_whole(match, name) for name in ("gpu", "total", "free", "used"))
-    return Device(gpu, total, free, used, mode)
+    return DeviceEntry(gpu, total, free, used, mode)
 
 
 def _by_device(rings: list[re.Match[str]], devices: list[re.Match[str]]) -> dict[int, int]:
@@ -637,7 +637,7 @@ def parse(text: str) -> ToolOutput:
     trouble = find_complaint(rest)
     if not (lines or frame.ours or trouble.hardware or trouble.setup or trouble.abort):
         raise UnreadableOutput(TOOL, plain_text.first_line(text), "the text holds no line of gpu-burn")
-    history = History(lines, frame)
+    history = BurnProgress(lines, frame)
     readings = _readings(history, frame, trouble)
     fault = _fault(history, frame, trouble)
     if fault is not None:
@@ -671,7 +671,7 @@ def mismatch(text: str, *, mode: Mode, seconds: int, memory_mb: int) -> str | No
             return f"gpu-burn says that device {device.gpu} works in mode {device.mode}, and was to work in mode {mode}"
         if device.used_mb != memory_mb:
             return f"gpu-burn says that device {device.gpu} uses {device.used_mb} MB, and was to use {memory_mb} MB"
-    return History(lines, frame).false_rate(seconds)
+    return BurnProgress(lines, frame).false_rate(seconds)
 
 
 def memory(text: str) -> tuple[int, ...]:
@@ -680,12 +680,12 @@ def memory(text: str) -> tuple[int, ...]:
     return tuple(device.total_mb for device in _sorted(read_frame(rest)))
 
 
-def _sorted(frame: Frame) -> list[Device]:
+def _sorted(frame: Frame) -> list[DeviceEntry]:
     """The devices by number: their processes print as they get ready."""
     return sorted(frame.devices, key=lambda device: device.gpu)
 
 
-def _readings(history: History, frame: Frame, trouble: Complaints) -> tuple[Reading, ...]:
+def _readings(history: BurnProgress, frame: Frame, trouble: Complaints) -> tuple[Reading, ...]:
     errors = history.errors()
     for gpu, count in trouble.wrong:
         errors[gpu] = max(errors.get(gpu, 0), count)
@@ -705,7 +705,7 @@ def _readings(history: History, frame: Frame, trouble: Complaints) -> tuple[Read
     )
 
 
-def _dead(history: History, trouble: Complaints) -> list[int]:
+def _dead(history: BurnProgress, trouble: Complaints) -> list[int]:
     """The GPUs whose processes died; all of them where it says that none is alive and shows no line."""
     return history.died() or (list(range(max(history.widest(), 1))) if trouble.all_dead else [])
 
@@ -714,7 +714,7 @@ def _names(gpus: list[int]) -> str:
     return ("GPU " if len(gpus) == 1 else "GPUs ") + ", ".join(map(str, gpus))
 
 
-def _fault(history: History, frame: Frame, trouble: Complaints) -> str | None:
+def _fault(history: BurnProgress, frame: Frame, trouble: Complaints) -> str | None:
     """What in the text speaks against the hardware."""
     told = trouble.hardware or trouble.setup or trouble.abort
     because = f" ('{plain_text.quote(told)}')" if told else ""
@@ -744,7 +744,7 @@ def _hindered(trouble: Complaints) -> str | None:
     return None
 
 
-def _worthless(history: History, frame: Frame, trouble: Complaints) -> str | None:
+def _worthless(history: BurnProgress, frame: Frame, trouble: Complaints) -> str | None:
     """Why a text in which nothing was found wrong still proves nothing, or None."""
     return (
         _broken_table(history, frame, trouble)
@@ -754,7 +754,7 @@ def _worthless(history: History, frame: Frame, trouble: Complaints) -> str | Non
     )
 
 
-def _broken_table(history: History, frame: Frame, trouble: Complaints) -> str | None:
+def _broken_table(history: BurnProgress, frame: Frame, trouble: Complaints) -> str | None:
     if not frame.tested:
         if history.lines and not history.whole:
             why = "the progress lines are clipped before the error counts, and the table of results is missing"
@@ -770,7 +770,7 @@ def _broken_table(history: History, frame: Frame, trouble: Complaints) -> str | 
     return None
 
 
-def _broken_lines(history: History, frame: Frame) -> str | None:
+def _broken_lines(history: BurnProgress, frame: Frame) -> str | None:
     """Why the progress lines are not those of one whole run of the GPUs in the table."""
     if not history.lines:
         return "OK, but no GPU showed a single compare, which proves nothing: burn longer or with less memory (-m)"
@@ -784,7 +784,7 @@ def _broken_lines(history: History, frame: Frame) -> str | None:
     return None
 
 
-def _idle(history: History, frame: Frame) -> str | None:
+def _idle(history: BurnProgress, frame: Frame) -> str | None:
     """Why the GPUs did not do enough, or not to the end."""
     compares = history.compares()
     for gpu, ring in sorted(history.rings().items()):

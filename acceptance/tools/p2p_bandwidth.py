@@ -270,13 +270,13 @@ def parse(text: str) -> ToolOutput:
     """
     found = _Text()
     kept = [line.strip().removeprefix("> ").strip() for line in reading.tool_lines(text)]
-    trouble = cuda_error.died(kept) or cuda_error.find(kept)
+    trouble = cuda_error.crash_reason(kept) or cuda_error.find(kept)
     if trouble is not None:
         return ToolOutput(TOOL, "fail" if trouble.hardware else "error", trouble.reason)
     for line in filter(None, kept):
         _line(found, line)
     if not (found.ours or found.devices or found.matrices):
-        reason = cuda_error.not_started(kept)
+        reason = cuda_error.start_failure(kept)
         if reason is None:
             raise UnreadableOutput(
                 TOOL, plain_text.first_line(text), "the text holds no line of p2pBandwidthLatencyTest"

@@ -12,7 +12,7 @@ from acceptance.journal import segment
 STORM = 100
 # Nor do so many of one gravity: pages that fail one after the other have each a code of their own. Each gravity is counted by itself, so
 # that none hides a graver one.
-MOST = 2000
+MAX_KINDS = 2000
 
 
 class EventLog:
@@ -27,12 +27,14 @@ class EventLog:
         """Journal an event, the first of many like it at least."""
         name = (found.kind, found.code, found.component)
         gravity = (found.severity, found.hardware)
-        if name not in self._seen and self._graves[gravity] >= MOST:
-            if self._graves[gravity] == MOST:
+        if name not in self._seen and self._graves[gravity] >= MAX_KINDS:
+            if self._graves[gravity] == MAX_KINDS:
                 self._writer.write(
-                    Note(f"more than {MOST} different events of severity {found.severity}: further ones are left out")
+                    Note(
+                        f"more than {MAX_KINDS} different events of severity {found.severity}: further ones are left out"
+                    )
                 )
-            self._graves[gravity] = MOST + 1
+            self._graves[gravity] = MAX_KINDS + 1
             return
         self._graves[gravity] += name not in self._seen
         self._seen[name] += 1

@@ -228,7 +228,9 @@ def _ended_by_signal() -> Iterator[threading.Event]:
 
 def main(arguments: Sequence[str], nvml: Any = None) -> int:
     """The program; see the module for its exit status. `nvml` is the binding, for tests."""
-    context = msgspec.json.decode(regular_file.read(Path(arguments[0]), regular_file.SEGMENT), type=SamplerContext)
+    context = msgspec.json.decode(
+        regular_file.read(Path(arguments[0]), regular_file.SEGMENT_BYTES), type=SamplerContext
+    )
     nvml = nvml_library.binding() if nvml is None else nvml
     with _ended_by_signal() as over:
         try:

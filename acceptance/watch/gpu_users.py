@@ -23,7 +23,7 @@ from acceptance.process import orphans, table
 if TYPE_CHECKING:  # what starts a run imports this, and starts no thread for it
     from concurrent.futures import Executor
 
-Kin = Literal["ours", "foreign", "unreadable", "ending", "elsewhere"]
+UserKind = Literal["ours", "foreign", "unreadable", "ending", "elsewhere"]
 
 # What a program must have open to compute; one that only asks NVML has not.
 CUDA_NODE = "/dev/nvidia-uvm"
@@ -36,7 +36,7 @@ LINGER_S = 20.0
 GROWN_BYTES = GIB
 HELD_S = 10.0
 # So many records tell what there is to tell: who starts a process each second fills no disk.
-MOST = 200
+MAX_RECORDS = 200
 _ANCESTORS = 64
 
 
@@ -160,7 +160,7 @@ class GpuUsers:
             last = max((gpu.seen[one.pid] for one in held), key=lambda seen: seen.since_s)
             self._foreign(name, last, None, f"one of the processes {numbers} of another namespace", None)
 
-    def _kin(self, pid: int) -> Kin:
+    def _kin(self, pid: int) -> UserKind:
         """Whose a process is. "ending": it has no memory any more, so its environment is gone, too."""
         entry = table.entry(pid, self._root)
         if entry is None:
@@ -240,10 +240,10 @@ class GpuUsers:
             self._put(ForeignProcess(one.component, one.since_s, one.pid, one.command, one.memory_bytes, now))
 
     def _put(self, record: ForeignProcess) -> None:
-        if self._written == MOST:
-            told = f"other processes came and went on the GPUs more than {MOST // 2} times: further ones are left out"
+        if self._written == MAX_RECORDS:
+            told = f"other processes came and went on the GPUs more than {MAX_RECORDS // 2} times: further ones are left out"
             self._write(Note(told, trouble=True))
-        elif self._written < MOST:
+        elif self._written < MAX_RECORDS:
             self._write(record)
         self._written += 1
 

@@ -14,11 +14,11 @@ from msgspec.structs import replace
 from nights_made import BOOK, looks, past, rule, steady
 
 from acceptance.core.limit import Limit
-from acceptance.expect.limit_book import at_least, exactly, none_of
+from acceptance.expect.limit_book import at_least, exactly, must_be_zero
 from acceptance.history import drift
 from acceptance.history.drift_rules import DriftRule
 from acceptance.history.noise import Spread
-from acceptance.history.reference import Counter, Reference
+from acceptance.history.reference import CounterReference, Reference
 from acceptance.history.reference_builder import NightValue, build_reference
 
 GENERAL = 0.25 * 0.03 * 600.0  # one deviation of a sustained product of 600 TFLOP/s, before nights tell
@@ -140,7 +140,10 @@ def test_a_bound_has_no_fewer_digits() -> None:
 def test_a_count_that_never_moved_allows_nothing() -> None:
     assert low(past(looks([16.0] * 5), of=rule("gpu_link_width", "count"))) == 16.0
     assert low(past(looks([0.0] * 5), of=rule("gpu_link_width", "count"))) == 0.0
-    assert build_reference(looks([0.0] * 5), None, rule=rule("disk_faults", "count", none_of("b")), today=200.0) is None
+    assert (
+        build_reference(looks([0.0] * 5), None, rule=rule("disk_faults", "count", must_be_zero("b")), today=200.0)
+        is None
+    )
 
 
 @each("value, bound", [(0.00123456789, 0.00123456), (7654.321987, 7654.32), (-0.1234567, -0.123457), (0.0, 0.0)])
@@ -554,7 +557,7 @@ def test_a_night_with_a_wrong_clock_allows_a_counter_no_years(wrong: float) -> N
     assert (later.stood, later.days) == (9.0, 1.0)
 
 
-def counted_of(nights: list[NightValue]) -> Counter:
+def counted_of(nights: list[NightValue]) -> CounterReference:
     made = build_reference(nights, None, rule=rule("gpu_ecc_corrected_total", "count"), today=110.0)
     assert made is not None
     assert made.counter is not None

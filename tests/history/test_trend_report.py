@@ -7,7 +7,7 @@ from test_trend import made
 
 from acceptance import resources
 from acceptance.history import noise, trend
-from acceptance.history.trend import MOST, TrendPoint, TrendReport, TrendRow, TrendSeries
+from acceptance.history.trend import MAX_CHANGES, TrendPoint, TrendReport, TrendRow, TrendSeries
 
 BOOK = noise.read(resources.locate("noise.toml"))
 FACTS = {1: {"driver": "580.1", "station": "host"}, 2: {"driver": "590.2", "station": "host", "image": "abc"}}
@@ -49,8 +49,8 @@ def test_what_changed_most_stands_first_and_not_too_much_of_it(count: int) -> No
     rows = [row(made(*[50.0] * 8, *[50.0 - step] * 7), f"m{step}") for step in range(count)]
     rows.append(row(made(*[50.0] * 8, *[10.0] * 7), "burn_copied"))
     found = TrendReport("m", 15, (), tuple(rows)).changed()
-    assert len(found) <= MOST
-    assert [one.course.measurement for one in found] == [f"m{step}" for step in range(count - 1, 0, -1)][:MOST]
+    assert len(found) <= MAX_CHANGES
+    assert [one.course.measurement for one in found] == [f"m{step}" for step in range(count - 1, 0, -1)][:MAX_CHANGES]
 
 
 def test_few_nights_tell_nothing() -> None:

@@ -5,7 +5,7 @@ import re
 from test_dashboard import Run
 
 from acceptance.core.language import ENGLISH
-from acceptance.reports.glyphs import PLAIN
+from acceptance.reports.glyphs import ASCII
 from acceptance.reports.heartbeat import EVERY_S, Heartbeat
 
 
@@ -14,7 +14,7 @@ class Log:
 
     def __init__(self, gpus: int) -> None:
         self.run = Run(gpus)
-        self.calm = Heartbeat(self.run.remaining, self.run.gauges, ENGLISH, PLAIN, lambda: self.run.now_s)
+        self.calm = Heartbeat(self.run.remaining, self.run.gauges, ENGLISH, ASCII, lambda: self.run.now_s)
 
     def after(self, seconds: float) -> str | None:
         self.run.now_s += seconds

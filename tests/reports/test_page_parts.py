@@ -177,10 +177,10 @@ def test_a_bridge_of_two_is_an_arc_and_a_machine_without_gpus_has_no_picture() -
 
 def test_how_a_run_broke_off_is_told_where_it_did_not_end() -> None:
     *bodies, end = journals.bodies(journals.plan())
-    closed = run_log.broke_off(journals.entries([*bodies, RunClosed("link.copy", True, {}, "restarted")]))
+    closed = run_log.interruption(journals.entries([*bodies, RunClosed("link.copy", True, {}, "restarted")]))
     assert closed is not None
     assert closed.detail == "restarted"
-    assert run_log.broke_off(journals.entries([*bodies, end])) is None
+    assert run_log.interruption(journals.entries([*bodies, end])) is None
 
 
 @each(

@@ -53,7 +53,7 @@ class HostWords:
         return self._words[begin : begin + PIECE // WORD]
 
 
-class Path:
+class CopyPath:
     """One path, begun again once its piece was compared, at least `pause_s` after its last begin."""
 
     def __init__(self, check: str, component: str, pause_s: float, turn: int = 0) -> None:
@@ -99,7 +99,7 @@ class Path:
         raise NotImplementedError
 
 
-class ToHost(Path):
+class HostBoundPath(CopyPath):
     """From GPU 0, which writes the words anew each time, to pinned memory.
 
     The processor compares it with words that it made.
@@ -132,7 +132,7 @@ class ToHost(Path):
         return differences(_array(self._host.piece(self.turn)), _array(self._arrived), before)
 
 
-class ToGpu(Path):
+class GpuBoundPath(CopyPath):
     """A path to a GPU, which overwrites its buffer before each copy, and compares it afterwards."""
 
     def __init__(self, check: str, component: str, pause_s: float, pattern: Pattern, index: int) -> None:
@@ -183,7 +183,7 @@ class ToGpu(Path):
         return {**differences(expected, got, np.full(1, SPOILED, np.uint64)), "words": wrong, "unwritten": unwritten}
 
 
-class FromHost(ToGpu):
+class HostToGpuPath(GpuBoundPath):
     """From pinned memory of the host to GPU 0."""
 
     def __init__(self, host: HostWords, pattern: Pattern) -> None:
@@ -197,7 +197,7 @@ class FromHost(ToGpu):
         self._arrived.copy_(self._host.piece(self.turn), non_blocking=True)
 
 
-class ToPeer(ToGpu):
+class PeerPath(GpuBoundPath):
     """From GPU 0, which writes the words, to the GPU `peer`, which compares them by `theirs`."""
 
     def __init__(self, pattern: Pattern, theirs: Pattern, peer: int, pause_s: float) -> None:
@@ -237,9 +237,9 @@ class Copies(BackgroundCopies):
 
         self._output, self._boot_s = output, boot_s
         own, host = pattern(0), HostWords(first_of("host", uuid(0), 0))
-        self._host = [FromHost(host, own), ToHost(host, own)]
+        self._host = [HostToGpuPath(host, own), HostBoundPath(host, own)]
         pause_s = PAUSE_S * min(len(peers), 2)
-        self._peers = [ToPeer(own, pattern(peer), peer, pause_s) for peer in peers]
+        self._peers = [PeerPath(own, pattern(peer), peer, pause_s) for peer in peers]
         # The first turn loads the kernels and opens the ways to the peers, which would hold up
         # products, and takes memory.
         for path in (*self._host, *self._peers):
@@ -254,14 +254,14 @@ class Copies(BackgroundCopies):
             if not path.busy:
                 path.begin(self._boot_s())
 
-    def _look(self, path: Path) -> None:
+    def _look(self, path: CopyPath) -> None:
         if path.look():
             path.wrong += 1
             if path.wrong <= LISTED:
                 told = {"component": path.component, "check": path.check, "found_s": self._boot_s(), **path.describe()}
                 self._output.miscompare(told)
 
-    def _over(self, path: Path) -> bool:
+    def _over(self, path: CopyPath) -> bool:
         """Whether nothing of a path is on its way any more, having looked at it."""
         self._look(path)
         return not path.busy

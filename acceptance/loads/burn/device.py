@@ -20,7 +20,7 @@ from acceptance.loads.burn.shape import Shape, result_bytes, shapes
 from acceptance.loads.card import Card
 from acceptance.loads.gemm.dtypes import Dtype
 from acceptance.loads.gemm.product import Tensor, formats, spoil
-from acceptance.loads.mismatch import described
+from acceptance.loads.mismatch import describe_elements
 
 _STEPS, _STEP = 5, 128 << 20  # tries to take the memory, each for so many bytes less
 _ALIGNED = 512  # as CUDA's own allocations: the libraries choose their kernels by it
@@ -117,7 +117,7 @@ class TorchTurn:
         if not first:
             return {"slot": slot}
         width, base = result.element_size(), self.first_place + slot * int(self.slots[0].numel())
-        return {"slot": slot, **described(first, last, columns=result.shape[1], width=width, base=base)}
+        return {"slot": slot, **describe_elements(first, last, columns=result.shape[1], width=width, base=base)}
 
     def changed_inputs(self) -> list[dict[str, Any]]:
         """Which operands are not what they were when the turn began."""

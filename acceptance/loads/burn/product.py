@@ -11,7 +11,7 @@ from typing import Any
 from acceptance.loads.burn.shape import Shape, operand_bytes
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
 from acceptance.loads.gemm.product import Product, Tensor, formats, multiplication, odd, spoil
-from acceptance.loads.gemm.verification import judged as judged_by_processor
+from acceptance.loads.gemm.verification import judge_product as judged_by_processor
 
 _INT8_DEVIATION = 32.0
 _PIECE = 1 << 24  # elements drawn at a time, so that little memory is needed beside the operands
@@ -95,10 +95,10 @@ _ROWS = 256
 _VECTORS = 4
 _LISTED = 4
 
-Judged = tuple[dict[str, Any] | None, str]
+ProofResult = tuple[dict[str, Any] | None, str]
 
 
-def first_proof(operands: Operands, shape: Shape, kind: str, result: Tensor, make: Any) -> Judged:
+def first_proof(operands: Operands, shape: Shape, kind: str, result: Tensor, make: Any) -> ProofResult:
     """Make a product into `result` by `make()`, and what is wrong with it: a finding or None, and a sentence; `kind` is normal or whole."""
     spoil(result)
     make()
@@ -110,12 +110,12 @@ def first_proof(operands: Operands, shape: Shape, kind: str, result: Tensor, mak
     )
 
 
-def _by_processor(operands: Operands, shape: Shape, result: Tensor) -> Judged:
+def _by_processor(operands: Operands, shape: Shape, result: Tensor) -> ProofResult:
     a, b = operands.views(shape)
     return judged_by_processor(Product(operands.dtype, a, b, result, lambda: None), "normal")
 
 
-def _freivalds(operands: Operands, shape: Shape, kind: str, result: Tensor) -> Judged:
+def _freivalds(operands: Operands, shape: Shape, kind: str, result: Tensor) -> ProofResult:
     """Every row of a product of whole numbers that comes out exact, in integers modulo 2**64."""
     import torch
 
@@ -151,7 +151,7 @@ def _times(matrix: Tensor, vector: Tensor) -> Tensor:
     ])  # fmt: skip
 
 
-def _by_float64(operands: Operands, shape: Shape, kind: str, result: Tensor) -> Judged:
+def _by_float64(operands: Operands, shape: Shape, kind: str, result: Tensor) -> ProofResult:
     import torch
 
     a, b = operands.views(shape)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from acceptance.loads.burn.ring import AHEAD, LEAST, ResultGroup, ResultRing
+from acceptance.loads.burn.ring import AHEAD, MIN_GROUPS, ResultGroup, ResultRing
 from acceptance.loads.burn.role import BackgroundCopies, BurnDevice, FormatTurn, Proof
 from acceptance.loads.burn.shape import Shape, shapes
 from acceptance.loads.card import Card, CardError
@@ -188,7 +188,7 @@ class BurnWorker:
         operations = done_s = owed = 0.0
         count = 0
         begin = self._card.mark()
-        while count < LEAST or done_s < seconds:
+        while count < MIN_GROUPS or done_s < seconds:
             shape = count % len(one.shapes)
             if verify:
                 self._compare(ring.ahead(), turn)

@@ -46,7 +46,7 @@ import numpy as np
 from acceptance.loads.card import gpu_identity, uuid
 from acceptance.loads.copy import elementwise, numa, pattern
 from acceptance.loads.copy.pattern import WORD, first_number
-from acceptance.loads.copy.tally import Tally, Transfer, measure_copies
+from acceptance.loads.copy.tally import CopyTally, Transfer, measure_copies
 from acceptance.loads.copy.transfers import (
     BidirectionalTransfer,
     DeviceToDevice,
@@ -56,7 +56,7 @@ from acceptance.loads.copy.transfers import (
     UnidirectionalTransfer,
 )
 from acceptance.loads.cpu.memory_bandwidth import ArraysError, available_bytes
-from acceptance.loads.program import leave, run_guarded, seconds
+from acceptance.loads.program import exit_load, run_guarded, seconds
 from acceptance.loads.protocol import Output
 
 NAME = "gpu_copy"
@@ -117,7 +117,7 @@ def beside(own: float, other: float) -> int:
 
 
 @dataclass(slots=True)
-class Course:
+class CopyRun:
     """The load as it goes on: what it was asked, where it says what it finds, and how many copies it found wrong."""
 
     options: argparse.Namespace
@@ -126,7 +126,7 @@ class Course:
     done: int = 0
     wrong: int = 0
 
-    def measure(self, transfer: Transfer) -> Tally:
+    def measure(self, transfer: Transfer) -> CopyTally:
         """Take one path, and say at once what it gave."""
         tally = measure_copies(transfer, self.options.seconds, self.output.miscompare, self.options.inject)
         self.output.note(tally.told(f"{transfer.name} of {transfer.component}"))
@@ -220,10 +220,10 @@ def run(options: argparse.Namespace, output: Output) -> None:
 
     about = torch.cuda.get_device_properties(0)
     output.note(f"{card['gpu']}, compute capability {card['capability']}, {card['library']}")
-    output.note(numa.settle(numa.pci_address(about.pci_domain_id, about.pci_bus_id, about.pci_device_id)))
+    output.note(numa.pin_process(numa.pci_address(about.pci_domain_id, about.pci_bus_id, about.pci_device_id)))
     others = range(1, torch.cuda.device_count())
     peers = [index for index in others if torch.cuda.can_device_access_peer(0, index)]
-    course = Course(options, output, _PATHS + len(peers))
+    course = CopyRun(options, output, _PATHS + len(peers))
     course.host()
     course.within(about.L2_cache_size)
     for index in others:
@@ -250,4 +250,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    leave(main())
+    exit_load(main())

@@ -87,7 +87,7 @@ def ratios(rates: dict[Core, float]) -> dict[Core, float]:
     return found
 
 
-def dissent(ready: dict[Core, WorkerReady]) -> dict[str, list[str]]:
+def digest_outliers(ready: dict[Core, WorkerReady]) -> dict[str, list[str]]:
     """Digest to components, when cores whose first product passed the integer check do not all have the same; else empty.
 
     The integer check compares values, and this compares bits: two right products have both in common.
@@ -104,7 +104,7 @@ def conclude(
 ) -> None:
     """Turn what the workers said into the readings, and end the output."""
     short = SHORT[dtype]
-    groups = dissent(ready)
+    groups = digest_outliers(ready)
     if groups:
         output.miscompare({"check": "digest", "found": "first products that differ between cores", "digests": groups})
     for library in sorted({answer.library for answer in ready.values()}):

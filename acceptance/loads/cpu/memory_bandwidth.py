@@ -53,7 +53,7 @@ class ArraysError(Exception):
 
 
 @dataclass(slots=True)
-class Tally:
+class KernelTally:
     """What the repeats of one kernel gave: GB/s of each, and wrong elements in all."""
 
     rates: list[float] = field(default_factory=list)
@@ -143,7 +143,7 @@ def run(options: argparse.Namespace, count: int, output: Output) -> None:
     def miscompare(_core: Core, details: dict[str, Any]) -> None:
         output.miscompare(details)
 
-    tallies = {kernel: Tally() for kernel in BYTES_AN_ELEMENT}
+    tallies = {kernel: KernelTally() for kernel in BYTES_AN_ELEMENT}
     with Team(cores, body) as team:
 
         def repeat(kernel: str, passes: int) -> float:

@@ -22,7 +22,7 @@ from typing import Any
 from acceptance.loads.cpu.cores import Core
 
 Body = Callable[[Core, Connection], None]
-Heard = Callable[[Core, Any], None]
+MessageHandler = Callable[[Core, Any], None]
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 # Read by OpenBLAS, MKL, BLIS and OpenMP when they are loaded; a second thread would share the worker's one CPU and slow it down.
@@ -78,7 +78,7 @@ class Team:
                 raise _lost(member) from None
 
     def hear(
-        self, kind: str, within_s: float, other: Heard, tick: Callable[[], None] = lambda: None
+        self, kind: str, within_s: float, other: MessageHandler, tick: Callable[[], None] = lambda: None
     ) -> dict[Core, Any]:
         """Wait until every worker has sent one message of this kind; what they send besides goes to `other`, at once.
 
@@ -106,7 +106,7 @@ class Team:
             tick()
         return answers
 
-    def _drain(self, other: Heard) -> None:
+    def _drain(self, other: MessageHandler) -> None:
         for member in self._members:
             try:
                 while member.connection.poll():

@@ -25,14 +25,14 @@ _LISTED = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class VerificationResult:
     """What was found wrong with the first products, one entry a product, and what to tell of them."""
 
     findings: tuple[dict[str, Any], ...]
     notes: tuple[str, ...]
 
 
-def sampled(size: int) -> list[int]:
+def sampled_rows(size: int) -> list[int]:
     """A row at random of each of 64 bands; all rows where there are fewer."""
     edges = [band * size // BANDS for band in range(BANDS + 1)]
     return [low + secrets.randbelow(high - low) for low, high in itertools.pairwise(edges) if high > low]
@@ -53,11 +53,11 @@ def reference(product: Product, rows: list[int]) -> tuple[Tensor, Tensor]:
     return exact, squares
 
 
-def judged(product: Product, kind: str) -> tuple[dict[str, Any] | None, str]:
+def judge_product(product: Product, kind: str) -> tuple[dict[str, Any] | None, str]:
     """What is wrong with a product as it stands in its buffer, and a sentence on how far it is from right; `kind` is normal or whole."""
     import torch
 
-    rows = sampled(len(product.result))
+    rows = sampled_rows(len(product.result))
     exact, squares = reference(product, rows)
     got = torch.stack([product.result[row].cpu().to(torch.float64) for row in rows])
     own, share = product.dtype.bound(len(product.a))
@@ -80,7 +80,7 @@ def judged(product: Product, kind: str) -> tuple[dict[str, Any] | None, str]:
     return found, told
 
 
-class Trial:
+class FormatTrial:
     """One format under test: its judged product while it has its turn, what is known of it, and the comparison of every later one."""
 
     def __init__(self, dtype: Dtype, size: int, device: str) -> None:
@@ -93,21 +93,21 @@ class Trial:
         """Give the device one product to make."""
         self._product.multiply()
 
-    def verify(self) -> Verified:
+    def verify(self) -> VerificationResult:
         """Make the first product, keep it, and check it; then one of whole numbers, unless the first was of such (int8)."""
         self._keep()
         self._digest = digest(self._first)
-        found, told = judged(self._product, "normal")
+        found, told = judge_product(self._product, "normal")
         findings = [found]
         notes = [f"normal-random operands: {told}; digest of the result {self._digest}"]
         if not self._dtype.exact:
             second = whole(self._dtype, self._size, self._device)
             spoil(second.result)
             second.multiply()
-            found, told = judged(second, "whole")
+            found, told = judge_product(second, "whole")
             findings.append(found)
             notes.append(f"whole numbers up to {self._dtype.largest(self._size)}: {told}")
-        return Verified(tuple(one for one in findings if one is not None), tuple(notes))
+        return VerificationResult(tuple(one for one in findings if one is not None), tuple(notes))
 
     def release(self) -> None:
         """Give the memory back; `again` comes before the next product."""

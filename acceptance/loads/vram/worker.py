@@ -20,7 +20,7 @@ from acceptance.loads.vram.passes import TILE, Copy, Pass
 from acceptance.loads.vram.patterns import PATTERNS, RETENTION, rest_s, retention
 
 COMPONENT = "gpu0"
-LEAST = 4 * TILE  # words that the patterns need at least
+MIN_WORDS = 4 * TILE  # words that the patterns need at least
 LINES = 64  # miscompares that are told in a run; all are counted
 PASSES = "vram_passes"
 PASSES_COLUMNS = ("pattern", "passes", "GB/s", "wrong")
@@ -89,7 +89,7 @@ class VramWorker:
     def run(self) -> None:
         """From the first copy to the last reading; raises CardError."""
         words = self._memory.words
-        if words < LEAST:
+        if words < MIN_WORDS:
             raise CardError(f"only {words * 8 // 1024} KiB of the GPU's memory are free: end what uses it")
         self._memory.work(copy_of(words))
         self._copy()

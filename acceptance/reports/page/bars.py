@@ -10,7 +10,7 @@ from acceptance.core.language import Language
 from acceptance.core.verdict import CheckResult
 from acceptance.reports import summary
 from acceptance.reports.page import heat
-from acceptance.reports.page.heat import Heat
+from acceptance.reports.page.heat import HeatMatrix
 from acceptance.reports.page.peaks import Peak, Peaks
 
 _ORDER = ("fail", "error", "skip", "warn", "waived")
@@ -53,7 +53,7 @@ class Group:
     peak: Peak | None
     bases: tuple[tuple[str, str], ...]
     rows: tuple[BarRow, ...]
-    matrix: Heat | None
+    matrix: HeatMatrix | None
 
     @property
     def flat(self) -> bool:

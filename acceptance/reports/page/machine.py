@@ -86,7 +86,7 @@ def _modules(memory: Mapping[str, Any], _: Language) -> Iterator[tuple[str, str]
         yield _("modules"), _("not read: {reason}", reason=memory["dimms_unread"])
 
 
-def gpus(inventory: Inventory, language: Language) -> Iterator[GpuCard]:
+def gpu_cards(inventory: Inventory, language: Language) -> Iterator[GpuCard]:
     """The GPUs on the PCI bus in order, as components name them, then those that the driver alone knows."""
     due = recorded_inventory.recorded_gpus(inventory)
     for gpu in due:

@@ -28,7 +28,7 @@ from acceptance.reports.text import one_line
 MOST_ROWS = 60  # of one table; all of them are in the journal
 
 
-def coded(text: str) -> Markup:
+def with_code(text: str) -> Markup:
     """A sentence of the catalogue, in which what stands between backticks is to be typed or looked for."""
     pieces = enumerate(one_line(text).split("`"))
     return Markup("").join(Markup("<code>{}</code>").format(piece) if place % 2 else piece for place, piece in pieces)
@@ -37,7 +37,7 @@ def coded(text: str) -> Markup:
 @functools.cache  # reading the templates takes longer than filling them in
 def _environment() -> jinja2.Environment:
     environment = templating.environment("acceptance.reports.page")
-    environment.filters.update(duration=reports_text.duration, coded=coded)
+    environment.filters.update(duration=reports_text.duration, coded=with_code)
     environment.globals.update(quantity=quantity, WIDTH=topology.WIDTH, MOST_ROWS=MOST_ROWS)
     return environment
 
@@ -107,14 +107,14 @@ def render(
             host=verdict.provenance.get("host", language("this machine")),
             began=run_log.moment(first.utc),
             seconds=duration.seconds(found.entries, seen.ended_s),
-            broke_off=run_log.broke_off(found.entries),
+            broke_off=run_log.interruption(found.entries),
             failed=told_of("fail"),
             unjudged=told_of("error", "skip"),
             warned=told_of("warn"),
             waived=told_of("waived"),
             parts=list(machine.parts(inventory, language)),
             changed=[drift_words.translate(text, language) for text in verdict.changed],
-            gpus=list(machine.gpus(inventory, language)),
+            gpus=list(machine.gpu_cards(inventory, language)),
             picture=topology.picture(inventory, observed.matrix, language),
             ways=heat.ways(observed.matrix),
             groups=[(check, list(bars.groups(check, known, told, language))) for check in verdict.checks],

@@ -43,7 +43,7 @@ def moment(utc: str) -> str | None:
     return f"{match[1]} {match[2]} UTC" if match else None
 
 
-def broke_off(entries: Sequence[Entry]) -> RunClosed | None:
+def interruption(entries: Sequence[Entry]) -> RunClosed | None:
     """How a later start found the run, where it did not come to its end."""
     ended = any(isinstance(entry.body, RunEnded) for entry in entries)
     closed = [entry.body for entry in entries if isinstance(entry.body, RunClosed)]

@@ -19,7 +19,7 @@ _SHORT = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix:
+class TopologyMatrix:
     """The matrix by component: `gpu0`, `nic0`, or the device's own name in old drivers (`mlx5_0`). NVSwitches are left out.
 
     `cells` are the printed paths by (row, column), X on the diagonal. The affinities are by GPU: lists such as `0-31,64-95` as printed,
@@ -42,7 +42,7 @@ def argv(binary: str) -> tuple[str, ...]:
     return (binary, "topo", "-m")
 
 
-def _matrix(table: MatrixTable) -> Matrix:
+def _matrix(table: MatrixTable) -> TopologyMatrix:
     names = {
         name.lower() if name.startswith(("GPU", "NIC")) else name: name
         for name in table.names
@@ -59,7 +59,7 @@ def _matrix(table: MatrixTable) -> Matrix:
     def affinity(heading: str) -> dict[str, str | None]:
         return {gpu: table.affinity[name].get(heading) for gpu, name in table.gpus().items()}
 
-    return Matrix(
+    return TopologyMatrix(
         rows=tuple(names),
         cells={(a, b): table.cells[row, column] for a, row in names.items() for b, column in names.items()},
         cpu_affinity=affinity("CPU Affinity"),
@@ -68,7 +68,7 @@ def _matrix(table: MatrixTable) -> Matrix:
     )
 
 
-def matrix(text: str) -> Matrix:
+def matrix(text: str) -> TopologyMatrix:
     """The one `topo -m` matrix of a text. Raises UnreadableOutput when it holds none, several that differ, or one that is not whole."""
     found = [table for table in read_tables(TOOL, text) if not table.is_p2p]
     if not found:
@@ -79,7 +79,7 @@ def matrix(text: str) -> Matrix:
     return _matrix(table)
 
 
-def _pairs(found: Matrix) -> dict[tuple[str, str], str]:
+def _pairs(found: TopologyMatrix) -> dict[tuple[str, str], str]:
     return {(a, b): found.cells[a, b] for a in found.gpus() for b in found.gpus() if a != b}
 
 
@@ -87,7 +87,7 @@ def _rank(path: str) -> int:
     return 0 if path.startswith("NV") else _RANK[path]
 
 
-def _reason(found: Matrix) -> str:
+def _reason(found: TopologyMatrix) -> str:
     paths: dict[str, list[str]] = {}
     place = {gpu: index for index, gpu in enumerate(found.gpus())}
     for (a, b), path in sorted(_pairs(found).items(), key=lambda pair: _rank(pair[1])):
@@ -105,7 +105,7 @@ def _reason(found: Matrix) -> str:
     return f"{len(found.gpus())} GPU{'s' * (len(found.gpus()) > 1)}: {', '.join(told) or 'no pair'}{nics}"
 
 
-def _output(found: Matrix) -> ToolOutput:
+def _output(found: TopologyMatrix) -> ToolOutput:
     pairs = {f"{a}->{b}": path for (a, b), path in _pairs(found).items()}
     readings = (
         [Reading("topo_path_rank", "count", {pair: float(_rank(path)) for pair, path in pairs.items()})]
