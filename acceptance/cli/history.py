@@ -140,7 +140,7 @@ class HistoryCommand:
                 measurement=asked.measurement,
                 component=asked.component,
                 last=asked.last or history_export.NIGHTS,
-                born=_born(baseline),
+                baseline_value=_born(baseline),
                 baseline=baseline.certificate.birth.run_id if baseline else None,
             )
             if not found.rows and (asked.measurement or asked.component):

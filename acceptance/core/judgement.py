@@ -50,9 +50,9 @@ def judge_due(
     measured: Sequence[Measured],
     skips: Sequence[Skipped],
     waivers: Sequence[Waiver],
-    again: Sequence[Measured] = (),
+    repeated: Sequence[Measured] = (),
 ) -> Judgement:
-    """Judge one due measurement of a check by all that the check measured and skipped, at a second look (`again`) too.
+    """Judge one due measurement of a check by all that the check measured and skipped, at a second look (`repeated`) too.
 
     Limit and ceiling hold for every value. What the measurement was on the nights before is held against the worst of the first look,
     and of the second.
@@ -65,7 +65,7 @@ def judge_due(
     second = _finite(
         due,
         check,
-        [body for body in again if (body.measurement, body.component) == (due.measurement, due.component)],
+        [body for body in repeated if (body.measurement, body.component) == (due.measurement, due.component)],
         findings,
     )
     for body in (*first, *second):

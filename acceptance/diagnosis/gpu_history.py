@@ -84,7 +84,7 @@ class OutOfRange:
         samples = "1 sample" if self.count == 1 else f"{self.count} samples"
         return f"{samples} of {values}, outside {self.low:g} to {self.high:g}, which no such sensor can mean"
 
-    def joined(self, value: float) -> OutOfRange:
+    def plus(self, value: float) -> OutOfRange:
         """With one sample more."""
         return OutOfRange(self.count + 1, min(self.least, value), max(self.most, value), self.low, self.high)
 
@@ -147,7 +147,7 @@ class GpuHistory:
                 found[name] = str(error)
         return found
 
-    def known(self, name: str) -> tuple[HistoryPoint, ...]:
+    def points_with(self, name: str) -> tuple[HistoryPoint, ...]:
         """The points that have a reading."""
         return tuple(self._points(name))
 
@@ -207,7 +207,7 @@ class GpuHistory:
             alone = all(one is None or one.most(flag) == 0.0 for one in (before, after))
             if point.most(flag) > 0.0 and not point.span_s and alone and _near(point.boot_s, point.boot_s, edges):
                 lone.append(point.boot_s)
-        by_sample = self.seconds(flag) - sum(self._stood(found, moment) for moment in lone)
+        by_sample = self.seconds(flag) - sum(self._duration_s(found, moment) for moment in lone)
         by_driver = 0.0
         ticks: list[tuple[float, float]] = []
         if counter is not None and self.offers(counter):
@@ -224,7 +224,7 @@ class GpuHistory:
         return ThrottleTime(max(by_sample, by_driver, 0.0), tuple(sorted((*lone, *alike))))
 
     @staticmethod
-    def _stood(points: Sequence[HistoryPoint], moment_s: float) -> float:
+    def _duration_s(points: Sequence[HistoryPoint], moment_s: float) -> float:
         """The seconds for which the sample of a moment counts, as `seconds` has them."""
         for point, following in pairwise(points):
             if point.boot_s == moment_s:
@@ -337,7 +337,7 @@ class Collector:
                 found.append(name)
                 known = self._outside.setdefault(gpu, {})
                 before = known.get(name, OutOfRange(0, wrong[0], wrong[0], *ranges[name]))
-                known[name] = before.joined(wrong[-1])
+                known[name] = before.plus(wrong[-1])
         return found
 
     def histories(self) -> dict[str, GpuHistory]:

@@ -55,7 +55,7 @@ class Laps:
     history: GpuHistory
     turns: tuple[Turn, ...]
 
-    def settled(self) -> SettleTime:
+    def settle_time(self) -> SettleTime:
         """From the beginning to the end of the last turn that was more than 2 degC warmer or cooler than the same format's in the last lap.
 
         The first turn's end at least: within a turn nothing is told apart. Where even the last turn before the last lap was another, the
@@ -110,7 +110,7 @@ class Laps:
 
     def _means(self, name: str, turns: Sequence[Turn]) -> dict[Turn, float]:
         """The mean of a reading in each turn, of samples in full use that are wholly its own; turns with too few of them are left out."""
-        samples = with_durations(self.history.known(name))
+        samples = with_durations(self.history.points_with(name))
         ends = [point.boot_s for point, _ in samples]
         found = {}
         for turn in turns:

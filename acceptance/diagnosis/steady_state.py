@@ -78,16 +78,16 @@ class BurnTelemetry:
         return self.end_s - self.begin_s
 
     @property
-    def short(self) -> str | None:
+    def short_note(self) -> str | None:
         """That it was too short to tell much, in words; None where it was not."""
         return f"only {self.seconds:.0f} s under load, which tells little of heat" if self.seconds < SHORT_S else None
 
-    def settled(self) -> SettleTime:
+    def settle_time(self) -> SettleTime:
         """From the beginning until the temperature stays within 2 degC of its mean over the last tenth (10 s at least).
 
         One that moves out of that within the last tenth itself has not settled: then it is the whole burn, and the note says what it does.
         """
-        points = self.history.known("temperature_c")
+        points = self.history.points_with("temperature_c")
         last_s = self._last_s()
         final_c = self._mean("temperature_c", self.end_s - last_s, self.end_s)
         out = [

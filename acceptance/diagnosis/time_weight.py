@@ -32,7 +32,7 @@ def weighted_values(
     Raises ValueError where there are none, and as the history does.
     """
     found = []
-    for point, seconds in with_durations(history.known(name)):
+    for point, seconds in with_durations(history.points_with(name)):
         if point.boot_s >= since_s and point.began_s <= until_s and which(point):
             within_s = min(point.boot_s, until_s) - max(point.began_s, since_s)
             found.append((point.values[name], max(within_s, 1e-3) if point.span_s else seconds))

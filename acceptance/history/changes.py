@@ -46,7 +46,7 @@ class MachineChange:
 
 @dataclass(frozen=True, slots=True)
 class BaselineComparison:
-    """A run held against the birth of its machine: findings of the run as a whole (fail, warn, error), and notes that decide nothing.
+    """A run compared with the baseline of its machine: findings of the run as a whole (fail, warn, error), and notes that decide nothing.
 
     `known` is what the next night is to know of it; None where this run could not be held against anything.
     """
@@ -56,12 +56,12 @@ class BaselineComparison:
     known: tuple[KnownChange, ...] | None = None
 
 
-def compare_with_baseline(birth: MachineFacts, entries: Sequence[Entry]) -> BaselineComparison:
-    """Hold a run against the birth in its plan."""
-    now = history_facts.facts_of(entries)
-    if now is None:
+def compare_with_baseline(baseline: MachineFacts, entries: Sequence[Entry]) -> BaselineComparison:
+    """Compare a run with the baseline in its plan."""
+    tonight = history_facts.facts_of(entries)
+    if tonight is None:
         return BaselineComparison((Finding("error", "run", NO_INVENTORY),), ())
-    found = machine_changes(birth, now)
+    found = machine_changes(baseline, tonight)
     findings = tuple(
         Finding(change.kind, "run", change.text, component=change.component, event=change.event)
         for change in found
@@ -71,11 +71,11 @@ def compare_with_baseline(birth: MachineFacts, entries: Sequence[Entry]) -> Base
     return BaselineComparison(findings, notes, tuple(change.known for change in found if change.known))
 
 
-def machine_changes(birth: MachineFacts, now: MachineFacts) -> tuple[MachineChange, ...]:
-    """Everything that changed since, failures first. The rules are those of `birth`; without any nothing is compared."""
-    if birth.book is None:
+def machine_changes(baseline: MachineFacts, tonight: MachineFacts) -> tuple[MachineChange, ...]:
+    """Everything that changed since, failures first. The rules are those of `baseline`; without any nothing is compared."""
+    if baseline.book is None:
         return ()
-    pair = _Pair(birth, now, birth.book)
+    pair = _Pair(baseline, tonight, baseline.book)
     found = chain(pair.parts(), pair.facts(), pair.untold())
     return tuple(sorted(found, key=lambda change: _ORDER.index(change.kind)))
 
@@ -90,14 +90,14 @@ def _size(told: str) -> float | None:
 
 
 class _Pair:
-    """A birth and tonight's run, with the parts of one matched to those of the other."""
+    """A baseline and tonight's run, with the parts of one matched to those of the other."""
 
-    def __init__(self, birth: MachineFacts, now: MachineFacts, book: ChangeBook) -> None:
+    def __init__(self, baseline: MachineFacts, tonight: MachineFacts, book: ChangeBook) -> None:
         self._book = book
-        self._when = f"when the baseline was recorded ({birth.utc[:10]})"
-        self._tonight = now.utc[:10]
-        self._known = {(one.part, one.what, one.now): one.since for one in birth.known}
-        self._then, self._now = Parts(birth, book.counted), Parts(now, book.counted)
+        self._when = f"when the baseline was recorded ({baseline.utc[:10]})"
+        self._tonight = tonight.utc[:10]
+        self._known = {(one.part, one.what, one.now): one.since for one in baseline.known}
+        self._then, self._now = Parts(baseline, book.counted), Parts(tonight, book.counted)
         shared = self._then.macs() & self._now.macs()
         first = self._then.identities | self._then.links(shared)
         later = self._now.identities | self._now.links(shared)
@@ -131,9 +131,9 @@ class _Pair:
         rule = self._book.of_part(kind, change)
         both = kind in self._then.looked & self._now.looked
         if rule is not None and (both or change == "unread"):
-            yield from self._told(rule, component, text, (part, change, now))
+            yield from self._change(rule, component, text, (part, change, now))
 
-    def _told(
+    def _change(
         self, rule: ChangeRule, component: str | None, text: str, key: tuple[str, str, str]
     ) -> Iterator[MachineChange]:
         """What a rule makes of a change. `key` tells it from others: the part as it was named, what became of it, and what it is now."""
@@ -184,7 +184,7 @@ class _Pair:
         if rule is not None and not share <= rule.within:
             shown = [_shown(rule, name, text) for text in (before, after)]
             text = f"{_about(rule, part, name)}: {shown[0]} {self._when}, {shown[1]} now"
-            yield from self._told(rule, part or None, text, (then, name, after))
+            yield from self._change(rule, part or None, text, (then, name, after))
 
     def untold(self) -> Iterator[MachineChange]:
         """What was told then and is not now: nobody knows whether it changed."""

@@ -56,7 +56,7 @@ class _Crossed(NamedTuple):
 
 
 def judge(
-    measurement: str, component: str, unit: str, past: Reference, value: float, again: float | None = None
+    measurement: str, component: str, unit: str, past: Reference, value: float, repeated: float | None = None
 ) -> DriftJudgement:
     """Hold a value, and that of the second look where one was taken, against the past. What is no finite number fails."""
     where = f"{measurement} on {component}"
@@ -69,13 +69,13 @@ def judge(
     crossed = list(_crossings(past, unit, value))
     if not crossed:
         return DriftJudgement(noise)
-    stayed = again is None or not math.isfinite(again) or any(_crossings(past, unit, again))
+    stayed = repeated is None or not math.isfinite(repeated) or any(_crossings(past, unit, repeated))
     kind, why = _weight(past, stayed)
-    second = "" if again is None else f", {quantity(again, unit)} at the second look"
+    second = "" if repeated is None else f", {quantity(repeated, unit)} at the second look"
     told = "; ".join(one.words for one in crossed)
     text = f"{where}: measured {quantity(value, unit)}{second}: {told}; {why}; basis: {basis(past, unit)}"
     return DriftJudgement(
-        (DriftFinding(kind, _what(past, crossed[0], stayed), text), *noise), stayed, not stayed, again is None
+        (DriftFinding(kind, _what(past, crossed[0], stayed), text), *noise), stayed, not stayed, repeated is None
     )
 
 

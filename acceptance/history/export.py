@@ -40,16 +40,16 @@ def trend_report(
     measurement: str | None = None,
     component: str | None = None,
     last: int | None = NIGHTS,
-    born: Callable[[TrendSeries], float | None] = lambda _: None,
+    baseline_value: Callable[[TrendSeries], float | None] = lambda _: None,
     baseline: str | None = None,
 ) -> TrendReport:
-    """The last nights with the courses that match. `born` tells the baseline's value of one. Raises HistoryError."""
-    with store.still():  # a night that is added meanwhile would be in one of them and not in another
+    """The last nights with the courses that match. `baseline_value` tells the baseline's value of one. Raises HistoryError."""
+    with store.snapshot():  # a night that is added meanwhile would be in one of them and not in another
         nights, recorded = store.nights(last), store.count()
         facts = {number: dict(era.facts) for number, era in queries.eras(store).items()}
         found = queries.trend_series(store, measurement, component, last)
     virtual = any(one.virtual for one in nights)
-    rows = tuple(trend.row(one, book, virtual=virtual, facts=facts, born=born(one)) for one in found)
+    rows = tuple(trend.row(one, book, virtual=virtual, facts=facts, baseline=baseline_value(one)) for one in found)
     shown = tuple(TrendNight(one.run_id, one.utc, one.verdict, one.apart, one.postponed) for one in nights)
     return TrendReport(machine_id, recorded, shown, rows, others(out, machine_id), baseline)
 

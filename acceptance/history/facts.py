@@ -196,7 +196,7 @@ class Parts:
     """The parts of one run that count, their identities, and the facts about them and about the machine."""
 
     def __init__(self, told: MachineFacts, counted: CountedParts) -> None:
-        facts = told.told()
+        facts = told.by_name()
         self.names = tuple(part for part in told.parts if _counts(part, facts, counted))
         others = set(told.parts) - set(self.names)
         self.facts = {name: text for name, text in facts.items() if name[0] not in others}

@@ -77,7 +77,7 @@ def _made(out: Path, machine_id: str, path: Path, why: str | None) -> list[str]:
     making = path.with_name(f"{path.name}.making")
     _remove(making)
     there = path if path.exists() else None
-    with OldHistory.open(there, machine_id) as old, Store.open(making, held=True) as store:
+    with OldHistory.open(there, machine_id) as old, Store.open(making, locked=True) as store:
         count, told = catch_up(store, out, machine_id, old)
     # The last to close a file empties its log: where that found no room, the file alone is not whole.
     if making.with_name(f"{making.name}-wal").exists():
@@ -149,7 +149,7 @@ def catch_up(store: Store, out: Path, machine_id: str, old: OldHistory | None = 
     if unread:
         more = f" and {len(unread) - _TOLD} more" if len(unread) > _TOLD else ""
         told.append(f"not in the history, because they cannot be read: {'; '.join(unread[:_TOLD])}{more}")
-    return count, tuple(told + list(old.told if old else ()))
+    return count, tuple(told + list(old.has_unreadable_rows if old else ()))
 
 
 def _night(out: Path, run: _Found) -> Night:

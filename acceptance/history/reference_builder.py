@@ -44,29 +44,30 @@ _DIGITS = 6  # of a bound, rounded outward: a plan has two thousand of them
 
 
 def build_reference(
-    looks: Sequence[NightValue],
-    born: float | None,
+    nights: Sequence[NightValue],
+    baseline: float | None,
     *,
     rule: DriftRule,
     today: float,
-    born_day: float | None = None,
+    baseline_day: float | None = None,
     rebased: bool = False,
 ) -> Reference | None:
     """What tonight is held against; None where there is nothing yet.
 
-    `looks` are of one part in one era, in the order of their nights, without tonight's: all since the machine was accepted, or the first
-    and the last of them as many as the rules say. `born` is the value of the run that accepted it and `born_day` when that was, in days
-    since 1970-01-01 as `today`. `rebased` says that this run was of another era: then its value does not count, and the first nights of
-    this era stand in its place; that of a counter counts all the same, because a part goes on counting whatever it is tested with. Looks
-    that are no finite number are passed over; one that broke its limit is a night outside, and no measure.
+    `nights` are of one part in one era, in their order, without tonight: all since the machine was accepted, or the
+    first and the last of them as many as the rules say. `baseline` is the value of the run that accepted it and
+    `baseline_day` when that was, in days since 1970-01-01 as `today`. `rebased` says that this run was of another era:
+    then its value does not count, and the first nights of this era stand in its place; that of a counter counts all
+    the same, because a part goes on counting whatever it is tested with. Nights whose value is no finite number are
+    passed over; one that broke its limit is a night outside, and no measure.
     """
-    every = [one for one in looks if math.isfinite(one.value)]
+    every = [one for one in nights if math.isfinite(one.value)]
     held = not rebased or rule.rate is not None
-    baseline = born is not None and born_day is not None and math.isfinite(born) and held
-    if baseline:
-        assert born is not None
-        assert born_day is not None
-        every.insert(0, NightValue(born_day, born))  # whatever that night said of it: it was accepted
+    has_baseline = baseline is not None and baseline_day is not None and math.isfinite(baseline) and held
+    if has_baseline:
+        assert baseline is not None
+        assert baseline_day is not None
+        every.insert(0, NightValue(baseline_day, baseline))  # whatever that night said of it: it was accepted
     known = [one for one in every if not one.failed]
     if rule.rate is not None:
         return _counted(known, every, rule.rate, rule.constants, today)
@@ -78,10 +79,10 @@ def build_reference(
     recent = within[-rules.slope.over :]
     level = _level(recent, rule) if len(within) >= rules.nights.least else None
     first = None
-    if baseline or (
+    if has_baseline or (
         decides and len(inside) >= 2 * rules.nights.recent
     ):  # else the first nights are the last ones as well
-        first = _first(inside, level, rule, baseline=baseline)
+        first = _first(inside, level, rule, baseline=has_baseline)
     slope, grown = (_slope(recent, level, rule), _grown(recent, rule)) if level is not None else (None, None)
     if level is None and first is None:
         return None
@@ -102,8 +103,8 @@ def build_reference(
     )
 
 
-def _outside(look: NightValue) -> bool:
-    return look.outside or look.failed
+def _outside(night: NightValue) -> bool:
+    return night.outside or night.failed
 
 
 def _level(within: Sequence[NightValue], rule: DriftRule) -> Level:

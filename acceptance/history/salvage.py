@@ -90,7 +90,7 @@ class OldHistory:
             self._connection.close()
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def has_unreadable_rows(self) -> tuple[str, ...]:
         """Whether anything could not be read."""
         if not self._lost:
             return ()
@@ -105,11 +105,11 @@ class OldHistory:
         for row in self._rows(query, run_id):
             with contextlib.suppress(ValueError, TypeError, msgspec.ValidationError):
                 made = msgspec.convert((run_id, *row[1:-2], json.loads(row[-2]), json.loads(row[-1])), _Row)
-                return self._made(made, self._of(row[0]))
+                return self._night_from_row(made, self._of(row[0]))
             self._lost = True
         return None
 
-    def _made(self, row: _Row, figures: tuple[NightMeasurement, ...]) -> Night:
+    def _night_from_row(self, row: _Row, figures: tuple[NightMeasurement, ...]) -> Night:
         return Night(
             row.run_id, self._machine_id, row.utc, row.day, row.seconds, row.profile, row.scope, row.verdict, bool(row.virtual),
             bool(row.postponed), row.apart if self._sound else row.apart or "salvaged", Era(row.facts), row.identities, figures,

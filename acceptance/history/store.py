@@ -117,13 +117,13 @@ class Store:
         self.connection = connection
 
     @classmethod
-    def open(cls, path: Path, steps: Sequence[Sequence[str]] = STEPS, *, held: bool = False) -> Self:
+    def open(cls, path: Path, steps: Sequence[Sequence[str]] = STEPS, *, locked: bool = False) -> Self:
         """Open a machine's history to write; it is made where there is none, and brought to this version.
 
-        `held` says that the caller is `alone` in its folder.
+        `locked` says that the caller holds the `history_lock` of its folder.
         Raises HistoryError, also where the file system does not let two processes share memory, which the write-ahead log needs.
         """
-        with errors.history_errors(path), contextlib.nullcontext() if held else history_lock(path.parent):
+        with errors.history_errors(path), contextlib.nullcontext() if locked else history_lock(path.parent):
             location.require_files(path)
             connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
             try:
@@ -197,7 +197,7 @@ class Store:
                     self.connection.execute("ROLLBACK")
 
     @contextlib.contextmanager
-    def still(self) -> Iterator[None]:
+    def snapshot(self) -> Iterator[None]:
         """All that is read within is of one moment, whoever adds a night meanwhile. Nothing may be written within."""
         with errors.history_errors(self.path):
             self.connection.execute("BEGIN")

@@ -150,7 +150,7 @@ class TrendReport:
         """Whether anything has nights enough to tell a change; where nothing has, that none is found says nothing."""
         return any(row.comparable and row.summary.trend is not None for row in self.rows)
 
-    def changed(self) -> tuple[TrendRow, ...]:
+    def largest_changes(self) -> tuple[TrendRow, ...]:
         """The courses whose last nights lie further from those before than noise explains, the furthest first; MAX_CHANGES of them."""
         found = [
             (row.summary.times, row) for row in self.rows if row.comparable and row.summary.trend in ("up", "down")
@@ -164,7 +164,7 @@ def row(
     *,
     virtual: bool,
     facts: Mapping[int, Mapping[str, str]],
-    born: float | None = None,
+    baseline: float | None = None,
 ) -> TrendRow:
     """One course summed up. `facts` are those of each era by its number; `virtual` says that the machine is one."""
     general = book.spread(found.measurement, found.unit, same_part=True, virtual=virtual)
@@ -173,7 +173,7 @@ def row(
         found,
         summary(found, book.repeated(general, before)),
         _began([point.era for point in found.points], facts),
-        born,
+        baseline,
         book.incomparable(found.measurement) is None,
     )
 

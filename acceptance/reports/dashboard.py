@@ -97,7 +97,7 @@ class Dashboard:
     def _head(self, width: int) -> Table:
         """One line: what is running, a bar, the time that has passed, and about how much is left."""
         language, remaining = self._language, self._remaining
-        left = remaining.left(language)
+        left = remaining.time_left(language)
         told = Text(one_line(remaining.check) if remaining.check else language("between two checks"), "bold")
         planned = remaining.planned
         if planned is not None and width >= _WIDE:

@@ -38,7 +38,7 @@ class Heartbeat:
         )
         self._told_s = now_s()
 
-    def quiet(self) -> None:
+    def reset(self) -> None:
         """Something else was told just now."""
         self._told_s = self._now_s()
 
@@ -48,9 +48,9 @@ class Heartbeat:
         every_s = EVERY_S if running_s < _HOUR_S else LATER_S
         if check is None or self._now_s() - self._told_s < every_s:
             return None
-        self.quiet()
+        self.reset()
         language, signs, gauges = self._language, self._signs, self._gauges.gauges()
-        told = [self._remaining.left(language)]
+        told = [self._remaining.time_left(language)]
         if gauges:
             few = len(gauges) <= _FEW
             parts = panel.gpu_parts(gauges, language, signs) if few else panel.summary_parts(gauges, language, signs)

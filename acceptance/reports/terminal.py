@@ -114,7 +114,7 @@ class Terminal(LineWriter):
         for session in SESSIONS:
             for check in plan.share(session):
                 self.columns((check.id, 26), (f"{check.seconds:.0f} s", -6), (language(check.title), 0))
-                self.say_all((self._held(due) for due in (check.due if details else ())), indent=6)
+                self.say_all((self._limit_text(due) for due in (check.due if details else ())), indent=6)
         for text in plan.gaps:
             self.say(language("gap: {text}", text=text), "yellow")
         for text in plan.not_tested:
@@ -122,7 +122,7 @@ class Terminal(LineWriter):
         for text in plan.cannot_detect:
             self.say(language("cannot detect: {text}", text=language(text)))
 
-    def _held(self, due: Due) -> str:
+    def _limit_text(self, due: Due) -> str:
         """What one measurement of one component is held against."""
         held = f"{due.limit}: {due.limit.basis} ({due.origin})" if due.limit else None
         told = held or self._language("recorded, not judged: {why}", why=due.unlimited)
@@ -187,7 +187,7 @@ class Terminal(LineWriter):
         if self._shown:
             self._shown.remaining.ended(body.check, outcome)
             if self._shown.calm:
-                self._shown.calm.quiet()
+                self._shown.calm.reset()
         self._outcome(outcome, f"{one_line(body.check):<26}  {body.seconds:6.1f} s  {one_line(about, 300)}".rstrip())
 
     def _outcome(self, outcome: Outcome, text: str) -> None:

@@ -21,7 +21,7 @@ def show(found: TrendReport, screen: Terminal, language: Language = ENGLISH, *, 
     for line in words.opening(found, language):
         screen.say(line)
     if not one and found.rows:
-        changed = found.changed()
+        changed = found.largest_changes()
         screen.say("")
         if changed:
             screen.say(language("What changed most: the last week beside the nights before"), "bold")

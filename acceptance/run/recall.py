@@ -49,19 +49,19 @@ class RecalledPlan:
     notes: tuple[Note, ...]
     put_off: int | HistoryError
 
-    def postponed(self, users: tuple[str, ...], most: int) -> Postponed:
+    def postponement(self, users: tuple[str, ...], most: int) -> Postponed:
         """That this run is put off, too. Raises HistoryError where nobody can tell how many in a row that makes: it may be one too many."""
         if isinstance(self.put_off, HistoryError):
             told = f"{self.put_off} (the machine is in use, so nothing was run, and nights skipped in a row cannot be counted)"
             raise HistoryError(told) from self.put_off
         return Postponed(users, self.put_off + 1, most)
 
-    def way(self, most: int) -> Callable[[tuple[str, ...]], Postponed] | None:
+    def postpone_later(self, most: int) -> Callable[[tuple[str, ...]], Postponed] | None:
         """How this run is put off where somebody comes in its middle; None where nights skipped in a row cannot be counted.
 
         It then goes on, and its checks tell of them.
         """
-        return None if isinstance(self.put_off, HistoryError) else partial(self.postponed, most=most)
+        return None if isinstance(self.put_off, HistoryError) else partial(self.postponement, most=most)
 
 
 class HistoryRecall:
@@ -188,7 +188,7 @@ class _Born:
 def _with_past(
     plan: Plan,
     prepared: PreparedRun,
-    looks: Mapping[PartMeasurement, tuple[NightValue, ...]],
+    nights: Mapping[PartMeasurement, tuple[NightValue, ...]],
     accepted: Certificate | None,
     now: Era,
     book: DriftBook,
@@ -205,11 +205,11 @@ def _with_past(
             rule = dataclasses.replace(rule, limit=None)  # a waived limit fails nothing that the nights would not allow
         part = night.series_key(check, due, identities, plan.gpus).part
         found = build_reference(
-            looks.get(part, ()),
+            nights.get(part, ()),
             born.value(part),
             rule=rule,
             today=today,
-            born_day=born.day,
+            baseline_day=born.day,
             rebased=born.era is not None and born.era.ground != now.ground,
         )
         return replace(due, past=found, worse=rule.worse if due.limit is None else None)

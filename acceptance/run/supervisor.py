@@ -112,7 +112,7 @@ class Supervisor:
                     swept = orphans.sweep(self._run_dir.name, self._root)
                 for stray in swept:
                     writer.write(Note(f"a process outlived its check and was killed: {stray}"))
-                self._sight.look(last=True)
+                self._sight.poll(last=True)
                 if watching.failure:
                     writer.write(Note(watching.failure, trouble=True))
                 if self._sight.failure:
@@ -215,7 +215,7 @@ class Supervisor:
             while True:
                 self._look_for_others(stop)
                 over = running.poll() or deadline.passed() or stop.reason is not None
-                self._sight.look()
+                self._sight.poll()
                 for entry in tail.new():
                     self._sight.show(entry)
                     body = entry.body

@@ -116,10 +116,10 @@ def _heat(
     notes: dict[str, dict[str, str | None]] = {"settled": {}, "kept": {}, "spread": {}}
     for gpu, burn in burns.items():
         about = f"slot {gpu.pci_address}"
-        short = f"; {burn.short}" if burn.short else ""
+        short = f"; {burn.short_note}" if burn.short_note else ""
         heat = laps.get(gpu, burn)
         try:
-            rest = heat.settled()
+            rest = heat.settle_time()
             settled[gpu.name], notes["settled"][gpu.name] = rest.seconds, f"{about}: {rest.note}{short}"
             final[gpu.name] = heat.final_temperature()
         except ValueError as error:

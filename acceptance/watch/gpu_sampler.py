@@ -74,7 +74,7 @@ class _Gpu:
 
 
 class GpuWatch:
-    """The watch itself: `look` is one look at every GPU. Raises JournalError when its segments cannot be written.
+    """The watch itself: `sample` is one look at every GPU. Raises JournalError when its segments cannot be written.
 
     `kernel_log` is as in Context. `users` is asked once a second who else uses the GPUs.
     """
@@ -119,7 +119,7 @@ class GpuWatch:
 
         return keep
 
-    def look(self) -> bool:
+    def sample(self) -> bool:
         """Journal what NVML told since the last look, and read every GPU once; returns whether one answered, or none is left that could."""
         slow = clock.boot_s() - self._slow_s >= SLOW_S
         self._hear()
@@ -134,7 +134,7 @@ class GpuWatch:
             elif answer.value in LOST or clock.boot_s() - gpu.answered_s >= SILENT_S:
                 self._give_up(gpu, answer)
         if slow:
-            self._users.look({gpu.known.name: gpu.handle for gpu in self._gpus}, self._pool)
+            self._users.poll({gpu.known.name: gpu.handle for gpu in self._gpus}, self._pool)
             self._samples.sync()
             self._slow_s = clock.boot_s()
         return answered
@@ -203,7 +203,7 @@ def run(nvml: Any, context: SamplerContext, over: threading.Event) -> None:
         watch = GpuWatch(nvml, found, samples, events, kernel_log=context.kernel_log, users=users)
         moment = time.monotonic()
         while not over.is_set():
-            if watch.look():
+            if watch.sample():
                 os.utime(path)
             moment = max(moment + context.period_s, time.monotonic())  # what a slow look missed is not made up for
             over.wait(moment - time.monotonic())

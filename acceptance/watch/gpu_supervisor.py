@@ -76,7 +76,7 @@ class SamplerProcess:
         except (CommandError, OSError) as error:
             self.failure = f"{WHAT} could not be started: {error}"
 
-    def look(self) -> None:
+    def check_alive(self) -> None:
         """See whether the child still writes. One that has ended is asked why by `stop`."""
         running = self._running
         if running is None or running.poll():
@@ -100,7 +100,7 @@ class SamplerProcess:
         """End the child, within seconds whatever it does, and settle what there is to say of it."""
         if self._running is None:
             return
-        self.look()
+        self.check_alive()
         ended = self._running.poll()
         self._running.stop()
         done = self._running.wait()

@@ -73,7 +73,7 @@ class _Own:
 class GpuUsers:
     """Looks at who uses the GPUs and writes down whoever is not of this run, when it comes and when it goes.
 
-    `root` is where /proc is read. `write` takes the records; what it raises comes out of `look`.
+    `root` is where /proc is read. `write` takes the records; what it raises comes out of `poll`.
     """
 
     def __init__(self, nvml: Any, run_id: str, root: Path, write: Callable[[Body], None]) -> None:
@@ -86,10 +86,10 @@ class GpuUsers:
         self._written = 0
         self._own: _Own | None = None
 
-    def look(self, handles: Mapping[str, Any], pool: Executor) -> None:
+    def poll(self, handles: Mapping[str, Any], pool: Executor) -> None:
         """Look once at these GPUs, by name, side by side. A GPU that does not answer is passed over: others tell of it."""
         now, self._own = clock.boot_s(), None
-        answers = dict(zip(handles, pool.map(self._ask, handles.values()), strict=True))
+        answers = dict(zip(handles, pool.map(self._read_users, handles.values()), strict=True))
         listed = {one.pid for found, _ in answers.values() if found for one in found.listed()}
         for name, (users, used_bytes) in answers.items():
             gpu = self._gpus.setdefault(name, _Gpu(free_s=now))
@@ -98,12 +98,12 @@ class GpuUsers:
                 continue
             gpu.listed_s, gpu.told_unlisted = now, False
             computing = readiness.compute_processes_of(users)
-            present: set[int | None] = set(self._known(name, gpu, computing, now, listed))
+            present: set[int | None] = set(self._classify(name, gpu, computing, now, listed))
             present |= set(self._memory(name, gpu, users, used_bytes, now, listed))
             for pid in [pid for pid in gpu.seen if pid not in present]:
                 self._gone(gpu.seen.pop(pid), now)
 
-    def _ask(self, handle: Any) -> tuple[Users | None, int | None]:
+    def _read_users(self, handle: Any) -> tuple[Users | None, int | None]:
         """Who uses a GPU, and how many bytes of its memory are in use; None for what it does not tell."""
         try:
             memory = ask_or_none(self._nvml, "nvmlDeviceGetMemoryInfo", handle)
@@ -114,7 +114,7 @@ class GpuUsers:
 
     # --- processes that are listed ---
 
-    def _known(
+    def _classify(
         self, name: str, gpu: _Gpu, computing: tuple[GpuProcess, ...], now: float, listed: set[int]
     ) -> Iterator[int | None]:
         """Judge each process that computes; gives those that are to be followed."""

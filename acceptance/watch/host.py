@@ -103,15 +103,15 @@ class HostWatch:
         self._trouble = "the watch over sensors and kernel log died of an error of its own: please report it"
         try:
             while not self._over.wait(PERIOD_S):
-                self._look(last=False)
-            self._look(last=True)
+                self._sample(last=False)
+            self._sample(last=True)
             self._thinning.flush(clock.boot_s())
             self._trouble = None
         except (segment.JournalError, kmsg.KernelLogUnreadable, OSError, ValueError) as error:
             self._trouble = f"the watch over sensors and kernel log stopped: {error}"
 
-    def _look(self, *, last: bool) -> None:
-        self._gpus.look()
+    def _sample(self, *, last: bool) -> None:
+        self._gpus.check_alive()
         self._thinning.put(clock.boot_s(), self._sensors.read())
         if self._log is None:
             return

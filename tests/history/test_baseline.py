@@ -215,7 +215,7 @@ def held(gaps: Sequence[str] = (), value: float = 120.0) -> list[Entry]:
     looks = [NightValue(day=20_000.0 + night, value=150.0) for night in range(30)]
     rule = DRIFT.rule("copy_h2d", "GB/s", journals.FLOOR, virtual=False)
     assert rule is not None
-    past = build_reference(looks, None, rule=rule, today=20_030.0, born_day=None, rebased=False)
+    past = build_reference(looks, None, rule=rule, today=20_030.0, baseline_day=None, rebased=False)
     due = msgspec.structs.replace(journals.due("copy_h2d", "gpu0"), past=past)
     birth = msgspec.structs.replace(births.born(before), book=births.BOOK)
     plan = msgspec.structs.replace(journals.plan(journals.check("link.copy", due), gaps=gaps), birth=birth)

@@ -233,7 +233,7 @@ def test_courses_by_name_pattern_and_number_of_nights(path: Path) -> None:
 def test_what_is_read_together_is_of_one_moment(path: Path) -> None:
     with Store.open(path) as store, Store.open(path) as other:
         store.add(night(1))
-        with store.still():
+        with store.snapshot():
             assert len(store.nights()) == 1
             assert other.add(night(2))
             assert [len(course.points) for course in queries.trend_series(store)] == [1]

@@ -15,15 +15,15 @@ def test_every_group_is_compared_once_before_it_is_overwritten(groups: int, turn
         if ahead is not None:
             ahead.ticket = number
             compared.append(ahead.number)
-        made = ring.leave()
+        made = ring.pop()
         if made is not None:
             left.append(made.number)
             assert made.ticket is not None, "it is overwritten and was not compared"
             assert number - made.ticket == AHEAD, "its comparison was given to the GPU before the work in between"
             assert number - made.number == groups, "it lay in memory for the whole ring"
         assert ring.next == number % groups
-        ring.put(ResultGroup(ring.next, number, 0, 0.0))
-    rest = ring.rest()
+        ring.push(ResultGroup(ring.next, number, 0, 0.0))
+    rest = ring.drain()
     assert [made.number for made in rest] == list(range(max(0, turns - groups), turns))
     begun = [made.number for made in rest if made.ticket is not None]
     assert compared == [*left, *begun]

@@ -78,7 +78,7 @@ def test_between_its_turns_a_format_holds_no_memory() -> None:
     assert held() == 1
     trial.release()
     assert held() == 0
-    assert trial.again() is None
+    assert trial.remake() is None
     assert held() == 1
     trial.spoil()
     assert trial.compare() == {"elements": 1}, "what was spoiled and not made again is not the first"
@@ -93,4 +93,4 @@ def test_a_first_product_that_comes_out_otherwise_is_told(monkeypatch: pytest.Mo
     assert len(trial.verify().notes) == 1
     trial.release()
     monkeypatch.setattr(Product, "right", "wrong")
-    assert trial.again() == {"expected": "digest of right", "got": "digest of wrong", "nan": 0, "infinite": 0}
+    assert trial.remake() == {"expected": "digest of right", "got": "digest of wrong", "nan": 0, "infinite": 0}

@@ -43,7 +43,7 @@ class FakeTrial:
     def release(self) -> None:
         self.told.append("release")
 
-    def again(self) -> dict[str, Any] | None:
+    def remake(self) -> dict[str, Any] | None:
         assert self.told[-1] == "release"
         self.told.append("again")
         return {"expected": "1", "got": "2"} if "again" in self.differs else None

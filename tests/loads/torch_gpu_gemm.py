@@ -76,7 +76,7 @@ def test_the_first_product_is_the_same_when_it_is_made_again(dtype: Dtype) -> No
     trial = FormatTrial(dtype, SIZE, "cpu")
     trial.verify()
     trial.release()
-    assert trial.again() is None
+    assert trial.remake() is None
     trial.spoil()
     trial.multiply()
     assert trial.compare() is None
@@ -93,7 +93,7 @@ def test_another_first_product_than_before_is_found(monkeypatch: pytest.MonkeyPa
         return product
 
     monkeypatch.setattr(verification, "normal", changed)
-    found = trial.again()
+    found = trial.remake()
     assert found is not None
     assert found["expected"] != found["got"]
     assert (found["nan"], found["infinite"]) == (0, 0)

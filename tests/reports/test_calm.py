@@ -47,7 +47,7 @@ def test_without_gpus_the_machine_is_told() -> None:
 def test_nothing_is_said_after_something_was_and_between_checks() -> None:
     log = Log(2)
     log.after(EVERY_S - 1)
-    log.calm.quiet()
+    log.calm.reset()
     assert log.after(EVERY_S - 1) is None
     log.run.remaining.ended("together.burn", "pass")
     assert log.after(EVERY_S) is None

@@ -97,7 +97,7 @@ def drawn(
     values: dict[int, float], count: int = chronicles.NIGHTS, born: float | None = None, since: int = 9999
 ) -> trends.TrendPlot:
     made = chronicles.course("m", "gpu0", values, since=since)
-    row = trend.row(made, chronicles.BOOK, virtual=False, facts=chronicles.FACTS, born=born)
+    row = trend.row(made, chronicles.BOOK, virtual=False, facts=chronicles.FACTS, baseline=born)
     return trends.draw(row, {f"run-{number}": number for number in range(count)})
 
 

@@ -84,7 +84,7 @@ class Nights:
     def put_off(self) -> Verdict:
         """A night on which the machine is in use."""
         recalled = self.recalled()
-        self.write(recalled, [recalled.postponed(("gpu0: somebody",), 3), RunEnded(False, "in use")])
+        self.write(recalled, [recalled.postponement(("gpu0: somebody",), 3), RunEnded(False, "in use")])
         return self.close()
 
     @property
@@ -293,7 +293,7 @@ def test_a_history_that_cannot_be_used_costs_no_verdict(nights: Nights) -> None:
     with pytest.raises(
         HistoryError, match=r"in use, so nothing was run, and nights skipped in a row cannot be counted"
     ):
-        recalled.postponed(("gpu0: somebody",), 3)  # or it would be the first one every night
+        recalled.postponement(("gpu0: somebody",), 3)  # or it would be the first one every night
 
 
 def test_a_run_that_cannot_be_read_is_told_once_a_night(nights: Nights) -> None:

@@ -68,7 +68,7 @@ class Scene:
         before = len(self.told)
         for moment in moments or (self.now + 1.0,):
             self.now = moment
-            self.users.look({"gpu0": 0, "gpu1": 1}, self.pool)
+            self.users.poll({"gpu0": 0, "gpu1": 1}, self.pool)
         return self.told[before:]
 
     def seconds(self, count: int) -> list[Body]:
@@ -160,7 +160,7 @@ def test_in_the_real_proc() -> None:
         told: list[Body] = []
         users = GpuUsers(nvml, RUN, Path("/"), told.append)
         with ThreadPoolExecutor(1) as pool:
-            users.look({"gpu0": 0}, pool)
+            users.poll({"gpu0": 0}, pool)
         assert [(one.pid, one.command) for one in told if isinstance(one, ForeignProcess)] == [(bare.pid, "sleep")]
     finally:
         for one in (own, bare):

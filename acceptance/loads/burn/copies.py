@@ -74,7 +74,7 @@ class CopyPath:
             self.turn += 1
             self._done = self._queue()
 
-    def look(self) -> bool:
+    def poll(self) -> bool:
         """Whether a piece was compared since, and is wrong; never waits.
 
         Raises CardError where the GPU did not compare all of it.
@@ -250,26 +250,26 @@ class Copies(BackgroundCopies):
     def step(self) -> None:
         """Look at every path, and begin again those that are done; never waits for a copy."""
         for path in (*self._host, *self._peers):
-            self._look(path)
+            self._poll(path)
             if not path.busy:
                 path.begin(self._boot_s())
 
-    def _look(self, path: CopyPath) -> None:
-        if path.look():
+    def _poll(self, path: CopyPath) -> None:
+        if path.poll():
             path.wrong += 1
             if path.wrong <= LISTED:
                 told = {"component": path.component, "check": path.check, "found_s": self._boot_s(), **path.describe()}
                 self._output.miscompare(told)
 
-    def _over(self, path: CopyPath) -> bool:
+    def _is_finished(self, path: CopyPath) -> bool:
         """Whether nothing of a path is on its way any more, having looked at it."""
-        self._look(path)
+        self._poll(path)
         return not path.busy
 
     def finish(self) -> None:
         """Wait for what is on its way, and say what was copied and what came wrong. Raises CardError where the GPU hangs."""
         for path in (*self._host, *self._peers):
-            wait(functools.partial(self._over, path))
+            wait(functools.partial(self._is_finished, path))
         # The least of the ways: a link that carried nothing one way is not covered by the other.
         least = len(self._host) * min(path.pieces for path in self._host)
         self._output.reading("burn_copied", "GiB", COMPONENT, least * PIECE / 2**30)

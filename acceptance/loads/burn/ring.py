@@ -63,17 +63,17 @@ class ResultRing:
         made = self._held[(self._next + AHEAD) % len(self._held)]
         return made if made is not None and made.ticket is None else None
 
-    def leave(self) -> ResultGroup | None:
+    def pop(self) -> ResultGroup | None:
         """What lies in the next group, which is empty after this."""
         made, self._held[self._next] = self._held[self._next], None
         return made
 
-    def put(self, made: ResultGroup) -> None:
+    def push(self, made: ResultGroup) -> None:
         """The next group has been filled; the one after it is next."""
         self._held[self._next] = made
         self._next = (self._next + 1) % len(self._held)
 
-    def rest(self) -> list[ResultGroup]:
+    def drain(self) -> list[ResultGroup]:
         """All that lies in the ring, oldest first."""
         order = self._held[self._next :] + self._held[: self._next]
         return [made for made in order if made is not None]

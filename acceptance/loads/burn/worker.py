@@ -192,14 +192,14 @@ class BurnWorker:
             shape = count % len(one.shapes)
             if verify:
                 self._compare(ring.ahead(), turn)
-                self._settle(ring.leave(), one, turn, lap)
+                self._settle(ring.pop(), one, turn, lap)
             made = ResultGroup(ring.next, one.products, shape, self._boot_s())
             turn.make(made.group, shape, made.number if verify else -GROUP)
             if self._order.slow and lap and verify:
                 owed += turn.group * self._order.slow / (1 - self._order.slow)
                 turn.repeat(made.group, shape, int(owed))
                 owed -= int(owed)
-            ring.put(made)
+            ring.push(made)
             given.append(self._card.mark())
             count += 1
             operations += turn.group * one.shapes[shape].operations
@@ -209,9 +209,9 @@ class BurnWorker:
             if len(given) > AHEAD:
                 done_s = self._card.seconds(begin, given.popleft())
                 self._progress(min(done_s, seconds))
-        for made in ring.rest() if verify else ():
+        for made in ring.drain() if verify else ():
             self._compare(made if made.ticket is None else None, turn)
-        for made in ring.rest() if verify else ():
+        for made in ring.drain() if verify else ():
             self._settle(made, one, turn, lap)
         spent_s = self._card.seconds(begin, self._card.mark())
         done = _Course(began_s, began_s + self._card.seconds(begin, given[-1]), spent_s, operations)

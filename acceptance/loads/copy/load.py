@@ -129,13 +129,13 @@ class CopyRun:
     def measure(self, transfer: Transfer) -> CopyTally:
         """Take one path, and say at once what it gave."""
         tally = measure_copies(transfer, self.options.seconds, self.output.miscompare, self.options.inject)
-        self.output.note(tally.told(f"{transfer.name} of {transfer.component}"))
+        self.output.note(tally.summary(f"{transfer.name} of {transfer.component}"))
         self.output.reading(transfer.name, "GB/s", transfer.component, tally.median)
         self.done += 1
         self.output.progress(self.done * self.options.seconds, self.paths * self.options.seconds)
         return tally
 
-    def own(self, transfer: Transfer) -> float:
+    def measure_own(self, transfer: Transfer) -> float:
         """Take one path of GPU 0 alone; GB/s."""
         tally = self.measure(transfer)
         self.wrong += tally.wrong
@@ -152,21 +152,23 @@ class CopyRun:
         pattern.write(source.numpy().view(np.uint64), first_number(_TO_DEVICE))
         there, here = (torch.empty(count, dtype=torch.int64, device="cuda") for _ in range(2))
         up, down = HostToDevice(source, there, _TO_DEVICE), DeviceToHost(here, destination, _TO_HOST, reference)
-        h2d = self.own(UnidirectionalTransfer("copy_own_h2d", OWN, size, up))
-        d2h = self.own(UnidirectionalTransfer("copy_own_d2h", OWN, size, down))
+        h2d = self.measure_own(UnidirectionalTransfer("copy_own_h2d", OWN, size, up))
+        d2h = self.measure_own(UnidirectionalTransfer("copy_own_d2h", OWN, size, down))
         for both in (
             BidirectionalTransfer("copy_own_h2d_bidirectional", OWN, size, up, down, beside(h2d, d2h)),
             BidirectionalTransfer("copy_own_d2h_bidirectional", OWN, size, down, up, beside(d2h, h2d)),
         ):
-            self.own(both)
+            self.measure_own(both)
             if both.apart:
                 self.output.note(f"{both.name}: the other way was not busy to the end of {both.apart} copies")
         ordinary = torch.from_numpy(reference.view(np.int64))
-        self.own(PageableTransfer("copy_own_h2d_pageable", OWN, size, HostToDevice(ordinary, there, _TO_HOST)))
+        self.measure_own(PageableTransfer("copy_own_h2d_pageable", OWN, size, HostToDevice(ordinary, there, _TO_HOST)))
         pages = torch.zeros(count, dtype=torch.int64)
-        self.own(PageableTransfer("copy_own_d2h_pageable", OWN, size, DeviceToHost(here, pages, _TO_HOST, reference)))
+        self.measure_own(
+            PageableTransfer("copy_own_d2h_pageable", OWN, size, DeviceToHost(here, pages, _TO_HOST, reference))
+        )
 
-    def within(self, l2_bytes: int) -> None:
+    def measure_local(self, l2_bytes: int) -> None:
         """Within the GPU's memory."""
         import torch
 
@@ -176,7 +178,7 @@ class CopyRun:
             f"copy_own_d2d: buffers of {count * WORD // _MIB} MiB, the L2 cache has {l2_bytes / _MIB:.1f} MiB"
         )
         source, destination = (torch.empty(count, dtype=torch.int64, device="cuda") for _ in range(2))
-        self.own(
+        self.measure_own(
             UnidirectionalTransfer(
                 "copy_own_d2d", OWN, 2 * count * WORD, DeviceToDevice(source, destination, (uuid(0), uuid(0)))
             )
@@ -225,7 +227,7 @@ def run(options: argparse.Namespace, output: Output) -> None:
     peers = [index for index in others if torch.cuda.can_device_access_peer(0, index)]
     course = CopyRun(options, output, _PATHS + len(peers))
     course.host()
-    course.within(about.L2_cache_size)
+    course.measure_local(about.L2_cache_size)
     for index in others:
         if index in peers:
             course.peer(index)

@@ -48,7 +48,7 @@ class CopyTally:
         """GB/s."""
         return statistics.median(self.rates)
 
-    def told(self, name: str) -> str:
+    def summary(self, name: str) -> str:
         """A sentence for people."""
         rates = f"best {max(self.rates):.2f}, median {self.median:.2f}, worst {min(self.rates):.2f} GB/s"
         return f"{name}: {rates} of {len(self.rates)} copies; {self.compared} compared whole, {self.wrong} wrong"

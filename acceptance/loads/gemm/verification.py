@@ -110,10 +110,10 @@ class FormatTrial:
         return VerificationResult(tuple(one for one in findings if one is not None), tuple(notes))
 
     def release(self) -> None:
-        """Give the memory back; `again` comes before the next product."""
+        """Give the memory back; `remake` comes before the next product."""
         self._product = self._first = None
 
-    def again(self) -> dict[str, Any] | None:
+    def remake(self) -> dict[str, Any] | None:
         """Make operands and first product again, after `release`; how its digest differs from that of the first, None when it does not."""
         self._product = normal(self._dtype, self._size, self._device)
         self._keep()

@@ -46,7 +46,7 @@ class Trial(Protocol):
     def release(self) -> None:
         """Give the memory back."""
 
-    def again(self) -> dict[str, Any] | None:
+    def remake(self) -> dict[str, Any] | None:
         """Make the first product again, and say how it differs from what it was; None when it does not."""
 
     def spoil(self) -> None:
@@ -192,7 +192,7 @@ class GemmWorker:
                 self._output.progress(round(now_s, 1), whole_s)
 
         began = self._clock()
-        found = course.trial.again()
+        found = course.trial.remake()
         if found is not None:
             self._miscompare(course, {"check": "again", **found})
             course.right = False

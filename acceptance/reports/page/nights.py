@@ -36,7 +36,7 @@ def render(found: TrendReport, language: Language = ENGLISH) -> str:
         words=words,
         opening=words.opening(found, language),
         found=found,
-        changed=found.changed(),
+        changed=found.largest_changes(),
         still=[row for row in found.rows if _still(row)],
         groups=[(name, list(rows)) for name, rows in groupby(drawn, key=lambda one: one[0].course.check)],
         width=trends.width(len(found.shown)),

@@ -49,10 +49,10 @@ def load() -> None:
         environment.get_template(name)
 
 
-def _readable(looks: Iterable[TimedSample], damage: list[str]) -> Iterator[TimedSample]:
+def _readable(samples: Iterable[TimedSample], damage: list[str]) -> Iterator[TimedSample]:
     """The samples until one that cannot be read: a view of the rest is worth more than none, and what is missing is said."""
     try:
-        yield from looks
+        yield from samples
     except JournalError as error:
         damage.append(f"{error}")
 
@@ -75,18 +75,18 @@ def _words(language: Language) -> dict[str, str]:
 def render(
     verdict: Verdict,
     found: Journal,
-    looks: Iterable[TimedSample] = (),
+    samples: Iterable[TimedSample] = (),
     sheets: Sequence[Sheet] = (),
     language: Language = ENGLISH,
 ) -> str:
-    """The page's text. `looks` are the samples of the GPUs in order; `sheets` those of the GPU models, for the peaks of bars."""
+    """The page's text. `samples` are the samples of the GPUs in order; `sheets` those of the GPU models, for the peaks of bars."""
     first = duration.first_record(found.entries)
     assert first is not None
     assert isinstance(first.body, RunStarted)  # there is no verdict without one
     observed = recorded_inventory.observed_record(found.entries)
     inventory = observed.inventory
     damage: list[str] = []
-    seen = timeline.timeline(first.boot_s, _readable(looks, damage), duration.seconds(found.entries) or 0.0)
+    seen = timeline.timeline(first.boot_s, _readable(samples, damage), duration.seconds(found.entries) or 0.0)
     known = peaks.peaks(inventory, sheets, language)
     judged, where = cards.by_key(verdict), find_locations(found)
     told = frozenset(name for place in where.found.values() for name in (place.serial, place.uuid) if name)

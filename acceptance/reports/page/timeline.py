@@ -85,8 +85,8 @@ class _Gatherer:
         self.number, self.since_s, self.until_s = 0, began_s, began_s
         self.open: dict[str, list[GpuSample]] = {}
 
-    def add(self, gpu: str, look: TimedSample) -> None:
-        body, moment = look.body, look.boot_s
+    def add(self, gpu: str, sample: TimedSample) -> None:
+        body, moment = sample.body, sample.boot_s
         if not self.since_s <= moment < self.until_s:
             self._turn_to(moment)
         if moment > self.ended_s:
@@ -151,14 +151,14 @@ def _up(flag: str, samples: list[GpuSample], spans: list[GpuSample]) -> bool:
     return any(map(_FLAGS[flag], samples)) or any(getattr(one.high, flag, None) for one in spans)
 
 
-def timeline(began_s: float, looks: Iterable[TimedSample], expected_s: float = 0.0) -> Timeline:
+def timeline(began_s: float, samples: Iterable[TimedSample], expected_s: float = 0.0) -> Timeline:
     """Samples in order, reduced; those of no GPU are passed over. `expected_s` is how long they are likely to go on, which saves work."""
     gatherer = _Gatherer(began_s)
     while expected_s >= gatherer.width_s * MAX_CELLS:
         gatherer.width_s *= 2
-    for look in looks:
-        if look.body.component is not None:
-            gatherer.add(look.body.component, look)
+    for sample in samples:
+        if sample.body.component is not None:
+            gatherer.add(sample.body.component, sample)
     gatherer.close()
     return Timeline(began_s, gatherer.ended_s, gatherer.width_s, gatherer.tracks)
 
