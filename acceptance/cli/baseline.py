@@ -49,14 +49,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     options.language(show)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Make a run the machine's baseline, or show it; returns 0, every trouble is raised."""
-    language = closing.language_of(given)
+    language = closing.language_of(args)
     screen = Terminal.on_stdout(language)
-    if given.what == "accept":
-        accept(given.run_dir, given.out, screen, replace=given.replace, language=language)
+    if args.what == "accept":
+        accept(args.run_dir, args.out, screen, replace=args.replace, language=language)
     else:
-        show(given.out, screen, as_json=given.json, language=language)
+        show(args.out, screen, as_json=args.json, language=language)
     if screen.failure:
         raise OSError(screen.failure.errno, screen.failure.strerror, "standard output")
     return 0

@@ -28,11 +28,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     options.language(parser)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Show the runs; 0 when none is worse than the first outside the noise, 1 when one is."""
-    language = closing.language_of(given)
+    language = closing.language_of(args)
     screen = Terminal.on_stdout(language)
-    found = show(given.run_dirs, screen, given.page, everything=given.all, language=language)
+    found = show(args.run_dirs, screen, args.page, everything=args.all, language=language)
     return 1 if found.worse else 0
 
 

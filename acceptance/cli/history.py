@@ -65,26 +65,26 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     options.language(parser)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Show the history, write it out, prune it or make it anew; returns 0, every trouble is raised."""
-    language = closing.language_of(given)
+    language = closing.language_of(args)
     screen = Terminal.on_stdout(language)
-    if not given.prune and (given.keep_days is not None or given.keep_gib is not None):
+    if not args.prune and (args.keep_days is not None or args.keep_gib is not None):
         raise NoHistory("--keep-days and --keep-gib say what stays when something is removed: give --prune as well")
-    if given.page and (given.export or given.rebuild or given.prune):
+    if args.page and (args.export or args.rebuild or args.prune):
         raise NoHistory("--page goes with looking at the history: leave --export, --rebuild and --prune away")
-    if (given.prune or given.rebuild) and (given.measurement or given.component or given.nights):
+    if (args.prune or args.rebuild) and (args.measurement or args.component or args.nights):
         raise NoHistory("--prune and --rebuild go by whole runs: leave MEASUREMENT, --component and --nights away")
-    asked = HistoryQuery(given.out, given.machine_id, given.measurement, given.component, given.nights)
+    asked = HistoryQuery(args.out, args.machine_id, args.measurement, args.component, args.nights)
     histories = HistoryCommand(asked, screen, language)
-    if given.export:
-        histories.export(given.export)
-    elif given.rebuild:
+    if args.export:
+        histories.export(args.export)
+    elif args.rebuild:
         histories.rebuild()
-    elif given.prune:
-        histories.prune(given.keep_days, given.keep_gib)
+    elif args.prune:
+        histories.prune(args.keep_days, args.keep_gib)
     else:
-        histories.show(given.page)
+        histories.show(args.page)
     if screen.failure:
         raise OSError(screen.failure.errno, screen.failure.strerror, "standard output")
     return 0

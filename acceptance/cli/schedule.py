@@ -73,29 +73,29 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     options.notification_options(failed)
 
 
-def run(given: argparse.Namespace, root: Path = Path("/")) -> int:
+def run(args: argparse.Namespace, root: Path = Path("/")) -> int:
     """Do what was asked for. Raises ScheduleError or TellingError."""
-    language = closing.language_of(given)
+    language = closing.language_of(args)
     screen = Terminal.on_stdout(language)
-    if given.what == "failed":
-        return _failed(given, screen)
-    place = UnitLocation.of_user(os.environ, root) if given.user else UnitLocation.system(root)
-    if given.what == "uninstall":
+    if args.what == "failed":
+        return _failed(args, screen)
+    place = UnitLocation.of_user(os.environ, root) if args.user else UnitLocation.system(root)
+    if args.what == "uninstall":
         schedule_screen.print_removed(screen, language, installation.uninstall(place))
         return 0
-    schedule = _schedule(given)
-    if given.what == "install":
+    schedule = _schedule(args)
+    if args.what == "install":
         schedule_screen.print_installed(screen, language, installation.install(schedule, place), place, schedule)
     else:
         schedule_screen.print_units(screen, language, schedule, place)
     return 0
 
 
-def _failed(given: argparse.Namespace, screen: Terminal) -> int:
+def _failed(args: argparse.Namespace, screen: Terminal) -> int:
     """Say how the night ended, and tell whom the run itself did not tell: 3 where that did not work."""
-    settings, wrong = targets.usable(given.textfile, given.on_fail, given.webhook, given.webhook_secret_file)
-    left = failure_note.find(given.out, os.environ)
-    ended = failure_note.ending(os.environ, left, user=given.user)
+    settings, wrong = targets.usable(args.textfile, args.on_fail, args.webhook, args.webhook_secret_file)
+    left = failure_note.find(args.out, os.environ)
+    ended = failure_note.ending(os.environ, left, user=args.user)
     screen.say(ended.text)
     if ended.told:
         troubles = wrong
@@ -108,17 +108,17 @@ def _failed(given: argparse.Namespace, screen: Terminal) -> int:
     return 3 if troubles else 0
 
 
-def _schedule(given: argparse.Namespace) -> Schedule:
+def _schedule(args: argparse.Namespace) -> Schedule:
     """The schedule that was asked for; what its nightly run is given is looked at now, so that a mistake is found by day."""
-    if given.user and given.run_as is not None:
+    if args.user and args.run_as is not None:
         raise ScheduleError("--run-as is for the units of the machine, --user for those of one user: give one of them")
-    if lost := default_time.skipped_on(given.at, date.today()):
+    if lost := default_time.skipped_on(args.at, date.today()):
         raise ScheduleError(
-            f"--at {given.at:%H:%M}: on {lost} the clocks here are put on over it, and systemd would skip that night: give another time, "
+            f"--at {args.at:%H:%M}: on {lost} the clocks here are put on over it, and systemd would skip that night: give another time, "
             f"such as {default_time.DEFAULT_TIME:%H:%M}"
         )
-    nightly = given.nightly
-    run_as = installation.known_user(given.run_as) if given.run_as is not None else None
+    nightly = args.nightly
+    run_as = installation.known_user(args.run_as) if args.run_as is not None else None
     if run_as is None:
         _look_at(nightly)
     else:
@@ -129,11 +129,11 @@ def _schedule(given: argparse.Namespace) -> Schedule:
             _look_at(nightly)
     made = Schedule(
         program=_program(),
-        arguments=given.words,
+        arguments=args.words,
         telling=tuple(_told(nightly)),
         folder=Path.cwd(),
-        at=given.at,
-        user=given.user,
+        at=args.at,
+        user=args.user,
         run_as=run_as,
     )
     for option, path in (("--out", nightly.out), ("--textfile", nightly.textfile)):

@@ -47,11 +47,11 @@ def is_disturbed(check: PlannedCheck, gpu: str) -> bool:
     )
 
 
-def findings(check: PlannedCheck, found: Sequence[GpuUse], spans: CheckSpans) -> list[Finding]:
+def findings(check: PlannedCheck, uses: Sequence[GpuUse], spans: CheckSpans) -> list[Finding]:
     """An error for each use of a GPU that falls into the time of a check that it disturbs."""
     told: dict[str, Finding] = {}
     for name, boot, begin_s, end_s in spans.spans:
-        for use in found if name == check.id else ():
+        for use in uses if name == check.id else ():
             meets = use.boot == boot and use.since_s <= end_s and use.until_s >= begin_s
             if meets and is_disturbed(check, use.gpu):
                 text = f"{use.gpu} was also used by {use.who} {_when(use, begin_s, end_s)}: end it, and run again"
@@ -69,10 +69,10 @@ def _when(use: GpuUse, begin_s: float, end_s: float) -> str:
     )
 
 
-def use_notes(entries: Sequence[Entry], found: Sequence[GpuUse]) -> tuple[str, ...]:
+def use_notes(entries: Sequence[Entry], uses: Sequence[GpuUse]) -> tuple[str, ...]:
     """Every use of a GPU by others, with its seconds of the run: for the reader, whichever check it disturbed."""
     began = {entry.boot: entry.boot_s for entry in reversed(entries)}
-    return tuple(dict.fromkeys(_note(use, began[use.boot]) for use in found))
+    return tuple(dict.fromkeys(_note(use, began[use.boot]) for use in uses))
 
 
 def _note(use: GpuUse, began_s: float) -> str:

@@ -52,12 +52,12 @@ def size(count: int) -> str:
     return f"{count} bytes"
 
 
-def _check(path: Path, found: os.stat_result, most: int) -> None:
+def _check(path: Path, status: os.stat_result, most: int) -> None:
     for is_kind, name in _KINDS:
-        if is_kind(found.st_mode):
+        if is_kind(status.st_mode):
             raise _refused(path, f"it is {name}, not a file")
-    if found.st_size > most:
-        raise _too_large(path, size(found.st_size), most)
+    if status.st_size > most:
+        raise _too_large(path, size(status.st_size), most)
 
 
 def _too_large(path: Path, held: str, most: int) -> NotRegular:

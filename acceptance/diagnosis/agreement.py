@@ -29,7 +29,7 @@ class Agreement:
     troubles: tuple[str, ...] = ()
 
 
-def compare(made: Mapping[str, ProductDigests], siblings: Mapping[str, Sequence[str]]) -> Agreement:
+def compare(digests: Mapping[str, ProductDigests], siblings: Mapping[str, Sequence[str]]) -> Agreement:
     """Holds what each GPU made against what the GPUs of its model made, itself included; `siblings` are the GPUs by model.
 
     A row is right where more GPUs have it than any other. Where no row has the most (two GPUs alone that differ), nobody is cleared:
@@ -38,7 +38,7 @@ def compare(made: Mapping[str, ProductDigests], siblings: Mapping[str, Sequence[
     differing: dict[str, dict[ProductKey, str]] = {}
     troubles: list[str] = []
     for model, names in siblings.items():
-        group = {name: made[name] for name in names if name in made}
+        group = {name: digests[name] for name in names if name in digests}
         if len(group) < 2:
             continue
         if trouble := _unlike(model, group):

@@ -39,9 +39,9 @@ def bits_of(fact: Mapping[str, Any], key: str) -> int:
     return int(found, 16)
 
 
-def is_whole_number(found: object) -> bool:
+def is_whole_number(value: object) -> bool:
     """Whether this is a whole number, 0 or above, that fits 64 bits."""
-    return isinstance(found, int) and not isinstance(found, bool) and 0 <= found < 1 << 64
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 64
 
 
 def count(fact: Mapping[str, Any], key: str) -> int:

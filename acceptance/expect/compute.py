@@ -56,20 +56,22 @@ def compute_limits(
         yield _of_sheet(card, own, LOCAL_COPY) or _copy(card, known, capability)
 
 
-def burn_overrides(found: Override) -> Iterator[Override]:
+def burn_overrides(override: Override) -> Iterator[Override]:
     """What the floor of a format's sustained products means for the burn, whose products are the same; nothing for any other limit."""
     names = {gemm_names(dtype)[1]: burn_name(dtype) for dtype in DTYPES}
-    if found.measurement not in names:
+    if override.measurement not in names:
         return
-    name, limit = names[found.measurement], found.limit
+    name, limit = names[override.measurement], override.limit
     if limit is None:
-        yield Override(name, found.origin, component=found.component, unlimited=found.unlimited)
+        yield Override(name, override.origin, component=override.component, unlimited=override.unlimited)
     elif limit.low is not None:
         warn = VERIFIED_SHARE * limit.warn_low if limit.warn_low is not None else None
-        told = f"as {found.measurement}, where every result verified costs at most {100 * (1 - VERIFIED_SHARE):.0f} %"
+        told = (
+            f"as {override.measurement}, where every result verified costs at most {100 * (1 - VERIFIED_SHARE):.0f} %"
+        )
         basis = f"{told}: {VERIFIED_SHARE:g} x {number(limit.low)} {limit.unit}; {limit.basis}"
         floor = Limit(limit.unit, basis, low=VERIFIED_SHARE * limit.low, warn_low=warn)
-        yield Override(name, found.origin, floor, found.component)
+        yield Override(name, override.origin, floor, override.component)
 
 
 def _of_sheet(card: ComputeFacts, own: Sheet | None, measurement: str) -> Override | None:

@@ -41,14 +41,14 @@ class Side:
     sheet: Sheet | None
 
 
-def pair_limits(first: Side, second: Side, seen: PairFacts | None) -> Iterator[Override]:
-    """The limits of the way from one GPU to another; `seen` is None where NVML says nothing of the pair."""
-    yield _supported(first, second, seen)
-    yield _gain(f"{first.name}->{second.name}", seen)
-    yield from (_write(name, first, second, seen) for name in WRITES)
+def pair_limits(first: Side, second: Side, pair: PairFacts | None) -> Iterator[Override]:
+    """The limits of the way from one GPU to another; `pair` is None where NVML says nothing of the pair."""
+    yield _supported(first, second, pair)
+    yield _gain(f"{first.name}->{second.name}", pair)
+    yield from (_write(name, first, second, pair) for name in WRITES)
 
 
-def _supported(first: Side, second: Side, seen: PairFacts | None) -> Override:
+def _supported(first: Side, second: Side, pair: PairFacts | None) -> Override:
     component, origin = f"{first.name}->{second.name}", NO_SHEET
     sheets = [side.sheet for side in (first, second) if side.sheet is not None]
 
@@ -80,19 +80,19 @@ def _supported(first: Side, second: Side, seen: PairFacts | None) -> Override:
         return held(
             1, f"{told}; `p2p = false` in a [[gpu_pair]] of the machine file says that a VM or its host withholds it"
         )
-    if seen is None:
+    if pair is None:
         return unlimited(
             f"{with_article(model.name)} has peer-to-peer access over an NVLink bridge only, and NVLinks are not known"
         )
     told = f"{with_article(model.name)} has peer-to-peer access over an NVLink bridge only"
-    return held(1, f"{told}, and there is one") if seen.nvlinks else held(0, f"{told}, and none is seen")
+    return held(1, f"{told}, and there is one") if pair.nvlinks else held(0, f"{told}, and none is seen")
 
 
-def _gain(component: str, seen: PairFacts | None) -> Override:
-    if seen is not None and seen.nvlinks:
-        told = f"{NVLINK_GAIN:g} x: over {seen.nvlinks} NVLinks a copy is far faster than through the host"
+def _gain(component: str, pair: PairFacts | None) -> Override:
+    if pair is not None and pair.nvlinks:
+        told = f"{NVLINK_GAIN:g} x: over {pair.nvlinks} NVLinks a copy is far faster than through the host"
         floor = NVLINK_GAIN
-    elif seen is not None and seen.p2p == "ok":
+    elif pair is not None and pair.p2p == "ok":
         told = f"{PCIE_GAIN:g} x: peer-to-peer copies over PCI Express are no slower than copies through the host"
         floor = PCIE_GAIN
     else:
@@ -105,9 +105,9 @@ def _gain(component: str, seen: PairFacts | None) -> Override:
 WRITES = ("p2p_write", "copy_d2d_read", "copy_d2d_write", "copy_own_p2p")
 
 
-def _write(name: str, first: Side, second: Side, seen: PairFacts | None) -> Override:
+def _write(name: str, first: Side, second: Side, pair: PairFacts | None) -> Override:
     component, origin = f"{first.name}->{second.name}", "derived from the path"
-    if seen is None or not seen.nvlinks:
+    if pair is None or not pair.nvlinks:
         reason = "without NVLink it depends on switches, sockets and the board: p2p_gain judges it"
         return Override(name, origin, component=component, unlimited=reason)
     links = [side.sheet.nvlink for side in (first, second) if side.sheet is not None and side.sheet.nvlink is not None]
@@ -115,5 +115,5 @@ def _write(name: str, first: Side, second: Side, seen: PairFacts | None) -> Over
         reason = "no model sheet says how fast one of these NVLinks is: a [[limit]] in the machine file judges it all the same"
         return Override(name, origin, component=component, unlimited=reason)
     speed = min(link.link_gbs for link in links)
-    told = f"{WRITE_SHARE:g} x {seen.nvlinks} NVLinks x {speed:g} GB/s; healthy pairs reach 0.81 to 0.94 of the rate"
-    return Override(name, origin, at_least(WRITE_SHARE * seen.nvlinks * speed, "GB/s", told), component)
+    told = f"{WRITE_SHARE:g} x {pair.nvlinks} NVLinks x {speed:g} GB/s; healthy pairs reach 0.81 to 0.94 of the rate"
+    return Override(name, origin, at_least(WRITE_SHARE * pair.nvlinks * speed, "GB/s", told), component)

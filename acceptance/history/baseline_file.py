@@ -160,17 +160,17 @@ def _made(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -> Certific
         raise BaselineRefused(f"{run_dir}: {error}") from error
 
 
-def _put(file: Path, made: Certificate, *, replace: bool) -> AcceptResult:
+def _put(file: Path, certificate: Certificate, *, replace: bool) -> AcceptResult:
     """Write it, with the lock held. Raises OSError when the disk does not take it."""
     try:
-        before = _read(file, made.machine_id)
+        before = _read(file, certificate.machine_id)
     except BaselineUnsound:
         if not replace:
             raise
         before = None
     if before is not None:
         known = before.certificate
-        if known.birth.run_id == made.birth.run_id:
+        if known.birth.run_id == certificate.birth.run_id:
             return AcceptResult(before, already=True)
         if not replace:
             told = f"{file}: run {known.birth.run_id} is the baseline since {known.accepted_utc[:10]}"
@@ -179,8 +179,8 @@ def _put(file: Path, made: Certificate, *, replace: bool) -> AcceptResult:
     if before is not None:
         known = before.certificate
         replaces = FormerBaseline(known.birth.run_id, known.accepted_utc, before.sha256)
-        made = msgspec.structs.replace(made, replaces=replaces)
-    content = baseline.encode_certificate(made)
+        certificate = msgspec.structs.replace(certificate, replaces=replaces)
+    content = baseline.encode_certificate(certificate)
     _write(file, content)
     return AcceptResult(_opened(file, content), former)
 

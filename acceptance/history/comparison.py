@@ -165,16 +165,16 @@ def _rank(row: ComparisonRow) -> tuple[int, float]:
 
 def _row(
     key: MeasurementKey,
-    found: Sequence[Judgement | None],
+    judgements: Sequence[Judgement | None],
     runs: Sequence[ComparedRun],
     matched: Sequence[Matching],
     book: NoiseBook,
 ) -> ComparisonRow:
     check, measurement, component = key
-    due = next(one.due for one in found if one is not None)
+    due = next(one.due for one in judgements if one is not None)
     why = book.incomparable(measurement)
     same = [True, *(_same_part(runs[0], run, how, component) for run, how in zip(runs[1:], matched, strict=True))]
-    values = tuple(one.value if one is not None else None for one in found)
+    values = tuple(one.value if one is not None else None for one in judgements)
     own = [value for value, mine in zip(values, same, strict=True) if mine and value is not None]
     changes = []
     for place, run in enumerate(runs[1:], start=1):
@@ -182,7 +182,7 @@ def _row(
         spread = book.spread(measurement, due.unit, same_part=same[place], virtual=virtual)
         if same[place]:
             spread = book.repeated(spread, own)
-        changes.append(_change(found[0], found[place], spread, book, why))
+        changes.append(_change(judgements[0], judgements[place], spread, book, why))
     return ComparisonRow(check, measurement, component, due.unit, values, tuple(changes), why)
 
 

@@ -84,17 +84,21 @@ def _latest(out: Path) -> Iterator[str]:
         yield (out / "latest").readlink().name
 
 
-def _is_run(out: Path, one: StoredNight, machine_id: str) -> bool:
+def _is_run(out: Path, night: StoredNight, machine_id: str) -> bool:
     """Whether the folder of a night is there, and is that run of this machine, and closed."""
-    if one.folder is None or Path(one.folder).name != one.folder or (out / one.folder).is_symlink():
+    if night.folder is None or Path(night.folder).name != night.folder or (out / night.folder).is_symlink():
         return False
     try:
-        _, first = reader.read_first_record(out / one.folder)
+        _, first = reader.read_first_record(out / night.folder)
     except segment.JournalError:
         return False
-    if first is None or not isinstance(first.body, RunStarted) or not (out / one.folder / run_folder.VERDICT).is_file():
+    if (
+        first is None
+        or not isinstance(first.body, RunStarted)
+        or not (out / night.folder / run_folder.VERDICT).is_file()
+    ):
         return False
-    return (first.body.run_id, first.body.machine_id) == (one.run_id, machine_id)
+    return (first.body.run_id, first.body.machine_id) == (night.run_id, machine_id)
 
 
 def _size(folder: Path) -> int:

@@ -283,8 +283,8 @@ def _kept(row: Sequence[Any]) -> StoredNight:
     return StoredNight(seq, run_id, folder, utc, day, seconds, profile, verdict, apart, era, virtual, postponed, pruned)
 
 
-def _flags(one: NightMeasurement) -> int:
-    return OUTSIDE * one.outside | UNSTEADY * one.unsteady | FAILED * one.failed
+def _flags(measurement: NightMeasurement) -> int:
+    return OUTSIDE * measurement.outside | UNSTEADY * measurement.unsteady | FAILED * measurement.failed
 
 
 def _line(connection: sqlite3.Connection, figure: NightMeasurement) -> int:

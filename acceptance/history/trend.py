@@ -159,7 +159,7 @@ class TrendReport:
 
 
 def row(
-    found: TrendSeries,
+    series: TrendSeries,
     book: NoiseBook,
     *,
     virtual: bool,
@@ -167,14 +167,14 @@ def row(
     baseline: float | None = None,
 ) -> TrendRow:
     """One course summed up. `facts` are those of each era by its number; `virtual` says that the machine is one."""
-    general = book.spread(found.measurement, found.unit, same_part=True, virtual=virtual)
-    before, _ = split_recent(found.points)
+    general = book.spread(series.measurement, series.unit, same_part=True, virtual=virtual)
+    before, _ = split_recent(series.points)
     return TrendRow(
-        found,
-        summary(found, book.repeated(general, before)),
-        _began([point.era for point in found.points], facts),
+        series,
+        summary(series, book.repeated(general, before)),
+        _began([point.era for point in series.points], facts),
         baseline,
-        book.incomparable(found.measurement) is None,
+        book.incomparable(series.measurement) is None,
     )
 
 

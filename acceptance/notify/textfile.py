@@ -65,14 +65,14 @@ MeasurementOutcome = Literal[
 ]  # the worst first, but for what decides nothing
 
 
-def run_metrics(verdict: Verdict, found: Journal) -> bytes:
+def run_metrics(verdict: Verdict, journal: Journal) -> bytes:
     """All that is told of a run that was judged."""
-    return render((*_run(verdict, found), *_measurements(verdict.checks)))
+    return render((*_run(verdict, journal), *_measurements(verdict.checks)))
 
 
-def night_metrics(verdict: Verdict, found: Journal) -> bytes:
+def night_metrics(verdict: Verdict, journal: Journal) -> bytes:
     """What is told of the night itself, in a file of its own: a night that was skipped takes no verdict away."""
-    began = _began(found)
+    began = _began(journal)
     skipped = verdict.postponed
     return render(
         (
@@ -107,7 +107,7 @@ def _verdict(word: VerdictWord) -> Metric:
     )
 
 
-def _run(verdict: Verdict, found: Journal) -> Iterator[Metric]:
+def _run(verdict: Verdict, journal: Journal) -> Iterator[Metric]:
     yield _verdict(verdict.verdict)
     about = {
         "run_id": verdict.run_id,
@@ -117,8 +117,8 @@ def _run(verdict: Verdict, found: Journal) -> Iterator[Metric]:
         "version": verdict.provenance.get("rigproof"),
     }
     yield Metric("rigproof_run_info", "The last run; a partial one is no acceptance of the machine.", ((about, 1.0),))
-    began = _began(found)
-    ended = next((entry for entry in found.entries if isinstance(entry.body, RunEnded)), None)
+    began = _began(journal)
+    ended = next((entry for entry in journal.entries if isinstance(entry.body, RunEnded)), None)
     yield metric(
         "rigproof_run_started_timestamp_seconds", "When the last run began.", _moment(began.utc) if began else None
     )
@@ -225,8 +225,8 @@ def _changes(verdict: Verdict) -> Metric:
     )
 
 
-def _began(found: Journal) -> Entry | None:
-    return next((entry for entry in found.entries if isinstance(entry.body, RunStarted)), None)
+def _began(journal: Journal) -> Entry | None:
+    return next((entry for entry in journal.entries if isinstance(entry.body, RunStarted)), None)
 
 
 def _labels(check: str, judged: Judgement) -> dict[str, str | None]:

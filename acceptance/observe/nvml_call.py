@@ -118,9 +118,9 @@ def first(values: dict[Field, float], candidates: Iterable[Field]) -> float | No
     return next((values[candidate] for candidate in candidates if candidate in values), None)
 
 
-def text(found: str | bytes) -> str:
+def text(answer: str | bytes) -> str:
     """A text of the binding, which gives bytes for some."""
-    return found.decode("utf-8", errors="replace") if isinstance(found, bytes) else found
+    return answer.decode("utf-8", errors="replace") if isinstance(answer, bytes) else answer
 
 
 def sysfs_address(bus_id: str) -> str:

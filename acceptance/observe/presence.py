@@ -132,8 +132,8 @@ def presence(inventory: Inventory) -> tuple[PresenceLayer, ...]:
     )
 
 
-def _named(found: list[Gpu]) -> str:
-    return ", ".join(f"{gpu.name} ({gpu.pci_address}, {gpu.device_id})" for gpu in found)
+def _named(gpus: list[Gpu]) -> str:
+    return ", ".join(f"{gpu.name} ({gpu.pci_address}, {gpu.device_id})" for gpu in gpus)
 
 
 def _bus(inventory: Inventory, due: tuple[Gpu, ...]) -> PresenceLayer:

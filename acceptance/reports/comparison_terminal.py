@@ -55,10 +55,10 @@ def _grid(screen: Terminal, rows: Sequence[tuple[str, Sequence[str]]], *, right:
     grid.show(screen.console, rows, head=head, right=right, watched=screen.watched)
 
 
-def _outcome(one: OutcomeChange, language: Language) -> tuple[str, Sequence[str]]:
-    style = _STYLE.get(one.kind, "")
-    name = one.check or language("the whole run")
-    return style, (words.kind_word(one.kind, language), name, *(text or words.NONE for text in one.outcomes))
+def _outcome(change: OutcomeChange, language: Language) -> tuple[str, Sequence[str]]:
+    style = _STYLE.get(change.kind, "")
+    name = change.check or language("the whole run")
+    return style, (words.kind_word(change.kind, language), name, *(text or words.NONE for text in change.outcomes))
 
 
 def _row(row: ComparisonRow, language: Language) -> tuple[str, Sequence[str]]:

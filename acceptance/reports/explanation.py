@@ -99,20 +99,20 @@ def _where(component: str, place: Location, language: Language) -> Iterator[str]
         yield one_line(place.uuid)
 
 
-def _lines(found: Explanation, language: Language) -> Iterator[tuple[str, str]]:
-    if found.symptom:
-        yield language("what it means"), found.symptom
-    if found.action:
-        yield language("what to do"), found.action
-    for number, (what, tell) in enumerate(found.causes, start=1):
+def _lines(explanation: Explanation, language: Language) -> Iterator[tuple[str, str]]:
+    if explanation.symptom:
+        yield language("what it means"), explanation.symptom
+    if explanation.action:
+        yield language("what to do"), explanation.action
+    for number, (what, tell) in enumerate(explanation.causes, start=1):
         label = language("likely cause {number}", number=number)
         yield label, language("{cause}. How to tell: {tell}", cause=what, tell=tell) if tell else what
-    if found.next and found.next != found.action:
-        yield language("next"), found.next
-    if found.shows:
-        yield language("what it shows"), found.shows
-    if found.vendor:
-        yield language("for the vendor"), found.vendor
+    if explanation.next and explanation.next != explanation.action:
+        yield language("next"), explanation.next
+    if explanation.shows:
+        yield language("what it shows"), explanation.shows
+    if explanation.vendor:
+        yield language("for the vendor"), explanation.vendor
 
 
 def details(finding: Finding, places: Locations, language: Language = ENGLISH) -> tuple[str, ...]:

@@ -60,10 +60,10 @@ def _names(ids: Sequence[str]) -> Iterator[str]:
         yield name
 
 
-def render(verdict: Verdict, found: Journal) -> bytes:
+def render(verdict: Verdict, journal: Journal) -> bytes:
     """The file's content."""
-    suite, where = TestSuite("rigproof"), find_locations(found)
-    started = next((entry for entry in found.entries if isinstance(entry.body, RunStarted)), None)
+    suite, where = TestSuite("rigproof"), find_locations(journal)
+    started = next((entry for entry in journal.entries if isinstance(entry.body, RunStarted)), None)
     if started and (utc := _UTC.match(started.utc)):
         suite.timestamp = utc[0]
     if host := verdict.provenance.get("host"):
@@ -72,7 +72,7 @@ def render(verdict: Verdict, found: Journal) -> bytes:
         suite.add_property(_name(name), _line(value))
     put_off = [finding for finding in verdict.findings if verdict.postponed]
     for name, check in zip(_names([check.id for check in verdict.checks]), verdict.checks, strict=True):
-        suite.add_testcase(_case(name, check, found, where, put_off))
+        suite.add_testcase(_case(name, check, journal, where, put_off))
     troubles = [finding for finding in verdict.findings if finding.kind in ("fail", "error")]
     if troubles:
         case = TestCase(RUN, classname="rigproof.run", time=0.0)
@@ -103,7 +103,7 @@ def _provenance(verdict: Verdict) -> Iterator[tuple[str, str]]:
         yield f"stale_waiver_{index}", waiver
 
 
-def _case(name: str, check: CheckResult, found: Journal, where: Locations, put_off: Sequence[Finding]) -> TestCase:
+def _case(name: str, check: CheckResult, journal: Journal, where: Locations, put_off: Sequence[Finding]) -> TestCase:
     """One planned check; `put_off` says why nothing of the plan was run."""
     subject = check.id.partition(".")[0]
     case = TestCase(name, classname=f"rigproof.{_name(subject)}", time=_seconds(check.seconds))
@@ -119,7 +119,7 @@ def _case(name: str, check: CheckResult, found: Journal, where: Locations, put_o
         case.result = [_result(Error, text, "unjudged")]
     elif check.outcome == "skip":
         case.result = [_result(Skipped, text, "waived" if waived and not told else "skipped")]
-    case.system_out = "\n".join((*_within(list(_lines(check, where)), OUTPUT), *_ran(check.id, found)))
+    case.system_out = "\n".join((*_within(list(_lines(check, where)), OUTPUT), *_ran(check.id, journal)))
     return case
 
 
@@ -184,15 +184,15 @@ def _lines(check: CheckResult, where: Locations) -> Iterator[str]:
             yield from map(_line, explanation.details(finding, where))
 
 
-def _ran(check: str, found: Journal) -> Iterator[str]:
+def _ran(check: str, journal: Journal) -> Iterator[str]:
     """The programs that a check ran, each with its log; last, where every reader that shortens looks."""
-    bodies = [entry.body for entry in found.entries if isinstance(entry.body, ToolRan) and entry.body.check == check]
+    bodies = [entry.body for entry in journal.entries if isinstance(entry.body, ToolRan) and entry.body.check == check]
     if len(bodies) > MOST_RAN:
         yield f"ran {count_of(len(bodies) - MOST_RAN, 'more program')} before these"
     for body in bodies[-MOST_RAN:]:
         yield _line(f"ran {' '.join(body.argv)} (exit {body.returncode}, {body.seconds:.1f} s)")
         if body.log:
-            yield from _attachment(found.run_dir, body.log)
+            yield from _attachment(journal.run_dir, body.log)
 
 
 def _attachment(run_dir: Path, log: str) -> Iterator[str]:

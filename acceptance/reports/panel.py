@@ -82,9 +82,9 @@ def columns(language: Language, signs: Glyphs) -> tuple[Column, ...]:
     )
 
 
-def fitting_columns(found: Sequence[Column], width: int) -> tuple[Column, ...]:
+def fitting_columns(columns: Sequence[Column], width: int) -> tuple[Column, ...]:
     """The columns for which there is room: the least worth goes first."""
-    kept = list(found)
+    kept = list(columns)
     while len(kept) > 1 and sum(one.width + _GAP for one in kept) > width:
         kept.remove(min(kept, key=lambda one: one.worth))
     return tuple(kept)

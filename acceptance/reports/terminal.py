@@ -60,9 +60,9 @@ class _Check:
         return ", ".join(_figure(name, found) for name, found in list(self.values.items())[:4])
 
 
-def _figure(name: str, found: list[Measured]) -> str:
-    values = [body.value for body in found if body.value is not None]
-    low, high, unit = min(values), max(values), found[0].unit
+def _figure(name: str, measured: list[Measured]) -> str:
+    values = [body.value for body in measured if body.value is not None]
+    low, high, unit = min(values), max(values), measured[0].unit
     return f"{name} {number(low)} .. {quantity(high, unit)}" if len(values) > 1 else f"{name} {quantity(low, unit)}"
 
 

@@ -16,25 +16,25 @@ _OTHERS = 90  # columns that all the rest takes
 _LEAST = 8  # letters that still show something
 
 
-def show(found: TrendReport, screen: Terminal, language: Language = ENGLISH, *, one: bool = False) -> None:
+def show(report: TrendReport, screen: Terminal, language: Language = ENGLISH, *, one: bool = False) -> None:
     """Print the nights of a machine; `one` says that a measurement was named, so that what changed most is not asked for."""
-    for line in words.opening(found, language):
+    for line in words.opening(report, language):
         screen.say(line)
-    if not one and found.rows:
-        changed = found.largest_changes()
+    if not one and report.rows:
+        changed = report.largest_changes()
         screen.say("")
         if changed:
             screen.say(language("What changed most: the last week beside the nights before"), "bold")
             _grid(screen, changed, language, moved=True)
-        elif found.can_tell():
+        elif report.can_tell():
             screen.say(language("Nothing changed by more than noise in the last week."), "bold green")
         else:
             screen.say(language("There are too few nights to tell what changed."))
-    if found.rows:
+    if report.rows:
         screen.say("")
         screen.say(language("All measurements") if not one else language("Nights of what was named"), "bold")
-        _grid(screen, found.rows, language, moved=False)
-    for row in found.rows if one else ():
+        _grid(screen, report.rows, language, moved=False)
+    for row in report.rows if one else ():
         for place, changes in row.began:
             point = row.course.points[place]
             where = f"{row.course.measurement} {row.course.component}"

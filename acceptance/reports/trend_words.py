@@ -14,23 +14,25 @@ LOAD = "load "  # before the name of a load whose seconds are a fact of an era
 _DATE = 10  # characters of a moment that are its date
 
 
-def opening(found: TrendReport, language: Language = ENGLISH) -> list[str]:
+def opening(report: TrendReport, language: Language = ENGLISH) -> list[str]:
     """Which machine, how many nights, and what they were judged."""
-    told = [language("machine {id}: {nights} recorded", id=found.machine_id, nights=_nights(found.recorded, language))]
-    if found.shown:
-        first, last = found.shown[0], found.shown[-1]
+    told = [
+        language("machine {id}: {nights} recorded", id=report.machine_id, nights=_nights(report.recorded, language))
+    ]
+    if report.shown:
+        first, last = report.shown[0], report.shown[-1]
         dates = {"first": first.utc[:_DATE], "last": last.utc[:_DATE]}
-        if found.recorded > len(found.shown):
-            shown = _nights(len(found.shown), language)
+        if report.recorded > len(report.shown):
+            shown = _nights(len(report.shown), language)
             told.append(language("shown are the last {nights}, from {first} to {last}", nights=shown, **dates))
         else:
             told.append(language("from {first} to {last}", **dates))
-        told.append(verdicts(found, language))
+        told.append(verdicts(report, language))
         told.append(language("the last run: {run}: {verdict}", run=last.run_id, verdict=last.verdict))
-    if found.baseline:
-        told.append(language("accepted as the baseline: {run}", run=found.baseline))
-    if found.others:
-        machines = ", ".join(found.others)
+    if report.baseline:
+        told.append(language("accepted as the baseline: {run}", run=report.baseline))
+    if report.others:
+        machines = ", ".join(report.others)
         told.append(
             language("other machines with a history here: {machines} (--machine-id shows one)", machines=machines)
         )
@@ -41,14 +43,14 @@ def _nights(count: int, language: Language) -> str:
     return language("1 night") if count == 1 else language("{n} nights", n=count)
 
 
-def verdicts(found: TrendReport, language: Language = ENGLISH) -> str:
+def verdicts(report: TrendReport, language: Language = ENGLISH) -> str:
     """How the shown nights ended, each way with its number."""
     ways = {
-        "PASS": sum(night.verdict == "PASS" for night in found.shown),
-        "FAIL": sum(night.verdict == "FAIL" for night in found.shown),
-        "UNJUDGED": sum(night.verdict == "UNJUDGED" and not night.postponed for night in found.shown),
+        "PASS": sum(night.verdict == "PASS" for night in report.shown),
+        "FAIL": sum(night.verdict == "FAIL" for night in report.shown),
+        "UNJUDGED": sum(night.verdict == "UNJUDGED" and not night.postponed for night in report.shown),
         language("put off, the machine was in use"): sum(
-            night.postponed and night.verdict == "UNJUDGED" for night in found.shown
+            night.postponed and night.verdict == "UNJUDGED" for night in report.shown
         ),
     }
     return ", ".join(f"{count} {way}" for way, count in ways.items() if count)

@@ -254,9 +254,9 @@ def _check(check: CheckResult) -> Check:
     return Check(check.id, check.title, check.session, check.outcome, round(max(0.0, check.seconds), 3), figures)
 
 
-def render(verdict: Verdict, found: Journal) -> bytes:
+def render(verdict: Verdict, journal: Journal) -> bytes:
     """The file's content, a function of the verdict alone but for what was torn."""
-    where = find_locations(found)
+    where = find_locations(journal)
 
     def rows(*kinds: str) -> tuple[Row, ...]:
         return tuple(_row(finding, where) for finding in verdict.of_kind(*kinds))
@@ -271,7 +271,7 @@ def render(verdict: Verdict, found: Journal) -> bytes:
         warnings=rows("warn"),
         waivers=rows("waived"),
         stale_waivers=verdict.stale_waivers,
-        notes=(*verdict.notes, *verdict.changed, *_waived_whole(verdict), *found.torn),
+        notes=(*verdict.notes, *verdict.changed, *_waived_whole(verdict), *journal.torn),
         checks=tuple(map(_check, verdict.checks)),
         provenance=verdict.provenance,
         skipped=_skipped(verdict.postponed),

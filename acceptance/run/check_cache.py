@@ -97,8 +97,8 @@ def _own(place: Path) -> Iterator[int]:
         os.close(opened)
 
 
-def _require_own(found: os.stat_result, name: str) -> None:
-    if found.st_uid != os.geteuid() or found.st_mode & _OTHERS_MAY_WRITE:
+def _require_own(status: os.stat_result, name: str) -> None:
+    if status.st_uid != os.geteuid() or status.st_mode & _OTHERS_MAY_WRITE:
         raise PermissionError(f"{name} can be written by others")
 
 

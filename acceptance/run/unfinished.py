@@ -84,11 +84,11 @@ def close(run_dir: Path, root: Path = Path("/")) -> str | None:
     return sentence
 
 
-def _closing(found: reader.Journal, root: Path) -> RunClosed:
-    running = running_check(found.entries)
-    last = _last_samples(found.run_dir)
+def _closing(journal: reader.Journal, root: Path) -> RunClosed:
+    running = running_check(journal.entries)
+    last = _last_samples(journal.run_dir)
     # The first boot is the supervisor's; an earlier attempt to close the run may be of a later one.
-    rebooted = clock.boot_id(root) != found.boot_ids[0]
+    rebooted = clock.boot_id(root) != journal.boot_ids[0]
     what = f"{running} was running" if running else "no check was running"
     why = (
         "the machine was restarted before it came to its end"

@@ -192,7 +192,7 @@ def custom_image_reason(reference: str) -> str:
 
 
 def _image(
-    found: EngineProbe, reference: str | None, identity: str | None, say: Callable[[str], None], logs: Path, root: Path
+    probe: EngineProbe, reference: str | None, identity: str | None, say: Callable[[str], None], logs: Path, root: Path
 ) -> Mapping[str, str]:
     """The image's provenance, its id among it. One that was named is stamped as such."""
     if reference is not None:
@@ -203,7 +203,7 @@ def _image(
         return {"image": f"{reference} (named by --image)", "image_id": identity}
     from acceptance.station.image import build
 
-    with _told_to_the_client(found.address):
+    with _told_to_the_client(probe.address):
         return build.build(log_dir=logs, say=say, deadline=Deadline.after(BUILD_S), root=root).provenance()
 
 

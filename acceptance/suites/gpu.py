@@ -194,10 +194,10 @@ def test_memory_health(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: C
         raise NotReady("; ".join(uncounted))
 
 
-def _pages(found: GpuCounters) -> int | None:
-    if found.retired_single is None or found.retired_double is None:
+def _pages(counters: GpuCounters) -> int | None:
+    if counters.retired_single is None or counters.retired_double is None:
         return None
-    return found.retired_single + found.retired_double
+    return counters.retired_single + counters.retired_double
 
 
 _HEALTH: dict[str, Callable[[GpuCounters], int | None]] = {

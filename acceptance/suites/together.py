@@ -95,13 +95,13 @@ def _copies(loads: GpuLoads, gpu_heat: Heats, check: Check) -> None:
         check(copied, loads.values(copied))
 
 
-def _host(found: BurnResults, check: Check) -> None:
+def _host(results: BurnResults, check: Check) -> None:
     """Processors and RAM, by the words of stress-ng and stressapptest."""
-    output = found.processors.output
+    output = results.processors.output
     failures = {"cpu": float(output.outcome == "fail")} if output is not None else {}
     told = {"cpu": output.reason if output is not None else None}
-    check("burn_cpu_failures", failures, notes=told, skipped=_missing("cpu", found.processors))
-    output, missing = found.memory.output, _missing("memory", found.memory)
+    check("burn_cpu_failures", failures, notes=told, skipped=_missing("cpu", results.processors))
+    output, missing = results.memory.output, _missing("memory", results.memory)
     errors = {"memory": memory_errors(output)} if output is not None else {}
     told = {"memory": output.reason if output is not None else None}
     check("burn_memory_errors", errors, notes=told, skipped=missing)

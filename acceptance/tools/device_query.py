@@ -244,40 +244,40 @@ def _collect(lines: Sequence[str], trouble: cuda_error.CudaError | None) -> _Tex
     return found
 
 
-def _worthless(found: _Text) -> str | None:
+def _worthless(text: _Text) -> str | None:
     """Why a text without a CUDA error still proves nothing, or None."""
-    if found.result is None:
+    if text.result is None:
         return "the text is cut: the line 'Result =' is missing"
-    if found.result == "FAIL":
+    if text.result == "FAIL":
         return "deviceQuery says FAIL and not why"
-    if found.detected is None or found.closing is None:
-        return f"the text is cut: the line '{'Detected' if found.detected is None else 'NumDevs ='}' is missing"
-    if not found.detected == found.closing == len(found.blocks):
-        return f"it detected {found.detected} devices, printed {len(found.blocks)} and counts {found.closing}: the text is cut"
-    if not found.blocks:
+    if text.detected is None or text.closing is None:
+        return f"the text is cut: the line '{'Detected' if text.detected is None else 'NumDevs ='}' is missing"
+    if not text.detected == text.closing == len(text.blocks):
+        return f"it detected {text.detected} devices, printed {len(text.blocks)} and counts {text.closing}: the text is cut"
+    if not text.blocks:
         return "deviceQuery found no device, which it calls a pass"
-    printed = frozenset[str]().union(*(block.printed() for block in found.blocks))
-    for block in found.blocks:
+    printed = frozenset[str]().union(*(block.printed() for block in text.blocks))
+    for block in text.blocks:
         missing = block.missing(printed)
         if missing is not None:
             return f"the text is cut: device {block.index} has no line '{missing}'"
     return None
 
 
-def _devices(found: _Text) -> tuple[Device, ...]:
-    devices = tuple(block.device() for block in found.blocks)
+def _devices(text: _Text) -> tuple[Device, ...]:
+    devices = tuple(block.device() for block in text.blocks)
     if len({device.pci_address for device in devices}) < len(devices):
-        raise UnreadableOutput(TOOL, found.blocks[-1].line, "two devices have one PCI address")
+        raise UnreadableOutput(TOOL, text.blocks[-1].line, "two devices have one PCI address")
     for device in devices:
         driver, runtime = device.driver_version, device.runtime_version
         if driver is None or runtime is None:
             continue
-        if found.versions is not None and found.versions[0] != driver:
-            why = f"a device says that the driver is for CUDA {driver}, and the last line {found.versions[0]}"
-            raise UnreadableOutput(TOOL, found.blocks[device.index].line, why)
+        if text.versions is not None and text.versions[0] != driver:
+            why = f"a device says that the driver is for CUDA {driver}, and the last line {text.versions[0]}"
+            raise UnreadableOutput(TOOL, text.blocks[device.index].line, why)
         if too_new(runtime, driver):
             why = f"a program of CUDA {runtime} does not start on a driver for CUDA {driver}: the text was changed"
-            raise UnreadableOutput(TOOL, found.blocks[device.index].line, why)
+            raise UnreadableOutput(TOOL, text.blocks[device.index].line, why)
     return devices
 
 

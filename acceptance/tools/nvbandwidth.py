@@ -126,12 +126,12 @@ def _rounded(value: float | None) -> float:
     return max(_HALF_CENT, _HALF_DIGIT * abs(value or 0.0))
 
 
-def _added_up(name: str, one: Sequence[_Row], other: Sequence[_Row], both: Sequence[_Row]) -> None:
+def _added_up(name: str, rows: Sequence[_Row], other: Sequence[_Row], both: Sequence[_Row]) -> None:
     """Nothing, where each figure of `both` is those of the two directions added; `sum` vouches for the last matrix alone.
 
     Raises UnreadableOutput.
     """
-    for cells in zip(chain(*one), chain(*other), chain(*both), strict=True):
+    for cells in zip(chain(*rows), chain(*other), chain(*both), strict=True):
         first, second, total = (value or 0.0 for value in cells)
         if abs(first + second - total) > sum(map(_rounded, cells)):
             why = (
@@ -140,22 +140,22 @@ def _added_up(name: str, one: Sequence[_Row], other: Sequence[_Row], both: Seque
             raise UnreadableOutput(TOOL, "", why)
 
 
-def _testcase(found: ParsedOutput, testcase: object) -> None:
+def _testcase(output: ParsedOutput, testcase: object) -> None:
     if not isinstance(testcase, dict):
         raise UnreadableOutput(TOOL, plain_text.quote_value(testcase), "a testcase is no object")
     name = _need(testcase, "name", str, "a testcase")
     status = _need(testcase, "status", str, name)
     said = testcase.get("error")
     if status == "Waived":
-        found.waived.append(name)
+        output.waived.append(name)
     elif status == "Running" and not said:
-        found.unfinished[name] = None
+        output.unfinished[name] = None
     elif status != "Passed" or said:
         words = [word for word in (status, said) if isinstance(word, str) and word]
-        found.errors.append(f"{name} could not run: '{plain_text.quote(': '.join(words) or 'no status')}'")
+        output.errors.append(f"{name} could not run: '{plain_text.quote(': '.join(words) or 'no status')}'")
     else:
         for matrix in _matrices(testcase, name):
-            found.add(matrix)
+            output.add(matrix)
 
 
 def read_json(text: str) -> ParsedOutput:
@@ -496,9 +496,9 @@ def argv(
     return (*words, "-j") if json else words
 
 
-def _waived(found: ParsedOutput) -> str:
-    named = [name for name in found.waived if name]
-    nameless = len(found.waived) - len(named)
+def _waived(output: ParsedOutput) -> str:
+    named = [name for name in output.waived if name]
+    nameless = len(output.waived) - len(named)
     said = named + ([f"{nameless} that the text does not name"] if nameless else [])
     return f"; waived: {', '.join(said)}" if said else ""
 

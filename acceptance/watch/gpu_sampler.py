@@ -82,7 +82,7 @@ class GpuWatch:
     def __init__(
         self,
         nvml: Any,
-        found: Sequence[AttachedGpu],
+        gpus: Sequence[AttachedGpu],
         samples: segment.Writer,
         events: EventLog,
         *,
@@ -95,14 +95,14 @@ class GpuWatch:
         self._samples = samples
         self._events = events
         self._slow_s = float("-inf")
-        self._pool = ThreadPoolExecutor(max(1, len(found)))
+        self._pool = ThreadPoolExecutor(max(1, len(gpus)))
         self._listener = XidListener(nvml)
         self._kernel_log = kernel_log
         self._users = users
         self._deaf: set[str] = set()
-        self._names = {one.known.pci_address: one.known.name for one in found}
+        self._names = {one.known.pci_address: one.known.name for one in gpus}
         self._gpus: list[_Gpu] = []
-        for one in found:
+        for one in gpus:
             if one.sampler is None:
                 self._lost(one.known, one.refusal)
             else:

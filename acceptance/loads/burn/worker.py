@@ -255,11 +255,11 @@ class BurnWorker:
                 one.changed.add(known)
                 self._wrong(one, {"check": "inputs", "lap": lap, **changed})
 
-    def _wrong(self, one: Format, found: dict[str, Any]) -> None:
+    def _wrong(self, one: Format, miscompare: dict[str, Any]) -> None:
         one.wrong += 1
         if one.told < LISTED:
             one.told += 1
-            self._output.miscompare({"component": COMPONENT, "dtype": one.dtype.short, **found})
+            self._output.miscompare({"component": COMPONENT, "dtype": one.dtype.short, **miscompare})
 
     def _report(self, one: Format) -> None:
         rate, kept, wrong = (name.format(one.dtype.short) for name in NAMES)

@@ -220,9 +220,9 @@ class GemmWorker:
         elif not course.right:
             course.wrong += 1
 
-    def _miscompare(self, course: _Course, found: dict[str, Any]) -> None:
+    def _miscompare(self, course: _Course, miscompare: dict[str, Any]) -> None:
         course.wrong += 1
-        self._output.miscompare({"component": COMPONENT, "dtype": course.dtype.short, **found})
+        self._output.miscompare({"component": COMPONENT, "dtype": course.dtype.short, **miscompare})
 
 
 def report_absent(

@@ -134,14 +134,14 @@ class VramWorker:
             self._tick()
         tally.lasted_s = self._clock() - began
 
-    def _wrong(self, name: str, tally: _Tally, one: Pass, found: SweepRecord) -> None:
-        tally.wrong += found.wrong
-        self._map.add(found)
+    def _wrong(self, name: str, tally: _Tally, one: Pass, record: SweepRecord) -> None:
+        tally.wrong += record.wrong
+        self._map.add(record)
         if self._told == LINES:
             self._untold += 1
             return
         self._told += 1
-        told = miscompare(found, one.reads, self._memory.words)
+        told = miscompare(record, one.reads, self._memory.words)
         found_s = time.clock_gettime(time.CLOCK_BOOTTIME)
         what = {"component": COMPONENT, "check": "vram", "pattern": name, "pass": tally.passes, "found_s": found_s}
         self._output.miscompare({**what, **told})

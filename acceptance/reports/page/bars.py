@@ -97,8 +97,8 @@ def _group(
     )
 
 
-def _limit(one: Judgement, language: Language) -> str:
-    return summary.limit_text(one) if one.due.limit else language("not judged")
+def _limit(judgement: Judgement, language: Language) -> str:
+    return summary.limit_text(judgement) if judgement.due.limit else language("not judged")
 
 
 def _bases(siblings: Sequence[Judgement], language: Language) -> Iterator[tuple[str, str]]:
@@ -126,29 +126,34 @@ def _scale(siblings: Sequence[Judgement], known: Sequence[Peak | None]) -> float
 
 
 def _row(
-    one: Judgement, peak: Peak | None, scale: float, told: frozenset[str], language: Language, *, own_limit: bool
+    judgement: Judgement, peak: Peak | None, scale: float, told: frozenset[str], language: Language, *, own_limit: bool
 ) -> BarRow:
-    limit = one.due.limit
+    limit = judgement.due.limit
     bar = None
-    if scale > 0 and one.value is not None:
+    if scale > 0 and judgement.value is not None:
         places = (limit.low if limit else None, limit.high if limit else None, peak.value if peak else None)
         low, high, top = (None if place is None else round(100 * place / scale, 1) for place in places)
-        bar = Bar(round(100 * one.value / scale, 1), low, high, top)
+        bar = Bar(round(100 * judgement.value / scale, 1), low, high, top)
     return BarRow(
-        (one.due.component,),
-        one.serial if one.serial not in told else None,
-        summary.value_text(one) if one.value is not None else language("not measured"),
-        _limit(one, language) if own_limit else None,
-        mark(one),
-        one.waived,
+        (judgement.due.component,),
+        judgement.serial if judgement.serial not in told else None,
+        summary.value_text(judgement) if judgement.value is not None else language("not measured"),
+        _limit(judgement, language) if own_limit else None,
+        mark(judgement),
+        judgement.waived,
         bar,
     )
 
 
-def _met(one: Judgement) -> bool:
+def _met(judgement: Judgement) -> bool:
     """Whether a count is just what it should be, of which a picture would tell nothing."""
-    limit = one.due.limit
-    return limit is not None and one.due.unit == "count" and one.value in (limit.low, limit.high) and not mark(one)
+    limit = judgement.due.limit
+    return (
+        limit is not None
+        and judgement.due.unit == "count"
+        and judgement.value in (limit.low, limit.high)
+        and not mark(judgement)
+    )
 
 
 def _alike(rows: Sequence[BarRow]) -> Iterator[BarRow]:

@@ -50,13 +50,13 @@ def pairs(judged: Iterable[Judgement]) -> HeatMatrix | None:
     return HeatMatrix(tuple(names), rows)
 
 
-def _value(a: str, b: str, one: Judgement | None, most: float) -> HeatCell:
+def _value(a: str, b: str, judgement: Judgement | None, most: float) -> HeatCell:
     if a == b:
         return HeatCell("")
-    if one is None or one.value is None:
-        return HeatCell("-", bad=one is not None)
-    level = min(LEVELS - 1, int(one.value / most * LEVELS)) if 0 <= one.value <= most and most > 0 else None
-    return HeatCell(number(one.value), level, any(finding.kind == "fail" for finding in one.findings))
+    if judgement is None or judgement.value is None:
+        return HeatCell("-", bad=judgement is not None)
+    level = min(LEVELS - 1, int(judgement.value / most * LEVELS)) if 0 <= judgement.value <= most and most > 0 else None
+    return HeatCell(number(judgement.value), level, any(finding.kind == "fail" for finding in judgement.findings))
 
 
 def ways(matrix: Sequence[Sequence[str]]) -> HeatMatrix | None:

@@ -26,19 +26,19 @@ def _still(row: TrendRow) -> bool:
     return row.course.unit == "count" and same and all(point.held and not point.outside for point in points)
 
 
-def render(found: TrendReport, language: Language = ENGLISH) -> str:
+def render(report: TrendReport, language: Language = ENGLISH) -> str:
     """The page's text."""
-    places = {night.run_id: place for place, night in enumerate(found.shown)}
-    drawn = [(row, trends.draw(row, places)) for row in found.rows if not _still(row)]
+    places = {night.run_id: place for place, night in enumerate(report.shown)}
+    drawn = [(row, trends.draw(row, places)) for row in report.rows if not _still(row)]
     return _template().render(
         _=language,
         language=language,
         words=words,
-        opening=words.opening(found, language),
-        found=found,
-        changed=found.largest_changes(),
-        still=[row for row in found.rows if _still(row)],
+        opening=words.opening(report, language),
+        found=report,
+        changed=report.largest_changes(),
+        still=[row for row in report.rows if _still(row)],
         groups=[(name, list(rows)) for name, rows in groupby(drawn, key=lambda one: one[0].course.check)],
-        width=trends.width(len(found.shown)),
+        width=trends.width(len(report.shown)),
         cells=lambda row: words.cells(row, plain=False),
     )

@@ -74,21 +74,21 @@ def _words(language: Language) -> dict[str, str]:
 
 def render(
     verdict: Verdict,
-    found: Journal,
+    journal: Journal,
     samples: Iterable[TimedSample] = (),
     sheets: Sequence[Sheet] = (),
     language: Language = ENGLISH,
 ) -> str:
     """The page's text. `samples` are the samples of the GPUs in order; `sheets` those of the GPU models, for the peaks of bars."""
-    first = duration.first_record(found.entries)
+    first = duration.first_record(journal.entries)
     assert first is not None
     assert isinstance(first.body, RunStarted)  # there is no verdict without one
-    observed = recorded_inventory.observed_record(found.entries)
+    observed = recorded_inventory.observed_record(journal.entries)
     inventory = observed.inventory
     damage: list[str] = []
-    seen = timeline.timeline(first.boot_s, _readable(samples, damage), duration.seconds(found.entries) or 0.0)
+    seen = timeline.timeline(first.boot_s, _readable(samples, damage), duration.seconds(journal.entries) or 0.0)
     known = peaks.peaks(inventory, sheets, language)
-    judged, where = cards.by_key(verdict), find_locations(found)
+    judged, where = cards.by_key(verdict), find_locations(journal)
     told = frozenset(name for place in where.found.values() for name in (place.serial, place.uuid) if name)
 
     def told_of(*kinds: str) -> list[cards.FindingCard]:
@@ -106,8 +106,8 @@ def render(
             closing=summary.closing_line(verdict, language),
             host=verdict.provenance.get("host", language("this machine")),
             began=run_log.moment(first.utc),
-            seconds=duration.seconds(found.entries, seen.ended_s),
-            broke_off=run_log.interruption(found.entries),
+            seconds=duration.seconds(journal.entries, seen.ended_s),
+            broke_off=run_log.interruption(journal.entries),
             failed=told_of("fail"),
             unjudged=told_of("error", "skip"),
             warned=told_of("warn"),
@@ -122,10 +122,10 @@ def render(
             cells=curves.cells(seen),
             sampled_s=curves.cells(seen) * seen.width_s,
             cell_s=seen.width_s,
-            phases=curves.phases(CheckSpans(found.entries).spans, seen, first.boot),
-            tables=tables.text_tables(entry.body for entry in found.entries if isinstance(entry.body, Table)),
-            events=list(run_log.events(found.entries)),
-            notes=[*verdict.notes, *found.torn, *damage],
-            programs=list(run_log.programs(found)),
+            phases=curves.phases(CheckSpans(journal.entries).spans, seen, first.boot),
+            tables=tables.text_tables(entry.body for entry in journal.entries if isinstance(entry.body, Table)),
+            events=list(run_log.events(journal.entries)),
+            notes=[*verdict.notes, *journal.torn, *damage],
+            programs=list(run_log.programs(journal)),
         )
     )

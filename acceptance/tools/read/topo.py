@@ -79,18 +79,18 @@ def matrix(text: str) -> TopologyMatrix:
     return _matrix(table)
 
 
-def _pairs(found: TopologyMatrix) -> dict[tuple[str, str], str]:
-    return {(a, b): found.cells[a, b] for a in found.gpus() for b in found.gpus() if a != b}
+def _pairs(matrix: TopologyMatrix) -> dict[tuple[str, str], str]:
+    return {(a, b): matrix.cells[a, b] for a in matrix.gpus() for b in matrix.gpus() if a != b}
 
 
 def _rank(path: str) -> int:
     return 0 if path.startswith("NV") else _RANK[path]
 
 
-def _reason(found: TopologyMatrix) -> str:
+def _reason(matrix: TopologyMatrix) -> str:
     paths: dict[str, list[str]] = {}
-    place = {gpu: index for index, gpu in enumerate(found.gpus())}
-    for (a, b), path in sorted(_pairs(found).items(), key=lambda pair: _rank(pair[1])):
+    place = {gpu: index for index, gpu in enumerate(matrix.gpus())}
+    for (a, b), path in sorted(_pairs(matrix).items(), key=lambda pair: _rank(pair[1])):
         if place[a] < place[b]:
             paths.setdefault(path, []).append(f"{a}-{b}")
     told = [
@@ -98,15 +98,15 @@ def _reason(found: TopologyMatrix) -> str:
     ]
     if len(paths) == 1:
         told = [entry.replace("pairs", "pairs, all") for entry in told]
-    others = [name for name in found.rows if name not in found.gpus()]
+    others = [name for name in matrix.rows if name not in matrix.gpus()]
     nics = f"; {len(others)} NIC{'s' * (len(others) > 1)}" if others else ""
     if 0 < len(others) <= _SHORT:
         nics += f": {' '.join(others)}"
-    return f"{len(found.gpus())} GPU{'s' * (len(found.gpus()) > 1)}: {', '.join(told) or 'no pair'}{nics}"
+    return f"{len(matrix.gpus())} GPU{'s' * (len(matrix.gpus()) > 1)}: {', '.join(told) or 'no pair'}{nics}"
 
 
-def _output(found: TopologyMatrix) -> ToolOutput:
-    pairs = {f"{a}->{b}": path for (a, b), path in _pairs(found).items()}
+def _output(matrix: TopologyMatrix) -> ToolOutput:
+    pairs = {f"{a}->{b}": path for (a, b), path in _pairs(matrix).items()}
     readings = (
         [Reading("topo_path_rank", "count", {pair: float(_rank(path)) for pair, path in pairs.items()})]
         if pairs
@@ -115,7 +115,7 @@ def _output(found: TopologyMatrix) -> ToolOutput:
     links = {pair: float(path[2:]) if path.startswith("NV") else 0.0 for pair, path in pairs.items()}
     if any(links.values()):
         readings.append(Reading("topo_nvlinks", "count", links))
-    return ToolOutput(TOOL, "pass", _reason(found), tuple(readings))
+    return ToolOutput(TOOL, "pass", _reason(matrix), tuple(readings))
 
 
 def parse(text: str) -> ToolOutput:
@@ -365,9 +365,9 @@ def read_tables(tool: str, text: str) -> tuple[MatrixTable, ...]:
     return tuple(found)
 
 
-def only_table(found: Sequence[MatrixTable]) -> MatrixTable | None:
+def only_table(tables: Sequence[MatrixTable]) -> MatrixTable | None:
     """The matrix that all of them are; None when they differ."""
-    return found[0] if all(table == found[0] for table in found[1:]) else None
+    return tables[0] if all(table == tables[0] for table in tables[1:]) else None
 
 
 def table_trouble(tool: str, text: str) -> str:
