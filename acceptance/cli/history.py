@@ -165,9 +165,9 @@ class HistoryCommand:
         """Make the history anew. Raises NoHistory, HistoryError, Busy or LockError."""
         self._present()
         with self._alone():
-            store, told = history_rebuild.rebuild(self._asked.out, self._id)
+            store, notices = history_rebuild.rebuild(self._asked.out, self._id)
             store.close()
-        for sentence in told:
+        for sentence in notices:
             self._screen.say(sentence)
 
     def prune(self, keep_days: float | None, keep_gib: float | None) -> None:
@@ -214,8 +214,8 @@ class HistoryCommand:
         path = location.database(self._asked.out, self._id)
         if self._id != self._own or not os.access(path.parent if path.exists() else self._asked.out, os.W_OK):
             return Store.view(path)
-        store, told = history_rebuild.open_history(self._asked.out, self._id)
-        for sentence in told if say else ():
+        store, notices = history_rebuild.open_history(self._asked.out, self._id)
+        for sentence in notices if say else ():
             self._screen.say(sentence, "yellow")
         return store
 
@@ -231,8 +231,8 @@ class HistoryCommand:
         asked = [name for name in (self._asked.measurement, self._asked.component) if name and name not in known]
         near = [name for one in asked for name in difflib.get_close_matches(one, known, _NEAR)]
         there = f" (there is {', '.join(near)})" if near else ""
-        told = " on ".join(name for name in (self._asked.measurement, self._asked.component) if name)
-        return NoHistory(f"no night has a value of {told}{there}: `rigproof history` lists all that there are")
+        text = " on ".join(name for name in (self._asked.measurement, self._asked.component) if name)
+        return NoHistory(f"no night has a value of {text}{there}: `rigproof history` lists all that there are")
 
 
 def _born(baseline: Baseline | None) -> Callable[[TrendSeries], float | None]:

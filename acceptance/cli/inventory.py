@@ -29,6 +29,6 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.buffer.write(plain_json.render(found, sys.stdout.encoding))
     else:
         draft.write(found, args.write)
-        told = "drafted from what was found; correct it by hand, then run"
-        sys.stdout.write(f"{one_line(f'{args.write}: {told} `rigproof accept --machine {args.write}`', 10_000)}\n")
+        text = "drafted from what was found; correct it by hand, then run"
+        sys.stdout.write(f"{one_line(f'{args.write}: {text} `rigproof accept --machine {args.write}`', 10_000)}\n")
     return 0

@@ -105,8 +105,8 @@ def forget(file: Path | None) -> None:
         if file is not None:
             file.unlink(missing_ok=True)
     except OSError as error:
-        told = f"--run-dir-file {file}: cannot be written ({error.strerror})"
-        raise supervisor.OutputError(f"{told}: give the name of a file in a folder of yours") from error
+        text = f"--run-dir-file {file}: cannot be written ({error.strerror})"
+        raise supervisor.OutputError(f"{text}: give the name of a file in a folder of yours") from error
 
 
 def _new_run_dir(options: Options) -> Path:

@@ -124,8 +124,8 @@ def _schedule(args: argparse.Namespace) -> Schedule:
     else:
         program = tuple(dict.fromkeys((Path(_program()[0]), Path(sys.executable))))
         with user_rights.acting_as(run_as) as asked:
-            if asked and (told := user_rights.missing_right(program, Path.cwd(), nightly.out)):
-                raise ScheduleError(f"--run-as {run_as}: that user {told}")
+            if asked and (reason := user_rights.missing_right(program, Path.cwd(), nightly.out)):
+                raise ScheduleError(f"--run-as {run_as}: that user {reason}")
             _look_at(nightly)
     made = Schedule(
         program=_program(),

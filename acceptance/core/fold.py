@@ -159,11 +159,11 @@ def _check(
         findings.append(Finding("error", check.id, text))
     for body in ended:
         waived = body.outcome == "skip" and any(one.skipped for one in judged)
-        told = any(
+        is_reported = any(
             finding.kind == body.outcome and (finding.text in body.message or body.message in finding.text)
             for finding in findings
         )
-        if body.outcome != "pass" and not waived and not told:
+        if body.outcome != "pass" and not waived and not is_reported:
             text = body.message or f"ended as {body.outcome} without saying why"
             findings.append(Finding(body.outcome, check.id, text))
     findings += repeat.repeat_findings(check.id, second, findings)

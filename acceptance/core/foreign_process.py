@@ -49,14 +49,14 @@ def is_disturbed(check: PlannedCheck, gpu: str) -> bool:
 
 def findings(check: PlannedCheck, uses: Sequence[GpuUse], spans: CheckSpans) -> list[Finding]:
     """An error for each use of a GPU that falls into the time of a check that it disturbs."""
-    told: dict[str, Finding] = {}
+    by_text: dict[str, Finding] = {}
     for name, boot, begin_s, end_s in spans.spans:
         for use in uses if name == check.id else ():
             meets = use.boot == boot and use.since_s <= end_s and use.until_s >= begin_s
             if meets and is_disturbed(check, use.gpu):
                 text = f"{use.gpu} was also used by {use.who} {_when(use, begin_s, end_s)}: end it, and run again"
-                told[text] = Finding("error", check.id, text, component=use.gpu)
-    return list(told.values())
+                by_text[text] = Finding("error", check.id, text, component=use.gpu)
+    return list(by_text.values())
 
 
 def _when(use: GpuUse, begin_s: float, end_s: float) -> str:

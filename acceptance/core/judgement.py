@@ -103,9 +103,9 @@ def _finite(due: Due, check: str, values: Sequence[Measured], findings: list[Fin
         if body.unit != due.unit:
             findings.append(_finding("error", check, due, f"{due.measurement} came in {body.unit}, not in {due.unit}"))
         elif body.value is None or not math.isfinite(body.value):
-            told = f": {body.note}" if body.note else ""
+            text = f": {body.note}" if body.note else ""
             findings.append(
-                _finding("error", check, due, f"{due.measurement} on {due.component} is no finite number{told}")
+                _finding("error", check, due, f"{due.measurement} on {due.component} is no finite number{text}")
             )
         else:
             finite.append(body)
@@ -133,8 +133,8 @@ def _against_ceiling(due: Due, check: str, value: float) -> Finding | None:
     assert due.ceiling.high is not None
     measured = f"{due.measurement} on {due.component}: measured {_shown(value, due.ceiling)}"
     possible = quantity(due.ceiling.high, due.unit)
-    told = f"{measured}, and no more than {possible} is possible: it proves nothing, measure it again with another tool"
-    return _finding("error", check, due, f"{told}; basis: {due.ceiling.basis}")
+    text = f"{measured}, and no more than {possible} is possible: it proves nothing, measure it again with another tool"
+    return _finding("error", check, due, f"{text}; basis: {due.ceiling.basis}")
 
 
 def _shown(value: float, limit: Limit) -> str:
@@ -164,8 +164,8 @@ def _against_limit(due: Due, check: str, value: float, note: str | None, waivers
         bound = quantity(waiver.worst, due.unit)
         below = due.limit.low is not None and value < due.limit.low
         if value >= waiver.worst if below else value <= waiver.worst:
-            told = f"{text}; waived: {waiver.reason} (worst accepted {bound})"
-            return _finding("waived", check, due, told, note=note)
+            words = f"{text}; waived: {waiver.reason} (worst accepted {bound})"
+            return _finding("waived", check, due, words, note=note)
         exceeded = f"; worse than the waiver accepts ({bound})"
     return _finding("fail", check, due, f"{text}{exceeded}", note=note)
 

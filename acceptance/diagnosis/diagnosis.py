@@ -76,8 +76,8 @@ def diagnose(
             return Diagnosis("unknown", f"{of} cannot be judged by its looks: {unclear}")
     known = list(zip_longest(wrong, heat[: len(wrong)]))
     look = _signature(known, right)
-    told = f"{look.words}: {look.evidence}{_others(wrong, look.of)}. Usually {_MEANS[look.kind]}"
-    return Diagnosis(look.kind, " ".join(told.split()))
+    text = f"{look.words}: {look.evidence}{_others(wrong, look.of)}. Usually {_MEANS[look.kind]}"
+    return Diagnosis(look.kind, " ".join(text.split()))
 
 
 def right_moments(facts: Sequence[Mapping[str, Any]]) -> tuple[float, ...]:
@@ -146,14 +146,14 @@ def _again(wrong: Sequence[LapMismatch], rings: Sequence[WrongProduct]) -> Signa
 def _copies(wrong: Sequence[WrongCopy]) -> Signature:
     ways = ", ".join(f"{one} on {where}" for one, where in dict.fromkeys((one.check, one.component) for one in wrong))
     first = wrong[0]
-    told = f"{sum(one.words for one in wrong)} words"
+    text = f"{sum(one.words for one in wrong)} words"
     copies = f"copies: {len(wrong)} ({ways})" + (f", first {first.first}" if first.first else "")
     if all(one.words and one.words == one.unwritten for one in wrong):
-        told = f"{told} still hold what lay there before"
-        return Signature("lost copies", "The copy never arrived", f"{told}, {copies}", WrongCopy)
+        text = f"{text} still hold what lay there before"
+        return Signature("lost copies", "The copy never arrived", f"{text}, {copies}", WrongCopy)
     lost = sum(one.unwritten or 0 for one in wrong)
-    told += f", {lost} of which still hold what lay there before" if lost else ""
-    return Signature("copies", "Data changed while it was copied", f"{told}, {copies}", WrongCopy)
+    text += f", {lost} of which still hold what lay there before" if lost else ""
+    return Signature("copies", "Data changed while it was copied", f"{text}, {copies}", WrongCopy)
 
 
 def _others(wrong: Sequence[Miscompare], of: type) -> str:
@@ -166,5 +166,5 @@ def _others(wrong: Sequence[Miscompare], of: type) -> str:
         WrongMemory: "passes over the memory",
     }
     counts = {kind: sum(isinstance(one, kind) for one in wrong) for kind in words if kind is not of}
-    told = [f"{count} wrong {words[kind]}" for kind, count in counts.items() if count]
-    return f"; beside it {', '.join(told)}" if told else ""
+    parts = [f"{count} wrong {words[kind]}" for kind, count in counts.items() if count]
+    return f"; beside it {', '.join(parts)}" if parts else ""

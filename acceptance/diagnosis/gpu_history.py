@@ -129,12 +129,12 @@ class GpuHistory:
             if name in point.values:
                 seen = point.boot_s
             elif point.boot_s - seen > GAP_S:
-                told = f"{name} of {self.gpu} fell silent for more than {GAP_S:g} s while others were sampled"
-                raise ValueError(f"{told}: {DMESG_ADVICE}")
+                text = f"{name} of {self.gpu} fell silent for more than {GAP_S:g} s while others were sampled"
+                raise ValueError(f"{text}: {DMESG_ADVICE}")
         silent_s, most_s = self.points[-1].boot_s - seen, SLOW_TAIL_S if name in sensor_range.SLOW else TAIL_S
         if self.to_the_end and silent_s > most_s:
-            told = f"{name} of {self.gpu} vanished: the last {silent_s:.1f} s of the watch did not tell it any more"
-            raise ValueError(f"{told}: {DMESG_ADVICE}")
+            text = f"{name} of {self.gpu} vanished: the last {silent_s:.1f} s of the watch did not tell it any more"
+            raise ValueError(f"{text}: {DMESG_ADVICE}")
         return found
 
     def vanished(self) -> dict[str, str]:
@@ -174,8 +174,8 @@ class GpuHistory:
             raise ValueError(f"{name} of {self.gpu} has one sample: growth needs two")
         values = [value for point in found for value in (point.least(name), point.most(name))]
         if values != sorted(values):
-            told = f"{name} of {self.gpu} fell: the counter was reset, so its growth is not known"
-            raise ValueError(f"{told}: {DMESG_ADVICE}")
+            text = f"{name} of {self.gpu} fell: the counter was reset, so its growth is not known"
+            raise ValueError(f"{text}: {DMESG_ADVICE}")
         return values[-1] - values[0]
 
     def seconds(self, flag: str) -> float:
@@ -233,10 +233,10 @@ class GpuHistory:
 
     def _edges(self) -> list[float]:
         """When a load began or ended on it, in seconds since boot, as far as its use tells."""
-        told = [point for point in self.points if "utilisation" in point.values]
+        points = [point for point in self.points if "utilisation" in point.values]
         return [
             moment
-            for before, after in pairwise(told)
+            for before, after in pairwise(points)
             if (before.least("utilisation") >= IN_USE) != (after.least("utilisation") >= IN_USE)
             for moment in (before.boot_s, after.boot_s)
         ]

@@ -84,8 +84,8 @@ def _from_the_start(history: GpuHistory, since: HistoryPoint) -> bool:
 
     A card whose application clock is below its highest clock is held by it in every light load, and that is how it was sold.
     """
-    told = history.offers(_APPLICATION) and history.offers(_CLOCK)
-    if told and history.maximum(_APPLICATION) < history.maximum(_CLOCK):
+    offered = history.offers(_APPLICATION) and history.offers(_CLOCK)
+    if offered and history.maximum(_APPLICATION) < history.maximum(_CLOCK):
         return True
     before = [point for point in history.points if point.boot_s < since.began_s and _in_use(point)]
     return sum(max(point.span_s, PERIOD_S) for point in before) < FREE_S

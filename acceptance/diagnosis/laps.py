@@ -62,19 +62,19 @@ class Laps:
         GPU went on warming or cooling in the last lap: then it is the whole burn, and the note says so.
         """
         pairs = self._pairs("temperature_c", self.turns[-1].lap - 1)
-        told = self._told()
+        text = self._told()
         begin_s, latest = self.turns[0].from_s, pairs[-1]
         if abs(latest.then - latest.last) > WITHIN_C:
             moving = "still warming" if latest.last > latest.then else "still cooling"
-            return SettleTime(self.turns[-1].to_s - begin_s, f"{moving}: {told}")
+            return SettleTime(self.turns[-1].to_s - begin_s, f"{moving}: {text}")
         unlike = [pair for pair in pairs if abs(pair.then - pair.last) > WITHIN_C]
-        return SettleTime((unlike or pairs[:1])[-1].turn.to_s - begin_s, told)
+        return SettleTime((unlike or pairs[:1])[-1].turn.to_s - begin_s, text)
 
     def _told(self) -> str:
-        told = f"{self.final_temperature():.0f} degC in the last lap"
+        text = f"{self.final_temperature():.0f} degC in the last lap"
         if not self.history.offers("temperature_margin_c"):
-            return told
-        return f"{told}, {self._of_last_lap('temperature_margin_c'):.0f} degC below its limit"
+            return text
+        return f"{text}, {self._of_last_lap('temperature_margin_c'):.0f} degC below its limit"
 
     def clock_kept(self) -> tuple[float, str]:
         """The least, over the formats, of the mean clock in the last lap's turn over that in the first lap's; and both in words."""
@@ -105,8 +105,8 @@ class Laps:
             ]
             if pairs:
                 return pairs
-        told = f"{name} of {self.history.gpu} was sampled too seldom in full use to hold one lap of the burn against another"
-        raise ValueError(f"{told}: {BURN_ADVICE}")
+        text = f"{name} of {self.history.gpu} was sampled too seldom in full use to hold one lap of the burn against another"
+        raise ValueError(f"{text}: {BURN_ADVICE}")
 
     def _means(self, name: str, turns: Sequence[Turn]) -> dict[Turn, float]:
         """The mean of a reading in each turn, of samples in full use that are wholly its own; turns with too few of them are left out."""

@@ -40,8 +40,8 @@ def product_signature(known: Known, right: Sequence[GpuHeat] = ()) -> Signature:
     threshold_c = None if kind in lasting else _threshold(known, right)
     if threshold_c is not None:
         cooler = sum(one.temperature_c is not None and one.temperature_c < threshold_c for one in right)
-        told = f"Wrong only at {threshold_c:.0f} degC and above, while {cooler} of {len(right)} right products looked at were cooler"
-        kind, words = "thermal", f"{told}; by itself: {words[:1].lower()}{words[1:]}"
+        text = f"Wrong only at {threshold_c:.0f} degC and above, while {cooler} of {len(right)} right products looked at were cooler"
+        kind, words = "thermal", f"{text}; by itself: {words[:1].lower()}{words[1:]}"
     return Signature(kind, words, evidence(known), WrongProduct)
 
 
@@ -57,8 +57,8 @@ def _kind(rings: Sequence[WrongProduct]) -> tuple[str, str]:
         return "scattered bits", f"One bit in each of {len(rings)} products, never in the same place"
     if len(kinds) == 1:
         return found[0]
-    told = ", ".join(f"{count} x {kind}" for kind, count in kinds.most_common())
-    return "many", f"The products are wrong in different ways ({told})"
+    text = ", ".join(f"{count} x {kind}" for kind, count in kinds.most_common())
+    return "many", f"The products are wrong in different ways ({text})"
 
 
 def _cell(rings: Sequence[WrongProduct]) -> str | None:
@@ -196,11 +196,11 @@ def evidence(known: Known) -> str:
     listed = ", ".join(map(str, numbers[:4])) + (" ..." if len(numbers) > 4 else "")
     parts.append(f"iteration {listed} (lap {first.lap}), made {extent((one.made_s for one in rings), 's after boot')}")
     heat = [own for _, own in known if own is not None]
-    told = [
+    sentences = [
         extent((one.temperature_c for one in heat if one.temperature_c is not None), "degC"),
         extent((one.clock_mhz for one in heat if one.clock_mhz is not None), "MHz"),
     ]
-    shown = [one for one in told if one is not None]
+    shown = [one for one in sentences if one is not None]
     parts.append(f"at {' and '.join(shown)}" if shown else "at a heat that was not sampled")
     return ", ".join(parts)
 

@@ -95,10 +95,10 @@ class BurnTelemetry:
             for point in points
             if max(abs(point.least("temperature_c") - final_c), abs(point.most("temperature_c") - final_c)) > WITHIN_C
         ]
-        told = f"{final_c:.0f} degC at the end{self._margin(last_s)}"
+        text = f"{final_c:.0f} degC at the end{self._margin(last_s)}"
         if out and out[-1] > self.end_s - last_s:
-            return SettleTime(self.seconds, f"{self._moving(final_c, last_s)}: {told}")
-        return SettleTime(out[-1] - self.begin_s if out else 0.0, told)
+            return SettleTime(self.seconds, f"{self._moving(final_c, last_s)}: {text}")
+        return SettleTime(out[-1] - self.begin_s if out else 0.0, text)
 
     def _last_s(self) -> float:
         return min(self.seconds, max(LAST_S, self.seconds / 10))
@@ -147,8 +147,10 @@ class BurnTelemetry:
             since, until = self.begin_s + number * step_s, min(self.end_s, self.begin_s + (number + 1) * step_s)
             figures = [self._cell(name, since, until) for name in ("temperature_c", "sm_clock_mhz", "power_w")]
             up = ", ".join(REASONS[name] for name in self._up(since, until))
-            told = any(self.history.offers(name) for name in REASONS)
-            found.append((round((until - self.begin_s) / 60, 2), *figures, up or ("nothing" if told else NOT_REPORTED)))
+            has_reasons = any(self.history.offers(name) for name in REASONS)
+            found.append(
+                (round((until - self.begin_s) / 60, 2), *figures, up or ("nothing" if has_reasons else NOT_REPORTED))
+            )
         return tuple(found)
 
     def _cell(self, name: str, since: float, until: float) -> float | str:

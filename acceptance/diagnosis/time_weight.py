@@ -37,8 +37,8 @@ def weighted_values(
             within_s = min(point.boot_s, until_s) - max(point.began_s, since_s)
             found.append((point.values[name], max(within_s, 1e-3) if point.span_s else seconds))
     if not found:
-        told = f"was not sampled from {since_s:.0f} to {until_s:.0f} s after boot"
-        raise ValueError(f"{name} of {history.gpu} {told}")
+        text = f"was not sampled from {since_s:.0f} to {until_s:.0f} s after boot"
+        raise ValueError(f"{name} of {history.gpu} {text}")
     return found
 
 

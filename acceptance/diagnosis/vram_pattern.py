@@ -55,10 +55,10 @@ def _address_line(wrong: Sequence[WrongMemory]) -> str | None:
     Where every word is its own number a data line that is wrong looks the same; where words are random it cannot. So what random words
     show must agree.
     """
-    told = [one.address_bits or _lines(one) for one in wrong]
-    if any(not lines for one, lines in zip(wrong, told, strict=True) if RANDOM in one.pattern):
+    bits = [one.address_bits or _lines(one) for one in wrong]
+    if any(not lines for one, lines in zip(wrong, bits, strict=True) if RANDOM in one.pattern):
         return None
-    lines = sorted({line for own in told for line in own})
+    lines = sorted({line for own in bits for line in own})
     if not lines:
         return None
     return f"Words lie where others belong: the places differ in address bit{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}"

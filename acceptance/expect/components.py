@@ -184,6 +184,6 @@ def _gpus_do_not_offer(components: Mapping[str, tuple[str, ...]]) -> list[str]:
         found.append(f"{', '.join(alone)}: slow GPUs: a GPU is held against others of its model, and no other was seen")
     unlike = [gpu for gpu in components["gpu-with-peers"] if gpu not in components["gpu-with-link-peers"]]
     if unlike:
-        told = "a copy is held against others of the model on such a link, and no other was seen"
-        found.append(f"{', '.join(unlike)}: slow copies: {told}")
+        text = "a copy is held against others of the model on such a link, and no other was seen"
+        found.append(f"{', '.join(unlike)}: slow copies: {text}")
     return found

@@ -75,8 +75,8 @@ def _without_port(gpu: GpuFacts, function: PciFunction) -> GpuFacts:
 def gpu_facts(inventory: Inventory, due: tuple[Gpu, ...], declared: Machine | None) -> tuple[GpuFacts, ...]:
     """What limits of GPUs are derived from. Where a VM is between, the machine file's word stands for what the slot can do."""
     functions = {function.address: function for function in inventory.pci}
-    told = [gpu for gpu in declared.gpu for _ in range(gpu.count)] if declared is not None else []
-    by_name: dict[str, DeclaredGpu] = {f"gpu{index}": gpu for index, gpu in enumerate(told)}
+    listed = [gpu for gpu in declared.gpu for _ in range(gpu.count)] if declared is not None else []
+    by_name: dict[str, DeclaredGpu] = {f"gpu{index}": gpu for index, gpu in enumerate(listed)}
     return tuple(
         _seen(gpu, functions[gpu.pci_address], device_of(inventory, gpu), by_name.get(gpu.name, DeclaredGpu()))
         for gpu in due
@@ -130,8 +130,8 @@ def gaps(inventory: Inventory, names: tuple[str, ...]) -> Iterator[str]:
         elif counters is None or counters.ecc_uncorrected is None:
             yield f"{gpu.name}: the driver tells no ECC counters, and {model} has them: {UNCOUNTED}"
         elif counters.remap_failed is None and None in (counters.retired_single, counters.retired_double):
-            told = "neither remapped rows nor retired pages"
-            yield f"{gpu.name}: the driver tells {told}, and {model} has one of them: {UNCOUNTED}"
+            text = "neither remapped rows nor retired pages"
+            yield f"{gpu.name}: the driver tells {text}, and {model} has one of them: {UNCOUNTED}"
 
 
 def pair_facts(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[PairFacts, ...]:

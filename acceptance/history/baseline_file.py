@@ -128,8 +128,8 @@ def accept(run_dir: Path, out: Path, book: NoiseBook, *, replace: bool = False, 
     except HistoryError as error:
         raise BaselineUnsound(str(error)) from error
     except OSError as error:
-        told = f"{error.filename or file}: cannot be written ({error.strerror})"
-        raise BaselineUnsound(f"{told}: make room there, or mend its permissions, then accept the run again") from error
+        text = f"{error.filename or file}: cannot be written ({error.strerror})"
+        raise BaselineUnsound(f"{text}: make room there, or mend its permissions, then accept the run again") from error
 
 
 def _made(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -> Certificate:
@@ -173,8 +173,8 @@ def _put(file: Path, certificate: Certificate, *, replace: bool) -> AcceptResult
         if known.birth.run_id == certificate.birth.run_id:
             return AcceptResult(before, already=True)
         if not replace:
-            told = f"{file}: run {known.birth.run_id} is the baseline since {known.accepted_utc[:10]}"
-            raise BaselineRefused(f"{told}: add --replace to put this run in its place (the old one is kept)")
+            text = f"{file}: run {known.birth.run_id} is the baseline since {known.accepted_utc[:10]}"
+            raise BaselineRefused(f"{text}: add --replace to put this run in its place (the old one is kept)")
     former = _keep(file, before)
     if before is not None:
         known = before.certificate

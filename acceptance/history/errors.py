@@ -44,8 +44,8 @@ def from_sqlite(error: sqlite3.Error, path: Path) -> HistoryError:
     if plain in _DAMAGED or (code is None and str(error).startswith(_NO_TEXT)):
         return DamagedHistory(f"{path}: is damaged ({error}): {REBUILD}")
     what, cure = _CURES.get(plain or 0, ("cannot be used", "keep the file and report it"))
-    told = "" if "(" in what else f" ({error})"
-    return HistoryError(f"{path}: {what}{told}: {cure}")
+    text = "" if "(" in what else f" ({error})"
+    return HistoryError(f"{path}: {what}{text}: {cure}")
 
 
 @contextlib.contextmanager

@@ -211,8 +211,8 @@ class Parts:
         """A part with what is printed on it and where it is, for somebody who looks for it."""
         model = self.fact(part, "name") or self.fact(part, "model") or self.fact(part, "part_number")
         identity = self.identities.get(part) or self.fact(part, "mac")
-        told = ", ".join(filter(None, [model, identity, self.place(part)]))
-        return f"{part} ({told})" if told else part
+        words = ", ".join(filter(None, [model, identity, self.place(part)]))
+        return f"{part} ({words})" if words else part
 
     def place(self, part: str) -> str | None:
         """Where a part is on the PCI bus: the name of its slot, and its address."""

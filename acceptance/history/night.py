@@ -189,7 +189,7 @@ def part_identity(component: str, identities: Mapping[str, str], gpus: Sequence[
     What several parts tell is nobody's identity: DIMMs of one serial number, 00000000, would take each other's nights for their own.
     """
     ends = sorted(gpus) if component == _TOGETHER else component.split(_WAY)
-    told = unique_identities(identities)
-    known = [told[end] for end in ends if end in told]
+    identity = unique_identities(identities)
+    known = [identity[end] for end in ends if end in identity]
     join = "+" if component == _TOGETHER else _WAY
     return join.join(known) if known and len(known) == len(ends) else None

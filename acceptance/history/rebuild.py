@@ -63,10 +63,10 @@ def rebuild(out: Path, machine_id: str, why: str | None = None) -> tuple[Store, 
     """
     path = location.database(out, machine_id)
     with history_lock(path.parent), errors.history_errors(path):
-        told = [] if why is not None and _sound(path) else _made(out, machine_id, path, why)
+        notices = [] if why is not None and _sound(path) else _made(out, machine_id, path, why)
     store = Store.open(path)
     try:
-        return store, (*told, *catch_up(store, out, machine_id)[1])  # what came to its end meanwhile
+        return store, (*notices, *catch_up(store, out, machine_id)[1])  # what came to its end meanwhile
     except BaseException:
         store.close()
         raise
@@ -78,7 +78,7 @@ def _made(out: Path, machine_id: str, path: Path, why: str | None) -> list[str]:
     _remove(making)
     there = path if path.exists() else None
     with OldHistory.open(there, machine_id) as old, Store.open(making, locked=True) as store:
-        count, told = catch_up(store, out, machine_id, old)
+        count, notices = catch_up(store, out, machine_id, old)
     # The last to close a file empties its log: where that found no room, the file alone is not whole.
     if making.with_name(f"{making.name}-wal").exists():
         raise HistoryError(f"{making}: cannot be written to its end: make room, then start again")
@@ -89,7 +89,7 @@ def _made(out: Path, machine_id: str, path: Path, why: str | None) -> list[str]:
         _keep(path, aside)
         kept = f"; the old file is kept as {aside.name}"
     making.replace(path)
-    return [f"{why or path}: the history was made anew, with {nights}{kept}", *told]
+    return [f"{why or path}: the history was made anew, with {nights}{kept}", *notices]
 
 
 def _keep(path: Path, aside: Path) -> None:
@@ -127,7 +127,7 @@ def catch_up(store: Store, out: Path, machine_id: str, old: OldHistory | None = 
     """
     kept = {one.run_id: one for one in store.nights()}
     folders = {one.folder for one in kept.values()}
-    told: list[str] = []
+    notices: list[str] = []
     unread: list[str] = []
     found: dict[str, _Found] = {}
     for run in _runs(out, machine_id, folders, unread):
@@ -148,8 +148,8 @@ def catch_up(store: Store, out: Path, machine_id: str, old: OldHistory | None = 
             count += store.add(made, found[run_id].folder if run_id in found else None)
     if unread:
         more = f" and {len(unread) - _TOLD} more" if len(unread) > _TOLD else ""
-        told.append(f"not in the history, because they cannot be read: {'; '.join(unread[:_TOLD])}{more}")
-    return count, tuple(told + list(old.has_unreadable_rows if old else ()))
+        notices.append(f"not in the history, because they cannot be read: {'; '.join(unread[:_TOLD])}{more}")
+    return count, tuple(notices + list(old.has_unreadable_rows if old else ()))
 
 
 def _night(out: Path, run: _Found) -> Night:

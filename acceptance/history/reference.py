@@ -123,8 +123,8 @@ def basis(past: Reference, unit: str) -> str:
     parts = []
     if past.level is not None:
         one = past.level
-        told = f", one deviation {quantity(one.deviation, unit)}, {one.factor:g} of it allowed" if one.deviation else ""
-        parts.append(f"median of {nights(one.nights)} {quantity(one.middle, unit)}{told}")
+        text = f", one deviation {quantity(one.deviation, unit)}, {one.factor:g} of it allowed" if one.deviation else ""
+        parts.append(f"median of {nights(one.nights)} {quantity(one.middle, unit)}{text}")
     if past.first is not None:
         parts.append(f"{describe_first_nights(past.first)} {quantity(past.first.middle, unit)}")
     if past.rebased:

@@ -123,8 +123,8 @@ class OldHistory:
                 query = "SELECT night, value, again, flags FROM figure WHERE line = ? AND night >= ? AND night < ?"
                 for night, value, again, flags in self._rows(query, number, seq, seq + _AT_ONCE):
                     if isinstance(flags, int) and all(isinstance(one, float | None) for one in (value, again)):
-                        told = (bool(flags & OUTSIDE), bool(flags & UNSTEADY), bool(flags & FAILED))
-                        self._figures.setdefault(night, []).append(NightMeasurement(line, value, again, *told))
+                        bits = (bool(flags & OUTSIDE), bool(flags & UNSTEADY), bool(flags & FAILED))
+                        self._figures.setdefault(night, []).append(NightMeasurement(line, value, again, *bits))
                     else:
                         self._lost = True
         return tuple(self._figures.get(seq, ()))

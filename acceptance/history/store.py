@@ -131,8 +131,8 @@ class Store:
                     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # what is pruned is given back to the disk
                 mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
                 if mode != "wal":
-                    told = f"this file system takes no write-ahead log (SQLite stays in mode {mode})"
-                    raise HistoryError(f"{path}: {told}: give a folder on a local disk with --out")
+                    text = f"this file system takes no write-ahead log (SQLite stays in mode {mode})"
+                    raise HistoryError(f"{path}: {text}: give a folder on a local disk with --out")
                 # A night is on the disk before its folder may be pruned, or the next one is held against it; it is one fsync a night.
                 connection.execute("PRAGMA synchronous = FULL")
                 migrate(connection, path, steps)
@@ -216,8 +216,8 @@ class Store:
             era = _id(connection, "era", "key", night.era.key, facts=json.dumps(night.era.facts))
             parts = _id(connection, "parts", "identities", json.dumps(dict(sorted(night.identities.items()))))
             row = (night.run_id, folder, night.utc, night.day, night.seconds, night.profile, night.scope, night.verdict)
-            told = msgspec.json.encode(night.told).decode() if night.told else None
-            more = (night.virtual, night.postponed, night.apart, era, parts, told)
+            reported = msgspec.json.encode(night.told).decode() if night.told else None
+            more = (night.virtual, night.postponed, night.apart, era, parts, reported)
             done = connection.execute(
                 "INSERT INTO night (run_id, folder, utc, day, seconds, profile, scope, verdict, virtual, postponed, apart, era, parts,"
                 " told) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run_id) DO NOTHING",

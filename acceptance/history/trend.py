@@ -84,7 +84,7 @@ def summary(course: TrendSeries, spread: Spread) -> Summary:
     points = course.points
     values = usual_values(points)
     middle = statistics.median(values) if values else None
-    told = Summary(
+    result = Summary(
         nights=len(points),
         outside=sum(point.outside for point in points),
         last=points[-1].value if points else None,
@@ -93,12 +93,14 @@ def summary(course: TrendSeries, spread: Spread) -> Summary:
     )
     before, after = split_recent(points)
     if len(before) < RECENT:
-        return told
+        return result
     was, now = statistics.median(before), statistics.median(after)
     change, allowed = now - was, spread.between(was, now)
     times = abs(change) / allowed if allowed else float("inf") if change else 0.0
     trend: TrendDirection = "level" if times <= 1.0 else "up" if change > 0 else "down"
-    return Summary(told.nights, told.outside, told.last, told.median, told.deviation, was, change, times, trend)
+    return Summary(
+        result.nights, result.outside, result.last, result.median, result.deviation, was, change, times, trend
+    )
 
 
 MAX_CHANGES = 10  # courses that are told apart because they changed: a screen's worth

@@ -156,6 +156,6 @@ class Tail:
     def _next(self, line: bytes) -> Entry:
         entry = _entry(line, self._path, f"line {self._lines}")
         if entry.seq != self._lines - 2:
-            told = f"record {entry.seq} stands where {self._lines - 2} is due: lines were lost or moved; {RESTORE}"
-            raise JournalError(f"{self._path}, line {self._lines}: {told}")
+            text = f"record {entry.seq} stands where {self._lines - 2} is due: lines were lost or moved; {RESTORE}"
+            raise JournalError(f"{self._path}, line {self._lines}: {text}")
         return entry

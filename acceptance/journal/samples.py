@@ -59,8 +59,8 @@ def read_samples(path: Path) -> Iterator[TimedSample]:
                 if due >= 0 and text.endswith(b"\n"):
                     look = decode(text)
                     if look.seq != due:
-                        told = f"record {look.seq} stands where {due} is due: lines were lost or moved"
-                        raise JournalError(f"{path}: {told}")
+                        words = f"record {look.seq} stands where {due} is due: lines were lost or moved"
+                        raise JournalError(f"{path}: {words}")
                     yield look
                 due += 1
     except FileNotFoundError:

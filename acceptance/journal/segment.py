@@ -214,8 +214,8 @@ def read_segment(path: Path) -> Segment:
         try:
             found = msgspec.json.decode(line, type=SegmentLine)
         except UNDECODABLE as error:
-            told = f"it was changed or damaged after it was written; {RESTORE}"
-            raise JournalError(f"{path}, line {number}: is no record ({error}): {told}") from error
+            text = f"it was changed or damaged after it was written; {RESTORE}"
+            raise JournalError(f"{path}, line {number}: is no record ({error}): {text}") from error
         if found.seq != number - 2:
             raise JournalError(
                 f"{path}, line {number}: record {found.seq} stands where {number - 2} is due: lines were lost or moved; {RESTORE}"

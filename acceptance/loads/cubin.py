@@ -43,8 +43,8 @@ def target(capability: tuple[int, int], known: Sequence[int]) -> int:
     fit = [one for one in known if one == own or (one // 10 == major and one < own and one not in _TEGRA)]
     if not fit:
         newest = max(known, default=0)
-        told = f"NVRTC knows architectures up to sm_{newest} and none for compute capability {major}.{minor}"
-        raise CardError(f"{told}: use an image with a newer CUDA")
+        text = f"NVRTC knows architectures up to sm_{newest} and none for compute capability {major}.{minor}"
+        raise CardError(f"{text}: use an image with a newer CUDA")
     return max(fit)
 
 
@@ -70,8 +70,8 @@ def compile_cubin(name: str, capability: tuple[int, int]) -> bytes:
             log = b" " * size
             nvrtc.nvrtcGetProgramLog(program, log)
             said = " ".join(log.decode("utf-8", "replace").replace("\0", " ").split())[:300]
-            told = f"NVRTC cannot compile {name}.cu for compute capability {capability[0]}.{capability[1]}"
-            raise CardError(f"{told}: {said or getattr(code, 'name', code)}")
+            text = f"NVRTC cannot compile {name}.cu for compute capability {capability[0]}.{capability[1]}"
+            raise CardError(f"{text}: {said or getattr(code, 'name', code)}")
         code, size = nvrtc.nvrtcGetCUBINSize(program)
         _told(code, "NVRTC")
         cubin = b" " * size

@@ -34,5 +34,5 @@ def start(
         return None
     said = one_line(done.last_lines(2), 400)
     where = f" (all that it printed: {log})" if log is not None and done.log_error is None else ""
-    told = f"; it last said: {said}" if said else ""
-    return f"the command of --on-fail, {name}, {done.describe()}{told}{where}: try it by hand with a verdict.json on its standard input"
+    text = f"; it last said: {said}" if said else ""
+    return f"the command of --on-fail, {name}, {done.describe()}{text}{where}: try it by hand with a verdict.json on its standard input"

@@ -48,8 +48,8 @@ def notify_run(run_dir: Path, settings: NotificationTargets) -> tuple[str, ...]:
     except (segment.JournalError, UnreadableRun, OSError) as error:
         said = f"the verdict of {run_dir} cannot be told: {one_line(str(error))}"
         return (said, *notify_no_run(said, settings))
-    told, night = notify_textfile.run_metrics(verdict, found), notify_textfile.night_metrics(verdict, found)
-    news = _News(verdict.verdict, verdict.run_id, run_dir / run_folder.VERDICT, run_dir, told, night)
+    metrics, night = notify_textfile.run_metrics(verdict, found), notify_textfile.night_metrics(verdict, found)
+    news = _News(verdict.verdict, verdict.run_id, run_dir / run_folder.VERDICT, run_dir, metrics, night)
     return _everybody(news, settings)
 
 

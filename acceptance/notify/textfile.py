@@ -39,8 +39,8 @@ def escape(text: str) -> str:
 
 
 def _series(name: str, labels: Mapping[str, str | None]) -> str:
-    told = ",".join(f'{key}="{escape(text)}"' for key, text in labels.items() if text)
-    return f"{name}{{{told}}}" if told else name
+    words = ",".join(f'{key}="{escape(text)}"' for key, text in labels.items() if text)
+    return f"{name}{{{words}}}" if words else name
 
 
 def _lines(metrics: Iterable[Metric]) -> Iterator[str]:

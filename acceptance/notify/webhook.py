@@ -38,12 +38,12 @@ def signature(secret: bytes, body: bytes) -> str:
 
 def headers(hook: Webhook, body: bytes, run_id: str) -> dict[str, str]:
     """What goes along with a body. The run's id is the same at each try, so that a receiver can tell a second delivery from another run."""
-    told = {
+    fields = {
         "Content-Type": "application/json",
         "User-Agent": f"rigproof/{__version__}",
         DELIVERY: "".join(letter for letter in run_id if letter.isascii() and letter.isprintable())[:200],
     }
-    return told if hook.secret is None else {**told, SIGNATURE: signature(hook.secret, body)}
+    return fields if hook.secret is None else {**fields, SIGNATURE: signature(hook.secret, body)}
 
 
 def post(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> str | None:
@@ -69,12 +69,12 @@ def _tries(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> str |
             return None
         if not answer.again:
             return answer.failure
-        told = f"{answer.failure}{f', {tried} times' if tried > 1 else ''}: see whether anything listens there"
+        text = f"{answer.failure}{f', {tried} times' if tried > 1 else ''}: see whether anything listens there"
         if pause is None:
-            return told
+            return text
         pause = max(pause, answer.after_s)
         if pause >= deadline.remaining():
-            return told
+            return text
         threading.Event().wait(pause)
 
 

@@ -192,9 +192,9 @@ class NvidiaReader:
             if board := _BOARD.search(line.text):
                 named = pci_address(board["pci"])
                 self._boards.setdefault(named, {})["uuid"] = board["uuid"]
-            elif told := _SERIAL.search(line.text):
-                where = pci_address(told["pci"]) if told["pci"] else named
-                self._boards.setdefault(where, {})["serial"] = f"board serial {told['serial']}"
+            elif serial := _SERIAL.search(line.text):
+                where = pci_address(serial["pci"]) if serial["pci"] else named
+                self._boards.setdefault(where, {})["serial"] = f"board serial {serial['serial']}"
             for event in xids(line):
                 if not line.foreign:
                     self._xids.add(event.text)
@@ -244,8 +244,8 @@ class NvidiaReader:
         component = address_in(line.text) or self._address_before(index)
         first = bisect_right(self._xids_79, index, key=itemgetter(0))
         last = bisect_right(self._xids_79, index + _AHEAD_LINES, key=itemgetter(0))
-        told = {where for _, where in self._xids_79[first:last]}
-        if component in self._lost or component in told or (component is None and (self._lost or told)):
+        explained = {where for _, where in self._xids_79[first:last]}
+        if component in self._lost or component in explained or (component is None and (self._lost or explained)):
             return []
         self._lost.add(component)
         meaning = "The GPU no longer answers on the PCIe bus."

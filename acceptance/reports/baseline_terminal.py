@@ -18,13 +18,13 @@ def show_accepted(
     if already:
         screen.say(language("this run is the baseline already, since {utc}", utc=certificate.accepted_utc))
         return
-    told = language(
+    text = language(
         "run {run} is the baseline of this machine (parts: {parts}, measurements: {figures})",
         run=certificate.birth.run_id,
         parts=len(certificate.birth.parts),
         figures=len(certificate.figures),
     )
-    screen.say(told, "bold green")
+    screen.say(text, "bold green")
     _remarks(certificate, screen, language)
     if former is not None:
         screen.say(language("the one before it is kept:"))
@@ -52,8 +52,8 @@ def show(
     ]
     _grid(screen, rows)
     for one in former:
-        told = language("before it: run {run}, accepted {utc}", run=one.birth.run_id, utc=one.accepted_utc)
-        screen.say(told)
+        words = language("before it: run {run}, accepted {utc}", run=one.birth.run_id, utc=one.accepted_utc)
+        screen.say(words)
     _remarks(certificate, screen, language)
     for text in certificate.warnings:
         screen.say(language("warning: {text}", text=text))
@@ -79,10 +79,10 @@ def _facts(certificate: Certificate, language: Language) -> Iterator[tuple[str, 
     facts: dict[str, list[tuple[str, str]]] = {part: [] for part in certificate.birth.parts}
     for component, name, text in certificate.birth.facts:
         facts.setdefault(component, []).append((name, text))
-    for component, told in sorted(facts.items(), key=lambda one: not one[0]):
+    for component, rows in sorted(facts.items(), key=lambda one: not one[0]):
         identity = certificate.birth.identities.get(component)
         first = [(language("identity"), identity)] if identity else []
-        for place, (name, text) in enumerate([*first, *told]):
+        for place, (name, text) in enumerate([*first, *rows]):
             yield "" if place else component or language("machine"), name, text
 
 

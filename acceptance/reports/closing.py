@@ -101,10 +101,10 @@ def entries(findings: Iterable[Finding], places: Locations, language: Language) 
         group.values += _MEASURED.findall(finding.text)
     # All with the same teaching get it once; one that speaks of several components is told in general.
     groups = list(same.values())
-    told: dict[int, _Same] = {index: group for index, group in enumerate(groups)}
-    marked = [replace(group.first, check=str(index)) for index, group in told.items()]
+    by_index: dict[int, _Same] = {index: group for index, group in enumerate(groups)}
+    marked = [replace(group.first, check=str(index)) for index, group in by_index.items()]
     for found, below in explanation.group_findings(marked, places, language):
-        members = [told[int(finding.check)] for finding in found]
+        members = [by_index[int(finding.check)] for finding in found]
         several = len(members) == 1 and len(members[0].components) > 1
         lines = tuple((tuple(dict.fromkeys(one.checks)), one.text(named, language)) for one in members)
         yield ClosingEntry(lines, explanation.details(members[0].first, NO_LOCATIONS, language) if several else below)

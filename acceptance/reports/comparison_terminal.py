@@ -27,8 +27,8 @@ def show(comparison: Comparison, screen: Terminal, *, everything: bool = False, 
     rows = comparison.rows if everything else comparison.of_kind(*REPORTED_KINDS)
     if rows:
         screen.say("")
-        told = language("All measurements") if everything else language("Measurements outside the noise")
-        screen.say(told, "bold")
+        clause = language("All measurements") if everything else language("Measurements outside the noise")
+        screen.say(clause, "bold")
         names = [language("measurement"), language("component"), language("unit")]
         head = ["", *names, *letters, language("noise")]
         _grid(screen, [_row(row, language) for row in rows], head=head, right=4)

@@ -81,12 +81,12 @@ def translate(text: str, language: Language) -> str:
     """A sentence of what changed, in this language. It is text from outside: make it one line."""
     if language is ENGLISH or len(text) > _LONGEST:
         return text
-    told, *clauses = text.split("; ")
-    told = _said(told, language, _DEEPEST)
+    words, *clauses = text.split("; ")
+    words = _said(words, language, _DEEPEST)
     for clause in clauses:
         now = _said(clause, language, _DEEPEST)
-        told = language("{told}; {clause}", told=told, clause=now) if now != clause else f"{told}; {clause}"
-    return told
+        words = language("{told}; {clause}", told=words, clause=now) if now != clause else f"{words}; {clause}"
+    return words
 
 
 def _said(text: str, language: Language, deep: int) -> str:

@@ -58,9 +58,9 @@ def _advice(finding: Finding, language: Language) -> Advice | None:
     own = found.measurements.get(finding.measurement or "")
     if finding.event is None:
         return own
-    told = found.of_event(finding.event)
+    advice = found.of_event(finding.event)
     # Drift of a measurement has causes of its own kind first, then those of the measurement, and its command, which is about the part.
-    return replace(own, symptom=told.symptom, causes=(*told.causes, *own.causes)) if told and own else told
+    return replace(own, symptom=advice.symptom, causes=(*advice.causes, *own.causes)) if advice and own else advice
 
 
 def _action(text: str, language: Language) -> str:
@@ -117,8 +117,8 @@ def _lines(explanation: Explanation, language: Language) -> Iterator[tuple[str, 
 
 def details(finding: Finding, places: Locations, language: Language = ENGLISH) -> tuple[str, ...]:
     """All that is told below a finding's own line, a line each."""
-    told = labelled_lines(finding, places, language)
-    return (*note_lines(finding, language), *(f"{label}: {text}" for label, text in told))
+    lines = labelled_lines(finding, places, language)
+    return (*note_lines(finding, language), *(f"{label}: {text}" for label, text in lines))
 
 
 def group_findings(

@@ -50,11 +50,11 @@ class Heartbeat:
             return None
         self.reset()
         language, signs, gauges = self._language, self._signs, self._gauges.gauges()
-        told = [self._remaining.time_left(language)]
+        words = [self._remaining.time_left(language)]
         if gauges:
             few = len(gauges) <= _FEW
             parts = panel.gpu_parts(gauges, language, signs) if few else panel.summary_parts(gauges, language, signs)
         else:
             parts = panel.machine(self._gauges.machine, language, signs)
-        told += [part.plain for part in parts]
-        return f"...    {one_line(check):<26}  {running_s:6.0f} s  {'; '.join(told)}"
+        words += [part.plain for part in parts]
+        return f"...    {one_line(check):<26}  {running_s:6.0f} s  {'; '.join(words)}"

@@ -76,9 +76,9 @@ def render(verdict: Verdict, journal: Journal) -> bytes:
     troubles = [finding for finding in verdict.findings if finding.kind in ("fail", "error")]
     if troubles:
         case = TestCase(RUN, classname="rigproof.run", time=0.0)
-        told = _told(troubles, where)
+        lines = _told(troubles, where)
         kind = Failure if any(finding.kind == "fail" for finding in troubles) else Error
-        case.result = [_result(kind, told, "run")]
+        case.result = [_result(kind, lines, "run")]
         suite.add_testcase(case)
     suite.update_statistics()
     suite.time = _seconds(suite.time)
@@ -110,15 +110,15 @@ def _case(name: str, check: CheckResult, journal: Journal, where: Locations, put
     for judged in check.judged:
         for key, value in _numbers(judged):
             case.add_property(_name(key), _line(value))
-    told = [finding for finding in check.findings if finding.kind == check.outcome]
+    findings = [finding for finding in check.findings if finding.kind == check.outcome]
     waived = [finding for finding in check.findings if finding.kind == "waived"] if check.outcome == "skip" else []
-    text = _told(told or waived or put_off, where)
+    text = _told(findings or waived or put_off, where)
     if check.outcome == "fail":
         case.result = [_result(Failure, text, "limit")]
     elif check.outcome == "error":
         case.result = [_result(Error, text, "unjudged")]
     elif check.outcome == "skip":
-        case.result = [_result(Skipped, text, "waived" if waived and not told else "skipped")]
+        case.result = [_result(Skipped, text, "waived" if waived and not findings else "skipped")]
     case.system_out = "\n".join((*_within(list(_lines(check, where)), OUTPUT), *_ran(check.id, journal)))
     return case
 

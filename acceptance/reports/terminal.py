@@ -109,8 +109,8 @@ class Terminal(LineWriter):
         figures = language("1 measurement") if measurements == 1 else language("{n} measurements", n=measurements)
         partial = f" ({language('partial')})" if plan.scope == "partial" else ""
         time = duration(plan.eta_s())
-        told = language("plan: {checks}, {figures}, about {time}", checks=checks, figures=figures, time=time)
-        self.say(f"{told}{partial}")
+        words = language("plan: {checks}, {figures}, about {time}", checks=checks, figures=figures, time=time)
+        self.say(f"{words}{partial}")
         for session in SESSIONS:
             for check in plan.share(session):
                 self.columns((check.id, 26), (f"{check.seconds:.0f} s", -6), (language(check.title), 0))
@@ -125,11 +125,11 @@ class Terminal(LineWriter):
     def _limit_text(self, due: Due) -> str:
         """What one measurement of one component is held against."""
         held = f"{due.limit}: {due.limit.basis} ({due.origin})" if due.limit else None
-        told = held or self._language("recorded, not judged: {why}", why=due.unlimited)
+        text = held or self._language("recorded, not judged: {why}", why=due.unlimited)
         if due.ceiling is not None:
             most = quantity(due.ceiling.high or 0.0, due.unit)
-            told = self._language("{told}; no more than {most} is possible", told=told, most=most)
-        return self._language("{what} on {where} {told}", what=due.measurement, where=due.component, told=told)
+            text = self._language("{told}; no more than {most} is possible", told=text, most=most)
+        return self._language("{what} on {where} {told}", what=due.measurement, where=due.component, told=text)
 
     def start(self, plan: Plan, addresses: Mapping[str, str] | None = None) -> None:
         """Begin to show how the run goes. `addresses` are the names of GPUs by the PCI addresses that events speak of."""
@@ -195,12 +195,12 @@ class Terminal(LineWriter):
 
     def verdict(self, verdict: Verdict, files: list[str], where: Locations = NO_LOCATIONS) -> None:
         """The closing block: one entry per violation with its causes and the next command, where the files are, and the verdict last."""
-        language, taught, told = self._language, False, self._shown is not None
+        language, taught, shown = self._language, False, self._shown is not None
         for word, style, kind in _block(language):
             for said in closing.entries(verdict.of_kind(kind), where, language):
-                if taught or (told and said.below):
+                if taught or (shown and said.below):
                     self.put(Text(""))  # an entry with its causes stands apart from its neighbours
-                taught, told = bool(said.below), True
+                taught, shown = bool(said.below), True
                 for checks, text in said.lines:
                     self.say(f"{word} {', '.join(checks)}: {text}", style)
                 for detail in said.below:

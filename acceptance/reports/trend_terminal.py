@@ -38,9 +38,9 @@ def show(report: TrendReport, screen: Terminal, language: Language = ENGLISH, *,
         for place, changes in row.began:
             point = row.course.points[place]
             where = f"{row.course.measurement} {row.course.component}"
-            told = words.changed(changes, language)
+            text = words.changed(changes, language)
             screen.say(
-                language("{where}: another era from {run} on: {changes}", where=where, run=point.run_id, changes=told)
+                language("{where}: another era from {run} on: {changes}", where=where, run=point.run_id, changes=text)
             )
 
 
@@ -55,9 +55,9 @@ def _grid(screen: Terminal, rows: Sequence[TrendRow], language: Language, *, mov
     for row, name in zip(rows, names, strict=True):
         values = [point.value for point in row.course.points]
         drawn = sparkline.line(values, width, plain=plain)
-        told = list(words.cells(row, plain=plain))
+        texts = list(words.cells(row, plain=plain))
         if name in replaced and row.course.serial:
-            told[1] = f"{told[1]} ({row.course.serial})"
+            texts[1] = f"{texts[1]} ({row.course.serial})"
         style = "yellow" if row.summary.outside else ""
-        cells.append((style, (*told, *([words.share(row)] if moved else []), drawn)))
+        cells.append((style, (*texts, *([words.share(row)] if moved else []), drawn)))
     grid.show(screen.console, cells, head=head, right=3, watched=screen.watched)

@@ -16,7 +16,7 @@ _DATE = 10  # characters of a moment that are its date
 
 def opening(report: TrendReport, language: Language = ENGLISH) -> list[str]:
     """Which machine, how many nights, and what they were judged."""
-    told = [
+    lines = [
         language("machine {id}: {nights} recorded", id=report.machine_id, nights=_nights(report.recorded, language))
     ]
     if report.shown:
@@ -24,19 +24,19 @@ def opening(report: TrendReport, language: Language = ENGLISH) -> list[str]:
         dates = {"first": first.utc[:_DATE], "last": last.utc[:_DATE]}
         if report.recorded > len(report.shown):
             shown = _nights(len(report.shown), language)
-            told.append(language("shown are the last {nights}, from {first} to {last}", nights=shown, **dates))
+            lines.append(language("shown are the last {nights}, from {first} to {last}", nights=shown, **dates))
         else:
-            told.append(language("from {first} to {last}", **dates))
-        told.append(verdicts(report, language))
-        told.append(language("the last run: {run}: {verdict}", run=last.run_id, verdict=last.verdict))
+            lines.append(language("from {first} to {last}", **dates))
+        lines.append(verdicts(report, language))
+        lines.append(language("the last run: {run}: {verdict}", run=last.run_id, verdict=last.verdict))
     if report.baseline:
-        told.append(language("accepted as the baseline: {run}", run=report.baseline))
+        lines.append(language("accepted as the baseline: {run}", run=report.baseline))
     if report.others:
         machines = ", ".join(report.others)
-        told.append(
+        lines.append(
             language("other machines with a history here: {machines} (--machine-id shows one)", machines=machines)
         )
-    return told
+    return lines
 
 
 def _nights(count: int, language: Language) -> str:
@@ -83,16 +83,16 @@ def head(language: Language = ENGLISH) -> tuple[str, ...]:
 
 def cells(row: TrendRow, *, plain: bool) -> tuple[str, ...]:
     """One course as cells, without its unit in each."""
-    told = row.summary
-    values = (told.median, told.deviation, told.last)
+    summary = row.summary
+    values = (summary.median, summary.deviation, summary.last)
     median, deviation, last = (NONE if value is None else number(value) for value in values)
-    trend = arrow(told.trend if row.comparable else None, plain=plain)
-    outside = str(told.outside) if told.outside else ""
+    trend = arrow(summary.trend if row.comparable else None, plain=plain)
+    outside = str(summary.outside) if summary.outside else ""
     return (
         row.course.measurement,
         row.course.component,
         row.course.unit,
-        str(told.nights),
+        str(summary.nights),
         median,
         deviation,
         last,
@@ -103,10 +103,10 @@ def cells(row: TrendRow, *, plain: bool) -> tuple[str, ...]:
 
 def share(row: TrendRow) -> str:
     """How far the last nights lie from those before, as a share where there is one."""
-    told = row.summary
-    if told.change is None or told.before is None:
+    summary = row.summary
+    if summary.change is None or summary.before is None:
         return NONE
-    return f"{100 * told.change / abs(told.before):+.1f} %" if told.before else f"{told.change:+g}"
+    return f"{100 * summary.change / abs(summary.before):+.1f} %" if summary.before else f"{summary.change:+g}"
 
 
 def changed(changes: Changes, language: Language = ENGLISH) -> str:

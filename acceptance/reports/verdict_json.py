@@ -190,7 +190,7 @@ def _known(value: T | None) -> T | UnsetType:
 
 
 def _row(finding: Finding, where: Locations) -> Row:
-    told = explain(finding, where) or _NOTHING
+    advice = explain(finding, where) or _NOTHING
     return Row(
         check=finding.check,
         text=finding.text,
@@ -200,11 +200,11 @@ def _row(finding: Finding, where: Locations) -> Row:
         quote=_known(finding.quote),
         event=_known(finding.event or None),
         action=_known(finding.action or None),
-        symptom=_known(told.symptom),
-        causes=tuple(Cause(what, tell or UNSET) for what, tell in told.causes) if told.causes else UNSET,
-        next=_known(told.next),
-        shows=_known(told.shows),
-        vendor=_known(told.vendor),
+        symptom=_known(advice.symptom),
+        causes=tuple(Cause(what, tell or UNSET) for what, tell in advice.causes) if advice.causes else UNSET,
+        next=_known(advice.next),
+        shows=_known(advice.shows),
+        vendor=_known(advice.vendor),
     )
 
 

@@ -112,8 +112,8 @@ def _room_for_files() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        told = f"no temporary file can be written in {tempfile.tempdir or 'any folder'} ({error.strerror})"
-        raise PreparationError(f"{told}: free some space, or set TMPDIR to a folder that has some") from error
+        text = f"no temporary file can be written in {tempfile.tempdir or 'any folder'} ({error.strerror})"
+        raise PreparationError(f"{text}: free some space, or set TMPDIR to a folder that has some") from error
 
 
 def _answer(done: command.ProgramResult, answer: Path) -> session_context.Answer:
@@ -122,8 +122,8 @@ def _answer(done: command.ProgramResult, answer: Path) -> session_context.Answer
             answer.with_name("room").write_bytes(
                 bytes(ROOM)
             )  # a full disk raises here; pytest's own words for it are a traceback
-            told = done.last_lines() or "install it again"
-            raise PreparationError(f"rigproof's own checks could not be collected ({done.describe()}): {told}")
+            reason = done.last_lines() or "install it again"
+            raise PreparationError(f"rigproof's own checks could not be collected ({done.describe()}): {reason}")
         text = answer.read_bytes()
     try:
         return msgspec.json.decode(text, type=session_context.Answer)

@@ -52,8 +52,8 @@ class RecalledPlan:
     def postponement(self, users: tuple[str, ...], most: int) -> Postponed:
         """That this run is put off, too. Raises HistoryError where nobody can tell how many in a row that makes: it may be one too many."""
         if isinstance(self.put_off, HistoryError):
-            told = f"{self.put_off} (the machine is in use, so nothing was run, and nights skipped in a row cannot be counted)"
-            raise HistoryError(told) from self.put_off
+            text = f"{self.put_off} (the machine is in use, so nothing was run, and nights skipped in a row cannot be counted)"
+            raise HistoryError(text) from self.put_off
         return Postponed(users, self.put_off + 1, most)
 
     def postpone_later(self, most: int) -> Callable[[tuple[str, ...]], Postponed] | None:
@@ -103,9 +103,9 @@ class HistoryRecall:
                     elif by_clock and store.count():
                         notes.append(Note(f"{by_clock}: nights are told from those before it by their clock"))
                     known = queries.known_changes(store, accepted.birth.run_id)
-                told = partial(queries.night_values, store, after=after, first=nights.recent, last=nights.known)
-                own, put_off = told(now.key), queries.skipped_in_a_row(store)
-                looks = {**own, **told(None, only=_counters(plan, book))}
+                values = partial(queries.night_values, store, after=after, first=nights.recent, last=nights.known)
+                own, put_off = values(now.key), queries.skipped_in_a_row(store)
+                looks = {**own, **values(None, only=_counters(plan, book))}
                 notes += _another_era(store, now, bool(own))
         except HistoryError as error:
             put_off = error
@@ -153,10 +153,10 @@ def _another_era(store: Store, now: Era, known: bool) -> list[Note]:
     before = next((one for one in reversed(store.nights()) if one.apart is None and not one.postponed), None)
     if known or before is None or before.era == now.key:
         return []
-    told = era.describe_changes(store.eras()[before.era], now)
+    changes = era.describe_changes(store.eras()[before.era], now)
     return [
         Note(
-            f"figures are not held against the nights before, because {told}: all but counters begin anew with this run"
+            f"figures are not held against the nights before, because {changes}: all but counters begin anew with this run"
         )
     ]
 

@@ -27,8 +27,8 @@ class SelftestRecord(msgspec.Struct, frozen=True):
     def sentence(self) -> str:
         """Its score in one line."""
         missed = "" if self.caught == self.faults else f" ({self.faults - self.caught} MISSED)"
-        told = f"{self.caught} of {self.faults} faults caught{missed}, {self.alarms} false alarms in {self.clean_runs} clean runs"
-        return f"{self.utc} ({self.kind}): {told}"
+        text = f"{self.caught} of {self.faults} faults caught{missed}, {self.alarms} false alarms in {self.clean_runs} clean runs"
+        return f"{self.utc} ({self.kind}): {text}"
 
 
 def selftest_sentence(out: Path, package_digest: str, machine_id: str) -> str:

@@ -134,8 +134,8 @@ class Supervisor:
             for entry in self._watched.each():
                 if isinstance(one := entry.body, ForeignProcess):
                     since_s = max(0.0, one.since_s - self._began_s)
-                    told = f"{one.component}: {one.who}, from second {since_s:.0f} of the run on"
-                    self._others[told] = None
+                    text = f"{one.component}: {one.who}, from second {since_s:.0f} of the run on"
+                    self._others[text] = None
         if self._others and not last:
             stop.reason = stop.reason or IN_USE
 
@@ -166,8 +166,8 @@ class Supervisor:
         share = session_context.share(self._plan, REPEAT_SESSION, again)
         if not share:
             return None
-        told = ", ".join(again)
-        writer.write(Note(f"outside what it was before, so a second look was taken: {told}"))
+        text = ", ".join(again)
+        writer.write(Note(f"outside what it was before, so a second look was taken: {text}"))
         return self._session(REPEAT_SESSION, share, writer, stop)
 
     def _context(self, name: SessionName, share: Sequence[PlannedCheck], station: Station) -> Path:

@@ -208,8 +208,8 @@ class SessionFixtures:
         """Whether the newest sample of every GPU that is tested is later than a moment, in seconds since boot."""
         assert self.context.plan is not None
         newest = reader.read_last_entries(self.run_dir / reader.GPU_TELEMETRY)
-        told = {entry.body.component: entry.boot_s for entry in newest if isinstance(entry.body, Sample)}
-        return all(told.get(gpu, 0.0) >= moment_s for gpu in self.context.plan.gpus)
+        sampled = {entry.body.component: entry.boot_s for entry in newest if isinstance(entry.body, Sample)}
+        return all(sampled.get(gpu, 0.0) >= moment_s for gpu in self.context.plan.gpus)
 
     @pytest.fixture
     def load_outcomes(self) -> Mapping[str, Outcome]:

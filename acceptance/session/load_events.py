@@ -99,8 +99,8 @@ class _Listening:
         now_s = self._now_s()
         if now_s - self._noted_s >= max(NOTE_S, NOTE_SHARE * (now_s - self._began_s)):
             self._noted_s = now_s
-            told = "; ".join(f"{self._names[one]}: {said[:QUOTED]}" for one, said in sorted(self._laps.items()))
-            self._write(Note(told, progress=True))
+            words = "; ".join(f"{self._names[one]}: {said[:QUOTED]}" for one, said in sorted(self._laps.items()))
+            self._write(Note(words, progress=True))
 
 
 def code_of(miscompare: Mapping[str, Any]) -> str:

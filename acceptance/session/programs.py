@@ -127,8 +127,8 @@ class Programs:
             ended = [(name, running.wait()) for name, running in started]
             listening.rest()
             if listening.missed:
-                told = f"{listening.missed} lines came faster than they were listened to"
-                self._write(Note(f"{self._planned.id}: {told}; their logs hold them as far as they are kept"))
+                text = f"{listening.missed} lines came faster than they were listened to"
+                self._write(Note(f"{self._planned.id}: {text}; their logs hold them as far as they are kept"))
             return tuple(self._record(name, done) for name, done in ended)
         finally:
             for _, running in started:

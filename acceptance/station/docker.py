@@ -72,8 +72,8 @@ def connect(address: str | None) -> DockerEngine:
     info, version = client.info(), client.version()
     client.api.timeout = ANSWER_S
     name = next((part["Name"] for part in version.get("Components") or () if part.get("Name")), "engine")
-    told = f"{'Docker' if name == 'Engine' else name} {version.get('Version', '')}".strip()
-    return DockerEngine(client, told, traits(info), _facts(info, podman="odman" in name), info.get("KernelVersion"))
+    text = f"{'Docker' if name == 'Engine' else name} {version.get('Version', '')}".strip()
+    return DockerEngine(client, text, traits(info), _facts(info, podman="odman" in name), info.get("KernelVersion"))
 
 
 def require_listener(address: str) -> None:
@@ -207,14 +207,14 @@ def to_sdk(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 def first_line(error: BaseException) -> str:
     """An engine's complaint in one line; of a connection that failed, the reason at the bottom of it."""
-    told = getattr(error, "explanation", None)
-    if not told:
+    text = getattr(error, "explanation", None)
+    if not text:
         for one in _behind(error):
             if isinstance(one, TimeoutError | requests.exceptions.Timeout):
                 return "it takes the connection and does not answer"
             if isinstance(one, OSError) and one.strerror:
                 return one.strerror
-    return (str(told or error).strip().splitlines() or [type(error).__name__])[0][:300]
+    return (str(text or error).strip().splitlines() or [type(error).__name__])[0][:300]
 
 
 def _behind(error: BaseException, depth: int = 8) -> Iterator[BaseException]:

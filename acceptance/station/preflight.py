@@ -166,18 +166,18 @@ def choose(
         identity = docker.image_id(found.engine.client, reference) if reference is not None else None
     except docker.ENGINE_ERRORS as error:
         raise StationError(f"the container engine fails ({docker.first_line(error)}): {ENGINE_CURE}") from error
-    told = _image(found, reference, identity, say, options.out / "image", root)
+    text = _image(found, reference, identity, say, options.out / "image", root)
     due = due_gpus(plan, inventory)
     grant = gpu_grant.choose(due, found.engine.facts, driver_files.find(root) if due else gpu_grant.DriverFiles())
     return (
         docker.DockerStation(
             client=found.engine.client,
-            image=told["image_id"],
+            image=text["image_id"],
             grant=grant,
             room=container_args.container_memory(inventory.memory.total_bytes),
             holder=container_owner.name(boot),
             traits=found.engine.traits,
-            provenance={"engine": found.engine.version, "gpu_grant": grant.mode, **told},
+            provenance={"engine": found.engine.version, "gpu_grant": grant.mode, **text},
             notes=(Note(custom_image_reason(reference), trouble=True),) if reference is not None else (),
         ),
         None,

@@ -57,8 +57,8 @@ def test_burn(
     _products(found.gpus, siblings, gpu_heat, serials, check)
     agreement = compare(product_digests(found.gpus), siblings)
     differing = {gpu: float(len(rows)) for gpu, rows in agreement.differing.items()}
-    told = {gpu: "; ".join(rows.values()) or None for gpu, rows in agreement.differing.items()}
-    check("burn_digests_differ", differing, notes=told, serials=serials)
+    notes = {gpu: "; ".join(rows.values()) or None for gpu, rows in agreement.differing.items()}
+    check("burn_digests_differ", differing, notes=notes, serials=serials)
     check("burn_filled", found.gpus.values("burn_filled"), serials=serials)
     _copies(found.gpus, gpu_heat, check)
     _host(found, check)
@@ -99,12 +99,12 @@ def _host(results: BurnResults, check: Check) -> None:
     """Processors and RAM, by the words of stress-ng and stressapptest."""
     output = results.processors.output
     failures = {"cpu": float(output.outcome == "fail")} if output is not None else {}
-    told = {"cpu": output.reason if output is not None else None}
-    check("burn_cpu_failures", failures, notes=told, skipped=_missing("cpu", results.processors))
+    notes = {"cpu": output.reason if output is not None else None}
+    check("burn_cpu_failures", failures, notes=notes, skipped=_missing("cpu", results.processors))
     output, missing = results.memory.output, _missing("memory", results.memory)
     errors = {"memory": memory_errors(output)} if output is not None else {}
-    told = {"memory": output.reason if output is not None else None}
-    check("burn_memory_errors", errors, notes=told, skipped=missing)
+    notes = {"memory": output.reason if output is not None else None}
+    check("burn_memory_errors", errors, notes=notes, skipped=missing)
     whole = output is not None and output.outcome != "fail"
     filled = dict(output.reading("stressapptest_tested")) if output is not None and whole else {}
     unread = {"memory": "a run that found wrong data did not go over all of it"} if output is not None else missing

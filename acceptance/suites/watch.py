@@ -134,14 +134,14 @@ def test_sampled(watched: Mapping[Gpu, GpuHistory], load_spans: NamedSpans, chec
     slow = [f"{name} every {period:.2f} s" for name, period in periods.items() if period > SLOWEST_S * JITTER]
     steps = {gpu.name: history.slow_step(begin, end) for gpu, history in watched.items()}
     lame = [f"{name} {step:.2f} s" for name, step in steps.items() if step is not None and step > SLOWEST_STEP_S]
-    told = [
+    texts = [
         *([f"not sampled: {', '.join(lost)}"] if lost else []),
         *([f"sampled only: {', '.join(slow)}"] if slow else []),
         *([f"more than one step in twenty too long: {', '.join(lame)}"] if lame and not slow else []),
     ]
-    if told:
+    if texts:
         cure = "the driver answered too slowly; look for NVRM lines in `dmesg` and run again"
-        troubles.append(f"{'; '.join(told)}: {cure}")
+        troubles.append(f"{'; '.join(texts)}: {cure}")
     for history in watched.values():
         troubles += history.vanished().values()
     _conclude(troubles)
@@ -208,9 +208,9 @@ def test_settings(
         {gpu.name: 1.0 for gpu, found in changed.items() if not found},
         serials=_serials(watched),
     )
-    told = [sentence for found in changed.values() for sentence in found]
+    texts = [sentence for found in changed.values() for sentence in found]
     cure = "find who set it (a job, a service such as nvidia-powerd, a person), put it back, and run again"
-    _conclude([f"{'; '.join(told)}: {cure}"] if told else [])
+    _conclude([f"{'; '.join(texts)}: {cure}"] if texts else [])
 
 
 @pytest.mark.session("host-after")

@@ -716,8 +716,8 @@ def _names(gpus: list[int]) -> str:
 
 def _fault(history: BurnProgress, frame: Frame, trouble: Complaints) -> str | None:
     """What in the text speaks against the hardware."""
-    told = trouble.hardware or trouble.setup or trouble.abort
-    because = f" ('{plain_text.quote(told)}')" if told else ""
+    text = trouble.hardware or trouble.setup or trouble.abort
+    because = f" ('{plain_text.quote(text)}')" if text else ""
     if faulty := frame.faulty():
         return f"FAULTY: {_names(faulty)}{because}"
     wrong = sorted({gpu for gpu, count in history.errors().items() if count} | {gpu for gpu, _ in trouble.wrong})

@@ -195,22 +195,24 @@ def read_vram(completed: ProgramResult, *, seconds: float, also: Mapping[str, An
 
 def _exactly(output: LoadOutput, due: Mapping[ProductKey, str], lacked: set[ProductKey]) -> None:
     """Nothing, when the load measured what is due, each in its unit and none below 0, and nothing else."""
-    told = {(one.name, one.component): one for one in output.readings}
+    readings = {(one.name, one.component): one for one in output.readings}
     absent = {(one.name, one.component) for one in output.absences}
-    if missing := [f"{name} of {where}" for name, where in due if (name, where) not in told]:
+    if missing := [f"{name} of {where}" for name, where in due if (name, where) not in readings]:
         raise _failed(f"did not measure {', '.join(missing)}", output)
-    if strangers := sorted((told.keys() | absent) - due.keys() - lacked):
+    if strangers := sorted((readings.keys() | absent) - due.keys() - lacked):
         raise _failed(f"measured what it was not asked for: {', '.join(name for name, _ in strangers)}", output)
     for key, unit in due.items():
-        if told[key].unit != unit or told[key].value < 0:
-            raise _failed(f"measured {key[0]} as {told[key].value:g} {told[key].unit}, and {unit} are due", output)
+        if readings[key].unit != unit or readings[key].value < 0:
+            raise _failed(
+                f"measured {key[0]} as {readings[key].value:g} {readings[key].unit}, and {unit} are due", output
+            )
 
 
 def _table(output: LoadOutput, name: str, columns: tuple[str, ...]) -> LoadTable:
     found = next((one for one in output.tables if one.name == name), None)
     if found is None or found.columns != columns:
-        told = "printed no table" if found is None else f"printed {', '.join(found.columns)} as the table"
-        raise _failed(f"{told} {name}", output)
+        text = "printed no table" if found is None else f"printed {', '.join(found.columns)} as the table"
+        raise _failed(f"{text} {name}", output)
     return found
 
 
@@ -218,8 +220,8 @@ def _of_each(table: LoadTable, offered: Sequence[str], output: LoadOutput) -> No
     """Nothing, when the table has rows of all formats that were measured, and of no others."""
     rows = {str(row[table.columns.index("format")]) for row in table.rows}
     if rows != set(offered):
-        told = ", ".join(sorted(rows ^ set(offered)))
-        raise _failed(f"measured {', '.join(offered)}, and its table {table.name} differs in {told}", output)
+        text = ", ".join(sorted(rows ^ set(offered)))
+        raise _failed(f"measured {', '.join(offered)}, and its table {table.name} differs in {text}", output)
 
 
 def _in_turn(laps: LoadTable, output: LoadOutput) -> None:
@@ -323,9 +325,9 @@ def _other(output: LoadOutput, load: str, asked: Mapping[str, Any]) -> str | Non
     for name, value in asked.items():
         if name == "gpu" and name not in output.parameters:
             continue  # the model; the UUID, which every load of a GPU says, is compared in any case
-        told = output.parameters.get(name)
-        if not (_same_gpu(told, value) if name == "uuid" else told == value):
-            return f"ran with {name} = {told!r}, and {value!r} was asked for"
+        printed = output.parameters.get(name)
+        if not (_same_gpu(printed, value) if name == "uuid" else printed == value):
+            return f"ran with {name} = {printed!r}, and {value!r} was asked for"
     return None
 
 

@@ -65,8 +65,8 @@ class SamplerProcess:
             return
         context = run_dir / CONTEXT
         try:
-            told = SamplerContext(str(run_dir), str(root), tuple(watched), kernel_log)
-            regular_file.write(context, msgspec.json.encode(told))
+            settings = SamplerContext(str(run_dir), str(root), tuple(watched), kernel_log)
+            regular_file.write(context, msgspec.json.encode(settings))
             self._running = command.start(
                 argv(context),
                 deadline=Deadline.after(_FOREVER_S),
@@ -106,8 +106,8 @@ class SamplerProcess:
         done = self._running.wait()
         self._running = None
         if ended:
-            told = done.last_lines(2)
-            self.failure = f"{WHAT} {done.describe()}, before the run did{f': {told}' if told else ''}"
+            last = done.last_lines(2)
+            self.failure = f"{WHAT} {done.describe()}, before the run did{f': {last}' if last else ''}"
         elif self._silent is not None and not self._a_gpu_was_lost():
             self.failure = self._silent
 

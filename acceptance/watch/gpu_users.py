@@ -241,8 +241,8 @@ class GpuUsers:
 
     def _put(self, record: ForeignProcess) -> None:
         if self._written == MAX_RECORDS:
-            told = f"other processes came and went on the GPUs more than {MAX_RECORDS // 2} times: further ones are left out"
-            self._write(Note(told, trouble=True))
+            text = f"other processes came and went on the GPUs more than {MAX_RECORDS // 2} times: further ones are left out"
+            self._write(Note(text, trouble=True))
         elif self._written < MAX_RECORDS:
             self._write(record)
         self._written += 1
@@ -251,5 +251,5 @@ class GpuUsers:
         """A GPU whose driver told its processes before and does so no more; one that never did is remarked before the run."""
         if gpu.listed_s is not None and now - gpu.listed_s >= AGAIN_S and not gpu.told_unlisted:
             gpu.told_unlisted = True
-            told = "the driver no longer tells which processes compute on it, so whether it was used alone is not known"
-            self._write(Note(f"{name}: {told}: run again; if it comes back, reboot", trouble=True))
+            text = "the driver no longer tells which processes compute on it, so whether it was used alone is not known"
+            self._write(Note(f"{name}: {text}: run again; if it comes back, reboot", trouble=True))

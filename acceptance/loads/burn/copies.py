@@ -258,8 +258,13 @@ class Copies(BackgroundCopies):
         if path.poll():
             path.wrong += 1
             if path.wrong <= LISTED:
-                told = {"component": path.component, "check": path.check, "found_s": self._boot_s(), **path.describe()}
-                self._output.miscompare(told)
+                miscompare = {
+                    "component": path.component,
+                    "check": path.check,
+                    "found_s": self._boot_s(),
+                    **path.describe(),
+                }
+                self._output.miscompare(miscompare)
 
     def _is_finished(self, path: CopyPath) -> bool:
         """Whether nothing of a path is on its way any more, having looked at it."""

@@ -161,9 +161,9 @@ class TorchDevice:
             for shape in found:
                 _, given = formats(dtype)
                 result = fresh(shape.elements * dtype.result_bytes).view(given).view(shape.m, shape.n)
-                finding, told = product.first_proof(own, shape, kind, result, self._making(own, shape, result))
+                finding, text = product.first_proof(own, shape, kind, result, self._making(own, shape, result))
                 findings += [{**finding, "shape": str(shape)}] if finding is not None else []
-                notes.append(f"{shape}, {kind} numbers: {told}")
+                notes.append(f"{shape}, {kind} numbers: {text}")
                 if kind == "normal":
                     digests.append((str(shape), _folded(inputs), digest(result)))
                     slowest_s = max(slowest_s, self._seconds(own.product(shape, result)))

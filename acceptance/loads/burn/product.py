@@ -134,12 +134,12 @@ def _freivalds(operands: Operands, shape: Shape, kind: str, result: Tensor) -> P
         right = _times(b, r)
         rows = (_times(result, r) != _times(a, right.view(1, -1))).nonzero().flatten().tolist()
         wrong.update(rows)
-    told = f"all {shape.m} rows in integers"
+    text = f"all {shape.m} rows in integers"
     if not unsound and not wrong:
-        return None, told
+        return None, text
     listed = [{"index": [row]} for row in sorted(wrong)[:_LISTED]]
     elements = unsound or len(wrong)
-    return {"check": kind, "rows": shape.m, "elements": elements, **strange, "first": listed}, told
+    return {"check": kind, "rows": shape.m, "elements": elements, **strange, "first": listed}, text
 
 
 def _times(matrix: Tensor, vector: Tensor) -> Tensor:
@@ -189,8 +189,8 @@ def _by_float64(operands: Operands, shape: Shape, kind: str, result: Tensor) -> 
         if room < len(left):  # too slow for all: those that there is time for, spread evenly over what is left
             left = [left[(2 * n + 1) * len(left) // (2 * room)] for n in range(room)] if room > 0 else []
     strange = odd(result)
-    told = f"{rows} of {shape.m} rows in float64, largest error {largest:.3g}"
-    told += f", at most {worst:.3g} of what is allowed" if share or own else ", none is allowed"
+    text = f"{rows} of {shape.m} rows in float64, largest error {largest:.3g}"
+    text += f", at most {worst:.3g} of what is allowed" if share or own else ", none is allowed"
     if not elements and not any(strange.values()):
-        return None, told
-    return {"check": kind, "rows": rows, "elements": elements, **strange, "first": listed}, told
+        return None, text
+    return {"check": kind, "rows": rows, "elements": elements, **strange, "first": listed}, text

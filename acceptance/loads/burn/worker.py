@@ -131,11 +131,11 @@ class BurnWorker:
             for one in formats:
                 self._turn(one, lap, free)
             rates = {row[1]: row[2] for row in self._laps[-len(formats) :]}
-            told = ", ".join(
+            text = ", ".join(
                 f"{one.dtype.short} at {rates[one.dtype.short]:.4g} TFLOP/s {one.products - one.wrong} right {one.wrong} wrong"
                 for one in formats
             )
-            self._output.note(f"lap {lap + 1} of {self._order.laps}: {self._done_s:.0f} s of burn done; {told}")
+            self._output.note(f"lap {lap + 1} of {self._order.laps}: {self._done_s:.0f} s of burn done; {text}")
         self._beside.finish()
         for one in formats:
             self._report(one)
@@ -156,8 +156,8 @@ class BurnWorker:
         found = Format(dtype, divisor, max(1, min(GROUP, int(GROUP_S / max(proof.one_s, 1e-9)))), proof)
         for finding in proof.findings:
             self._wrong(found, finding)
-        for told in proof.notes:
-            self._output.note(f"{dtype.name}, {told}")
+        for note in proof.notes:
+            self._output.note(f"{dtype.name}, {note}")
         return found
 
     def _turn(self, one: Format, lap: int, free: int) -> None:
@@ -241,12 +241,12 @@ class BurnWorker:
                 continue
             if not one.told:
                 self._inputs(one, turn, lap)
-            told = one.told < LISTED
+            listed = one.told < LISTED
             shape = one.shapes[made.shape]
             self._wrong(one, {
                 "check": "ring", "shape": str(shape), "iteration": made.number + place, "lap": lap, "made_s": made.made_s,
                 "found_s": self._boot_s(), "elements": wrong, "of": shape.elements, "nan": nan, "infinite": infinite,
-                **(turn.describe(made.group, place, made.shape) if told else {}),
+                **(turn.describe(made.group, place, made.shape) if listed else {}),
             })  # fmt: skip
 
     def _inputs(self, one: Format, turn: FormatTurn, lap: int) -> None:

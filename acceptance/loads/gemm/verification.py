@@ -65,19 +65,19 @@ def judge_product(product: Product, kind: str) -> tuple[dict[str, Any] | None, s
     error = (got - exact).abs()
     wrong = ~(error <= allowed)  # also where the error is no number
     strange = odd(product.result)
-    told = f"largest error {float(error.max()):.3g}"
+    text = f"largest error {float(error.max()):.3g}"
     if bool((allowed > 0).any()):
-        told += f", at most {float(torch.where(error > 0, error / allowed, 0.0).max()):.3g} of what is allowed"
+        text += f", at most {float(torch.where(error > 0, error / allowed, 0.0).max()):.3g} of what is allowed"
     else:
-        told += ", none is allowed"
+        text += ", none is allowed"
     if not wrong.any() and not any(strange.values()):
-        return None, told
+        return None, text
     listed = [
         {"index": [rows[i], j], "expected": repr(float(exact[i, j])), "got": repr(float(got[i, j]))}
         for i, j in wrong.nonzero()[:_LISTED].tolist()
     ]
     found = {"check": kind, "rows": len(rows), "elements": int(wrong.sum()), **strange, "first": listed}
-    return found, told
+    return found, text
 
 
 class FormatTrial:
@@ -97,16 +97,16 @@ class FormatTrial:
         """Make the first product, keep it, and check it; then one of whole numbers, unless the first was of such (int8)."""
         self._keep()
         self._digest = digest(self._first)
-        found, told = judge_product(self._product, "normal")
+        found, text = judge_product(self._product, "normal")
         findings = [found]
-        notes = [f"normal-random operands: {told}; digest of the result {self._digest}"]
+        notes = [f"normal-random operands: {text}; digest of the result {self._digest}"]
         if not self._dtype.exact:
             second = whole(self._dtype, self._size, self._device)
             spoil(second.result)
             second.multiply()
-            found, told = judge_product(second, "whole")
+            found, text = judge_product(second, "whole")
             findings.append(found)
-            notes.append(f"whole numbers up to {self._dtype.largest(self._size)}: {told}")
+            notes.append(f"whole numbers up to {self._dtype.largest(self._size)}: {text}")
         return VerificationResult(tuple(one for one in findings if one is not None), tuple(notes))
 
     def release(self) -> None:

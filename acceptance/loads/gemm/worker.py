@@ -153,8 +153,8 @@ class GemmWorker:
         for found in checked.findings:
             self._miscompare(course, found)
         course.right = not checked.findings
-        for told in checked.notes:
-            self._output.note(f"{dtype.name}, {told}")
+        for note in checked.notes:
+            self._output.note(f"{dtype.name}, {note}")
         work = self._work(course.trial.multiply)
         course.one_s = take(self._card, work, 1)
         count = times_for(SHORT_S, course.one_s)
@@ -209,8 +209,8 @@ class GemmWorker:
         rate = settled_rate(marks) * operations(order.size) / 1e12
         self._output.reading(GEMM_NAMES[1].format(dtype.short), "TFLOP/s", COMPONENT, rate)
         self._output.reading(GEMM_NAMES[2].format(dtype.short), "count", COMPONENT, course.wrong)
-        told = ", ".join(f"{what} {seconds:.2f} s" for what, seconds in course.spent_s.items())
-        self._output.note(f"{dtype.name}: {told}; {marks[-1][1]} products under sustained load")
+        text = ", ".join(f"{what} {seconds:.2f} s" for what, seconds in course.spent_s.items())
+        self._output.note(f"{dtype.name}: {text}; {marks[-1][1]} products under sustained load")
 
     def _compare(self, course: _Course, when: str, *, falsify: bool) -> None:
         """Compare the last product with the first. Where that was wrong, its equals are wrong too, and its unequals not known right."""

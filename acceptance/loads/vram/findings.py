@@ -22,7 +22,7 @@ def miscompare(record: SweepRecord, expected: Words | None, words: int) -> dict[
     `bits` counts how often each bit differs, among the first `bits_of` words where those are fewer than all. `address_bits` is there where
     the words found are those of other places: the bits in which the (byte) addresses of the two places differ.
     """
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "words": record.wrong,
         "bits": {str(bit): count for bit, count in record.bits.items()},
         "xor_or": f"{record.any:016x}",
@@ -38,11 +38,11 @@ def miscompare(record: SweepRecord, expected: Words | None, words: int) -> dict[
         ],
     }
     if record.told < record.wrong:
-        told["bits_of"] = record.told
+        fields["bits_of"] = record.told
     address = [] if expected is None else address_bits(record, expected, words)
     if address:
-        told["address_bits"] = address
-    return told
+        fields["address_bits"] = address
+    return fields
 
 
 def address_bits(record: SweepRecord, expected: Words, words: int) -> list[int]:
@@ -89,7 +89,7 @@ def _random(word: WrongWord, expected: Words, words: int) -> int:
 
 def ranges(bits: int) -> str:
     """Bit positions as people write them: `5`, `0-63`, `0-3,21`."""
-    told, bit = [], 0
+    texts, bit = [], 0
     while bits >> bit:
         if not bits >> bit & 1:
             bit += 1
@@ -97,9 +97,9 @@ def ranges(bits: int) -> str:
         end = bit
         while bits >> end + 1 & 1:
             end += 1
-        told.append(str(bit) if end == bit else f"{bit}-{end}")
+        texts.append(str(bit) if end == bit else f"{bit}-{end}")
         bit = end + 1
-    return ",".join(told)
+    return ",".join(texts)
 
 
 class Map:

@@ -122,8 +122,8 @@ class VramWorker:
         for one in passes:
             done = self._memory.work(one)
             if done.record.seen != one.words:
-                told = f"{done.record.seen} of {one.words} words were written or compared in a pass of {name}"
-                raise CardError(f"{told}: what the GPU says of its memory cannot be believed")
+                text = f"{done.record.seen} of {one.words} words were written or compared in a pass of {name}"
+                raise CardError(f"{text}: what the GPU says of its memory cannot be believed")
             if done.record.wrong:
                 self._wrong(name, tally, one, done.record)
             tally.passes += 1
@@ -141,10 +141,10 @@ class VramWorker:
             self._untold += 1
             return
         self._told += 1
-        told = miscompare(record, one.reads, self._memory.words)
+        fields = miscompare(record, one.reads, self._memory.words)
         found_s = time.clock_gettime(time.CLOCK_BOOTTIME)
         what = {"component": COMPONENT, "check": "vram", "pattern": name, "pass": tally.passes, "found_s": found_s}
-        self._output.miscompare({**what, **told})
+        self._output.miscompare({**what, **fields})
 
     def _tick(self) -> None:
         done_s = min(self._clock() - self._began, self._seconds)

@@ -32,18 +32,18 @@ class Ending:
 def ending(environment: Mapping[str, str], note: FailureNote | None, *, user: bool) -> Ending:
     """What systemd says of it, and the night's own note: without one nobody is taken to be told, for told twice is better than never."""
     result, code, status = (one_line(environment.get(name, ""), 100) for name in (RESULT, CODE, STATUS))
-    told = note is not None and note.told
+    is_reported = note is not None and note.told
     own = " --user" if user else ""
-    untold = "" if told else ", and not everybody was told of it"
+    untold = "" if is_reported else ", and not everybody was told of it"
     cure = f"see `journalctl{own} --unit {units.SERVICE}`"
     if not result:
-        return Ending(f"the nightly run did not end with PASS: {cure}", told)
+        return Ending(f"the nightly run did not end with PASS: {cure}", is_reported)
     if code == "exited" and note is not None and status in _WORDS:
-        return Ending(f"the nightly run ended with {_WORDS[status]}{untold}: {cure}", told)
+        return Ending(f"the nightly run ended with {_WORDS[status]}{untold}: {cure}", is_reported)
     if code == "exited":
-        return Ending(f"the nightly run did not come to a verdict (exit code {status}): {cure}", told)
+        return Ending(f"the nightly run did not come to a verdict (exit code {status}): {cure}", is_reported)
     how = f"{result}, signal {status}" if status else result
-    return Ending(f"the nightly run was ended before its verdict ({how}): {cure}", told)
+    return Ending(f"the nightly run was ended before its verdict ({how}): {cure}", is_reported)
 
 
 NAME = ".told"  # in the folder of the runs

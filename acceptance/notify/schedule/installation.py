@@ -156,15 +156,15 @@ def _refused(place: UnitLocation, error: OSError | JournalError) -> ScheduleErro
 
 
 def _systemctl(place: UnitLocation, *arguments: str) -> None:
-    told = " ".join(("systemctl", *(["--user"] if place.user else []), *arguments))
+    text = " ".join(("systemctl", *(["--user"] if place.user else []), *arguments))
     try:
         argv = [command.find("systemctl"), *(["--user"] if place.user else []), *arguments]
         done = command.run(argv, deadline=Deadline.after(_SYSTEMCTL_S))
     except command.CommandError as error:
-        raise ScheduleError(f"the units lie in {place.folder}, and `{told}` could not be run: {error}") from error
+        raise ScheduleError(f"the units lie in {place.folder}, and `{text}` could not be run: {error}") from error
     if done.returncode != 0:
         said = one_line(done.last_lines(2), 400)
         raise ScheduleError(
-            f"the units lie in {place.folder}, and `{told}` {done.describe()}{f': {said}' if said else ''}: "
+            f"the units lie in {place.folder}, and `{text}` {done.describe()}{f': {said}' if said else ''}: "
             "mend that, then type it"
         )

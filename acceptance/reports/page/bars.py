@@ -109,8 +109,8 @@ def _bases(siblings: Sequence[Judgement], language: Language) -> Iterator[tuple[
     for group in found.values():
         bases = {summary.basis_text(one) for one in group}
         basis = summary.basis_text(group[0])
-        told = basis if len(bases) == 1 else language("{basis}; and so for the others", basis=basis)
-        yield "" if len(found) == 1 else _names([one.due.component for one in group]), told
+        text = basis if len(bases) == 1 else language("{basis}; and so for the others", basis=basis)
+        yield "" if len(found) == 1 else _names([one.due.component for one in group]), text
 
 
 def _names(names: Sequence[str]) -> str:

@@ -89,7 +89,7 @@ def render(
     seen = timeline.timeline(first.boot_s, _readable(samples, damage), duration.seconds(journal.entries) or 0.0)
     known = peaks.peaks(inventory, sheets, language)
     judged, where = cards.by_key(verdict), find_locations(journal)
-    told = frozenset(name for place in where.found.values() for name in (place.serial, place.uuid) if name)
+    identities = frozenset(name for place in where.found.values() for name in (place.serial, place.uuid) if name)
 
     def told_of(*kinds: str) -> list[cards.FindingCard]:
         return list(cards.cards(verdict.of_kind(*kinds), judged, where, language))
@@ -117,7 +117,7 @@ def render(
             gpus=list(machine.gpu_cards(inventory, language)),
             picture=topology.picture(inventory, observed.matrix, language),
             ways=heat.ways(observed.matrix),
-            groups=[(check, list(bars.groups(check, known, told, language))) for check in verdict.checks],
+            groups=[(check, list(bars.groups(check, known, identities, language))) for check in verdict.checks],
             curves=list(curves.curves(seen)),
             cells=curves.cells(seen),
             sampled_s=curves.cells(seen) * seen.width_s,

@@ -93,16 +93,16 @@ def _reason(matrix: TopologyMatrix) -> str:
     for (a, b), path in sorted(_pairs(matrix).items(), key=lambda pair: _rank(pair[1])):
         if place[a] < place[b]:
             paths.setdefault(path, []).append(f"{a}-{b}")
-    told = [
+    texts = [
         f"{' '.join(names) if len(names) <= _SHORT else f'{len(names)} pairs'} {path}" for path, names in paths.items()
     ]
     if len(paths) == 1:
-        told = [entry.replace("pairs", "pairs, all") for entry in told]
+        texts = [entry.replace("pairs", "pairs, all") for entry in texts]
     others = [name for name in matrix.rows if name not in matrix.gpus()]
     nics = f"; {len(others)} NIC{'s' * (len(others) > 1)}" if others else ""
     if 0 < len(others) <= _SHORT:
         nics += f": {' '.join(others)}"
-    return f"{len(matrix.gpus())} GPU{'s' * (len(matrix.gpus()) > 1)}: {', '.join(told) or 'no pair'}{nics}"
+    return f"{len(matrix.gpus())} GPU{'s' * (len(matrix.gpus()) > 1)}: {', '.join(texts) or 'no pair'}{nics}"
 
 
 def _output(matrix: TopologyMatrix) -> ToolOutput:
@@ -171,13 +171,13 @@ def p2p_output(table: MatrixTable) -> ToolOutput:
     count = f"{len(gpus)} GPU{'s' * (len(gpus) > 1)}"
     if not pairs:
         return ToolOutput(P2P_TOOL, "pass", f"{count}: no pair")
-    told = ", ".join(
+    text = ", ".join(
         f"{cell} ({ANSWERS[cell]}) for {len(names)} ({names[0]}{' ...' * (len(names) > 1)})"
         for cell, names in refused.items()
     )
     reason = f"{count}: OK for {len(pairs) - sum(map(len, refused.values()))} of {len(pairs)} directions"
     values = {f"{a}->{b}": float(cell == "OK") for (a, b), cell in pairs.items()}
-    return ToolOutput(P2P_TOOL, "pass", reason + (f", {told}" if told else ""), (Reading("p2p_ok", "count", values),))
+    return ToolOutput(P2P_TOOL, "pass", reason + (f", {text}" if text else ""), (Reading("p2p_ok", "count", values),))
 
 
 def parse_p2p(text: str) -> ToolOutput:
@@ -289,8 +289,8 @@ class _Open:
         alike = len({len(tail.split()) for tail in gpus.values()}) == 1
         for name, tail in tails.items():
             words = tail.split()
-            told = (alike or self._cells(tail) is not None) if name in gpus else not words
-            if not told or len(words) > len(self.headings) or not all(map(_AFFINITY.fullmatch, words)):
+            is_row = (alike or self._cells(tail) is not None) if name in gpus else not words
+            if not is_row or len(words) > len(self.headings) or not all(map(_AFFINITY.fullmatch, words)):
                 raise UnreadableOutput(
                     self.tool, f"{name} ... {tail.strip()}", "the affinities of a row are cut or unknown"
                 )
