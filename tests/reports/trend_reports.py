@@ -1,4 +1,4 @@
-"""Chronicles to render: a machine with a slow card, another driver since some night, and one in which every text is hostile."""
+"""Trend reports to render: a machine with a slow card, another driver since some night, and one in which every text is hostile."""
 
 from __future__ import annotations
 
