@@ -140,7 +140,7 @@ class HistoryCommand:
                 measurement=asked.measurement,
                 component=asked.component,
                 last=asked.last or history_export.NIGHTS,
-                baseline_value=_born(baseline),
+                baseline_value=baseline_value_of(baseline),
                 baseline=baseline.certificate.birth.run_id if baseline else None,
             )
             if not found.rows and (asked.measurement or asked.component):
@@ -162,9 +162,9 @@ class HistoryCommand:
                 sys.stdout.buffer.write(line)
 
     def rebuild(self) -> None:
-        """Make the history anew. Raises NoHistory, HistoryError, Busy or LockError."""
+        """Make the history anew. Raises NoHistory, HistoryError, MachineBusy or LockError."""
         self._present()
-        with self._alone():
+        with self._lock():
             store, notices = history_rebuild.rebuild(self._asked.out, self._id)
             store.close()
         for sentence in notices:
@@ -173,11 +173,11 @@ class HistoryCommand:
     def prune(self, keep_days: float | None, keep_gib: float | None) -> None:
         """Remove what is old, and say what was removed.
 
-        Raises NoHistory, HistoryError, Busy or LockError, and BaselineUnsound: a baseline that nobody can read cannot be spared.
+        Raises NoHistory, HistoryError, MachineBusy or LockError, and BaselineUnsound: a baseline that nobody can read cannot be spared.
         """
         if keep_days is None and keep_gib is None:
             raise NoHistory("--prune needs --keep-days or --keep-gib, or both: say how much is to stay")
-        with self._alone():
+        with self._lock():
             baseline = baseline_file.read(self._asked.out, self._id)
             with self._opened() as store:
                 found = retention.prune(
@@ -192,7 +192,7 @@ class HistoryCommand:
         for line in trend_words.prune_lines(found.folders, found.nights, found.left, self._language):
             self._screen.say(line)
 
-    def _alone(self) -> AbstractContextManager[object]:
+    def _lock(self) -> AbstractContextManager[object]:
         """Nothing may write a run of this machine meanwhile. What another machine writes cannot be seen from here."""
         if self._id != self._own:
             raise NoHistory(f"the history of {self._id} is another machine's: start this on that machine")
@@ -203,7 +203,7 @@ class HistoryCommand:
         out = self._asked.out
         if location.database(out, self._id).is_file():
             return
-        others = history_export.others(out, self._id)
+        others = history_export.other_machines(out, self._id)
         if self._id != self._own or not any(out.glob(f"*/{reader.SUPERVISOR}")):
             there = f" (there is one of {', '.join(others)}: --machine-id shows it)" if others else ""
             raise NoHistory(f"{out}: holds no history of {self._id}{there}: give the folder of its runs with --out")
@@ -235,7 +235,7 @@ class HistoryCommand:
         return NoHistory(f"no night has a value of {text}{there}: `rigproof history` lists all that there are")
 
 
-def _born(baseline: Baseline | None) -> Callable[[TrendSeries], float | None]:
+def baseline_value_of(baseline: Baseline | None) -> Callable[[TrendSeries], float | None]:
     """The baseline's value of a course, where it is of the same part."""
     figures = (
         {}

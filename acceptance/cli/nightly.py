@@ -45,13 +45,13 @@ def run(args: argparse.Namespace) -> int:
         return idle_gate.SKIPPED
     except (Exception, signals.UserInterrupt) as error:
         # An error of rigproof's own, too: whoever relies on the nights must hear of it.
-        _leave(args, None, screen, notices.notify_no_run(_why(error), settings))
+        _write_note(args, None, screen, notices.notify_no_run(_why(error), settings))
         raise
-    _leave(args, run_dir, screen, troubles)
+    _write_note(args, run_dir, screen, troubles)
     return code
 
 
-def _leave(args: argparse.Namespace, run_dir: Path | None, screen: Terminal, troubles: tuple[str, ...]) -> None:
+def _write_note(args: argparse.Namespace, run_dir: Path | None, screen: Terminal, troubles: tuple[str, ...]) -> None:
     """Say what did not work with the telling, and leave for the failure unit whether it is left to do that."""
     failure_note.write_note(args.out, os.environ, run_dir, told=not troubles)
     for sentence in troubles:

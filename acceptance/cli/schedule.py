@@ -74,7 +74,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, root: Path = Path("/")) -> int:
-    """Do what was asked for. Raises ScheduleError or TellingError."""
+    """Do what was asked for. Raises ScheduleError or TargetError."""
     language = closing.language_of(args)
     screen = Terminal.on_stdout(language)
     if args.what == "failed":
@@ -130,7 +130,7 @@ def _schedule(args: argparse.Namespace) -> Schedule:
     made = Schedule(
         program=_program(),
         arguments=args.words,
-        telling=tuple(_told(nightly)),
+        telling=tuple(_notification_arguments(nightly)),
         folder=Path.cwd(),
         at=args.at,
         user=args.user,
@@ -145,7 +145,7 @@ def _schedule(args: argparse.Namespace) -> Schedule:
 
 
 def _look_at(nightly: argparse.Namespace) -> None:
-    """Look at what a night is given, with the rights of whoever will run it. Raises ScheduleError or TellingError."""
+    """Look at what a night is given, with the rights of whoever will run it. Raises ScheduleError or TargetError."""
     try:
         found = nightly.machine is None or nightly.machine.is_file()
     except OSError:  # its folder is not to be entered
@@ -165,7 +165,7 @@ def _look_at(nightly: argparse.Namespace) -> None:
     targets.read(nightly.textfile, nightly.on_fail, nightly.webhook, nightly.webhook_secret_file)
 
 
-def _told(nightly: argparse.Namespace) -> Iterator[str]:
+def _notification_arguments(nightly: argparse.Namespace) -> Iterator[str]:
     """Those of its arguments that say whom to tell, and where it leaves word of whom it told."""
     for name in ("out", "textfile", "on_fail", "webhook", "webhook_secret_file"):
         value = getattr(nightly, name)

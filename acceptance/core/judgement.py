@@ -131,13 +131,13 @@ def _against_ceiling(due: Due, check: str, value: float) -> Finding | None:
     if due.ceiling is None or due.ceiling.grade(value) != "fail":
         return None
     assert due.ceiling.high is not None
-    measured = f"{due.measurement} on {due.component}: measured {_shown(value, due.ceiling)}"
+    measured = f"{due.measurement} on {due.component}: measured {_with_unit(value, due.ceiling)}"
     possible = quantity(due.ceiling.high, due.unit)
     text = f"{measured}, and no more than {possible} is possible: it proves nothing, measure it again with another tool"
     return _finding("error", check, due, f"{text}; basis: {due.ceiling.basis}")
 
 
-def _shown(value: float, limit: Limit) -> str:
+def _with_unit(value: float, limit: Limit) -> str:
     """A value with its unit, in full where it would look within the limit when rounded."""
     shown = quantity(value, limit.unit)
     return (
@@ -153,7 +153,9 @@ def _against_limit(due: Due, check: str, value: float, note: str | None, waivers
         return None
     brief = bool(note) and "\n" not in str(note) and len(str(note)) <= NOTE_INLINE
     about, note = (f" ({note})", None) if brief else ("", note or None)
-    measured = f"{due.measurement} on {due.component}: measured {_shown(value, due.limit)}{about}, limit {due.limit}"
+    measured = (
+        f"{due.measurement} on {due.component}: measured {_with_unit(value, due.limit)}{about}, limit {due.limit}"
+    )
     text = f"{measured}; basis: {due.limit.basis}"
     if grade == "warn":
         return _finding("warn", check, due, f"{text} (within the limit, outside what is usual)", note=note)

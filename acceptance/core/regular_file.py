@@ -40,7 +40,7 @@ class NotRegular(OSError):
     """What stands at a path is no regular file, or a larger one than is read; `strerror` says which, as part of a sentence."""
 
 
-def _refused(path: Path, why: str) -> NotRegular:
+def _not_regular(path: Path, why: str) -> NotRegular:
     return NotRegular(errno.EINVAL, why, str(path))
 
 
@@ -55,13 +55,13 @@ def size(count: int) -> str:
 def _check(path: Path, status: os.stat_result, most: int) -> None:
     for is_kind, name in _KINDS:
         if is_kind(status.st_mode):
-            raise _refused(path, f"it is {name}, not a file")
+            raise _not_regular(path, f"it is {name}, not a file")
     if status.st_size > most:
         raise _too_large(path, size(status.st_size), most)
 
 
 def _too_large(path: Path, held: str, most: int) -> NotRegular:
-    return _refused(path, f"it holds {held}, and at most {size(most)} are read")
+    return _not_regular(path, f"it holds {held}, and at most {size(most)} are read")
 
 
 def _descriptor(path: Path, most: int) -> int:
@@ -98,7 +98,7 @@ def lines(file: IO[bytes], path: Path) -> Iterator[bytes]:
     """The lines of an open file with their ends; the last may have none. Raises NotRegular for one of more than LINE bytes."""
     while line := file.readline(LINE + 1):
         if len(line) > LINE:
-            raise _refused(path, f"it holds a line of more than {size(LINE)}")
+            raise _not_regular(path, f"it holds a line of more than {size(LINE)}")
         yield line
 
 

@@ -107,7 +107,7 @@ def _signature(known: Sequence[tuple[Miscompare, GpuHeat | None]], right: Sequen
     if references:
         return _references(references)
     if again:
-        return _again(again, [one for one, _ in rings])
+        return _unrepeatable(again, [one for one, _ in rings])
     if rings:
         return ring_pattern.product_signature(rings, right)
     return vram_signature(memory) if memory else _copies(copies)
@@ -133,7 +133,7 @@ def _references(wrong: Sequence[WrongReference]) -> Signature:
     )
 
 
-def _again(wrong: Sequence[LapMismatch], rings: Sequence[WrongProduct]) -> Signature:
+def _unrepeatable(wrong: Sequence[LapMismatch], rings: Sequence[WrongProduct]) -> Signature:
     first = wrong[0]
     evidence = f"{first.shape} gave digest {first.expected} first and {first.got} later, {len(wrong)} times"
     if rings:

@@ -72,7 +72,7 @@ def _moment(history: GpuHistory, point: HistoryPoint, spans: NamedSpans) -> str:
 def _held_since(history: GpuHistory, flag: str) -> HistoryPoint | None:
     """The first point from which a reason held the clocks of the GPU in use for MIN_POINTS points; None where none did."""
     held: list[HistoryPoint] = []
-    for point in _used(history, flag):
+    for point in _points_in_use(history, flag):
         held = [*held, point] if point.most(flag) > 0.0 else []
         if len(held) >= MIN_POINTS or (held and held[-1].span_s):
             return held[0]
@@ -91,7 +91,7 @@ def _from_the_start(history: GpuHistory, since: HistoryPoint) -> bool:
     return sum(max(point.span_s, PERIOD_S) for point in before) < FREE_S
 
 
-def _used(history: GpuHistory, flag: str) -> list[HistoryPoint]:
+def _points_in_use(history: GpuHistory, flag: str) -> list[HistoryPoint]:
     """The points in which a GPU was in use; all of them where its driver does not tell its use."""
     return [point for point in history.points if flag in point.values and _in_use(point)]
 

@@ -51,7 +51,7 @@ class Work:
 
 def work(history: GpuHistory, begin_s: float, end_s: float) -> Work:
     """The work of a GPU between two moments, in seconds since boot."""
-    points = _within(history.points, begin_s, end_s)
+    points = _points_between(history.points, begin_s, end_s)
     limit_w = _limit_w(history)
     use_s = _use_s(points)
     power_s = energy_s = None
@@ -94,8 +94,8 @@ def power_trouble(history: GpuHistory, spans: Sequence[tuple[float, float]]) -> 
     the card's own energy counter.
     """
     for begin_s, end_s in spans:
-        points = [point for point in _within(history.points, begin_s, end_s) if "power_w" in point.values]
-        trouble = _still(points) or _idling(history, points) or _disagreement(points)
+        points = [point for point in _points_between(history.points, begin_s, end_s) if "power_w" in point.values]
+        trouble = _power_stuck(points) or _idling(history, points) or _disagreement(points)
         if trouble:
             return f"the power of {history.gpu} was not measured: {trouble}"
     return None
@@ -106,7 +106,9 @@ def idle_clock(history: GpuHistory, span: tuple[float, float], highest_mhz: floa
 
     `highest_mhz` is the card's highest SM clock; without it, and where clock or use are not told, nothing is said.
     """
-    points = [point for point in _within(history.points, *span) if point.busy() and "sm_clock_mhz" in point.values]
+    points = [
+        point for point in _points_between(history.points, *span) if point.busy() and "sm_clock_mhz" in point.values
+    ]
     if not points or highest_mhz is None:
         return None
     most = max(point.most("sm_clock_mhz") for point in points)
@@ -116,7 +118,7 @@ def idle_clock(history: GpuHistory, span: tuple[float, float], highest_mhz: floa
     return f"the clock of {history.gpu} was not measured: {text}, which is an idle card's"
 
 
-def _still(points: Sequence[HistoryPoint]) -> str | None:
+def _power_stuck(points: Sequence[HistoryPoint]) -> str | None:
     """That the power did not change for STILL_S while the GPU was in use (or while nobody tells its use)."""
     since: HistoryPoint | None = None
     for point in points:
@@ -167,7 +169,7 @@ def _disagreement(points: Sequence[HistoryPoint]) -> str | None:
     return f"its samples make {sampled:.0f} W over {seconds:.0f} s, and the card's energy counter makes {counted:.0f} W"
 
 
-def _within(points: Sequence[HistoryPoint], begin_s: float, end_s: float) -> list[HistoryPoint]:
+def _points_between(points: Sequence[HistoryPoint], begin_s: float, end_s: float) -> list[HistoryPoint]:
     return [point for point in points if begin_s <= point.began_s and point.boot_s <= end_s]
 
 
@@ -186,10 +188,10 @@ def _use_s(points: Sequence[HistoryPoint]) -> float | None:
     measured = [point for point in points if "utilisation" in point.values]
     if not measured:
         return None
-    return sum(seconds * _used(point) for point, seconds in _steps(measured))
+    return sum(seconds * _share_in_use(point) for point, seconds in _steps(measured))
 
 
-def _used(point: HistoryPoint) -> float:
+def _share_in_use(point: HistoryPoint) -> float:
     """The share of a point's time in which the GPU was in use; one whose driver calls it idle was not."""
     if point.values.get(IDLE, 0.0) >= IN_USE:
         return 0.0

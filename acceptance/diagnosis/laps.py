@@ -62,7 +62,7 @@ class Laps:
         GPU went on warming or cooling in the last lap: then it is the whole burn, and the note says so.
         """
         pairs = self._pairs("temperature_c", self.turns[-1].lap - 1)
-        text = self._told()
+        text = self._summary()
         begin_s, latest = self.turns[0].from_s, pairs[-1]
         if abs(latest.then - latest.last) > WITHIN_C:
             moving = "still warming" if latest.last > latest.then else "still cooling"
@@ -70,7 +70,7 @@ class Laps:
         unlike = [pair for pair in pairs if abs(pair.then - pair.last) > WITHIN_C]
         return SettleTime((unlike or pairs[:1])[-1].turn.to_s - begin_s, text)
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         text = f"{self.final_temperature():.0f} degC in the last lap"
         if not self.history.offers("temperature_margin_c"):
             return text
@@ -89,13 +89,13 @@ class Laps:
         return self._of_last_lap("temperature_c")
 
     def _of_last_lap(self, name: str) -> float:
-        (*_, last) = _whole(self.turns)
+        (*_, last) = _whole_laps(self.turns)
         return weighted_mean(weighted_values(self.history, name, last.from_s, last.to_s))
 
     def _pairs(self, name: str, until_lap: float) -> list[LapPair]:
         """The turns up to a lap, each beside the last lap's; of samples too far apart for that, whole laps, which hold the same formats."""
         last_lap = self.turns[-1].lap
-        for turns in (self.turns, _whole(self.turns)):
+        for turns in (self.turns, _whole_laps(self.turns)):
             means = self._means(name, turns)
             last = {turn.format: value for turn, value in means.items() if turn.lap == last_lap}
             pairs = [
@@ -137,7 +137,7 @@ def turns(table: Table) -> tuple[Turn, ...] | None:
     return tuple(found)
 
 
-def _whole(turns: Sequence[Turn]) -> tuple[Turn, ...]:
+def _whole_laps(turns: Sequence[Turn]) -> tuple[Turn, ...]:
     """Each lap as one turn of all formats."""
     laps: dict[float, Turn] = {}
     for turn in turns:

@@ -17,7 +17,7 @@ class MiscompareError(ValueError):
 
 
 def value(fact: Mapping[str, Any], key: str) -> Any:
-    """What stands under a key. Raises Unclear, as all of these do, naming the key."""
+    """What stands under a key. Raises MiscompareError, as all of these do, naming the key."""
     if key not in fact:
         raise MiscompareError(f"it does not tell its {key}")
     return fact[key]
@@ -182,7 +182,7 @@ Miscompare = WrongProduct | ChangedInputs | LapMismatch | WrongReference | Wrong
 
 
 def read(fact: Mapping[str, Any]) -> Miscompare:
-    """One wrong result. Raises Unclear where it is of no known kind, or has not all that its kind must have."""
+    """One wrong result. Raises MiscompareError where it is of no known kind, or has not all that its kind must have."""
     check = text(fact, "check")
     if check == "ring":
         return _ring(fact)

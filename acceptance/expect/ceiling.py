@@ -180,7 +180,7 @@ def _peak(card: ComputeFacts, own: Sheet | None, known: Architecture | None, dty
     rates = list(_published(card, own, dtype))
     capped = own is not None and not own.half_rate and any(key in own.exempt for key in PEAKS[dtype])
     if not (rates and capped):
-        rates += _counted(card, known, dtype)
+        rates += _from_units(card, known, dtype)
     return max(rates, default=None)
 
 
@@ -202,7 +202,7 @@ def _published(card: ComputeFacts, own: Sheet | None, dtype: str) -> Iterator[Ra
             yield peak, text
 
 
-def _counted(card: ComputeFacts, known: Architecture | None, dtype: str) -> Iterator[Rate]:
+def _from_units(card: ComputeFacts, known: Architecture | None, dtype: str) -> Iterator[Rate]:
     if card.cuda_cores is None or card.max_sm_clock_mhz is None:
         return
     clock = f"{card.max_sm_clock_mhz:g} MHz"

@@ -78,7 +78,7 @@ def gpu_facts(inventory: Inventory, due: tuple[Gpu, ...], declared: Machine | No
     listed = [gpu for gpu in declared.gpu for _ in range(gpu.count)] if declared is not None else []
     by_name: dict[str, DeclaredGpu] = {f"gpu{index}": gpu for index, gpu in enumerate(listed)}
     return tuple(
-        _seen(gpu, functions[gpu.pci_address], device_of(inventory, gpu), by_name.get(gpu.name, DeclaredGpu()))
+        _facts_of(gpu, functions[gpu.pci_address], device_of(inventory, gpu), by_name.get(gpu.name, DeclaredGpu()))
         for gpu in due
     )
 
@@ -93,7 +93,7 @@ def slot_link(function: PciFunction, device: NvmlDevice | None) -> tuple[float |
     return function.slot_max_link_speed_gts, function.slot_max_link_width
 
 
-def _seen(gpu: Gpu, function: PciFunction, device: NvmlDevice | None, declared: DeclaredGpu) -> GpuFacts:
+def _facts_of(gpu: Gpu, function: PciFunction, device: NvmlDevice | None, declared: DeclaredGpu) -> GpuFacts:
     traits = device.traits if device is not None else None
     links = device.links if device is not None else ()
     card_gen = traits.max_link_gen if traits is not None else None

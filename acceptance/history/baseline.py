@@ -112,13 +112,13 @@ def make(
     replaces: FormerBaseline | None = None,
     anew: bool = False,
 ) -> Certificate:
-    """The certificate of a run, judged here from its records. Raises Refused for one that is no whole PASS, and UnreadableRun.
+    """The certificate of a run, judged here from its records. Raises RunRejected for one that is no whole PASS, and UnreadableRun.
 
     With `anew` the run is not held against the baseline and the nights in its plan: the machine was changed, and is to be accepted as it
     is. Limits hold as ever, and what is set aside is written down.
     """
     held = fold(entries)
-    verdict = fold(_alone(entries)) if anew else held
+    verdict = fold(_without_past(entries)) if anew else held
     for refusal in _refusals(verdict):
         raise RunRejected(refusal)
     birth = facts.facts_of(entries)
@@ -157,7 +157,7 @@ def _refusals(verdict: Verdict) -> Iterator[str]:
         yield f"tested a part of the machine (--only or --gpus), and only a whole run can be the baseline: {RUN_AGAIN} without them"
 
 
-def _alone(entries: Sequence[Entry]) -> list[Entry]:
+def _without_past(entries: Sequence[Entry]) -> list[Entry]:
     """The same run, with a plan that knows of no baseline and no nights before."""
     return [
         msgspec.structs.replace(entry, body=msgspec.structs.replace(entry.body, plan=_unheld(entry.body.plan)))

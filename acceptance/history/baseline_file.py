@@ -68,7 +68,7 @@ def _read(file: Path, machine_id: str) -> Baseline | None:
     try:
         content = regular_file.read(file, regular_file.SMALL_RECORD)
     except FileNotFoundError:
-        if one := next(_kept(file.parent), None):
+        if one := next(_former_files(file.parent), None):
             raise BaselineUnsound(f"{file}: is gone, and {one} shows that there was one: {_SOUND}") from None
         return None
     except OSError as error:
@@ -98,7 +98,7 @@ def _opened(file: Path, content: bytes) -> Baseline:
     return Baseline(found, sha256, file)
 
 
-def _kept(folder: Path) -> Iterator[Path]:
+def _former_files(folder: Path) -> Iterator[Path]:
     """The certificates that were baselines before."""
     with contextlib.suppress(OSError):
         yield from sorted((folder / FORMER).glob("*.json"))
@@ -107,7 +107,7 @@ def _kept(folder: Path) -> Iterator[Path]:
 def former_baselines(out: Path, machine_id: str) -> tuple[Baseline, ...]:
     """The baselines before this one, the oldest first; of those that were kept, the ones that can be believed."""
     found = []
-    for file in _kept(path(out, machine_id).parent):
+    for file in _former_files(path(out, machine_id).parent):
         with contextlib.suppress(BaselineUnsound, OSError):
             found.append(_opened(file, regular_file.read(file, regular_file.SMALL_RECORD)))
     return tuple(sorted(found, key=lambda one: one.certificate.accepted_utc))
@@ -120,11 +120,11 @@ def accept(run_dir: Path, out: Path, book: NoiseBook, *, replace: bool = False, 
     there is one already, the second where that cannot be believed. What was there is there then as before. Raises JournalError and
     UnreadableRun as reading and judging a run do.
     """
-    made = _made(run_dir, book, root, anew=replace)
+    made = _certificate_of(run_dir, book, root, anew=replace)
     file = path(out, made.machine_id)
     try:
         with history_lock(file.parent):
-            return _put(file, made, replace=replace)
+            return _store(file, made, replace=replace)
     except HistoryError as error:
         raise BaselineUnsound(str(error)) from error
     except OSError as error:
@@ -132,7 +132,7 @@ def accept(run_dir: Path, out: Path, book: NoiseBook, *, replace: bool = False, 
         raise BaselineUnsound(f"{text}: make room there, or mend its permissions, then accept the run again") from error
 
 
-def _made(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -> Certificate:
+def _certificate_of(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -> Certificate:
     """The certificate of a run of this machine, as if there were none before; with `anew` it is judged so, too."""
     found = reader.read(run_dir)
     if found.torn:
@@ -160,7 +160,7 @@ def _made(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -> Certific
         raise BaselineRefused(f"{run_dir}: {error}") from error
 
 
-def _put(file: Path, certificate: Certificate, *, replace: bool) -> AcceptResult:
+def _store(file: Path, certificate: Certificate, *, replace: bool) -> AcceptResult:
     """Write it, with the lock held. Raises OSError when the disk does not take it."""
     try:
         before = _read(file, certificate.machine_id)

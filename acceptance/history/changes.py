@@ -76,7 +76,7 @@ def machine_changes(baseline: MachineFacts, tonight: MachineFacts) -> tuple[Mach
     if baseline.book is None:
         return ()
     pair = _Pair(baseline, tonight, baseline.book)
-    found = chain(pair.parts(), pair.facts(), pair.untold())
+    found = chain(pair.parts(), pair.facts(), pair.unknown_facts())
     return tuple(sorted(found, key=lambda change: _ORDER.index(change.kind)))
 
 
@@ -113,7 +113,7 @@ class _Pair:
             if now is None:
                 free = part if part not in self._now.names else None  # or else it is the name of another part by now
                 yield from self._part(
-                    "missing", part, free, f"{self._then.called(part)} is missing: it was there {self._when}"
+                    "missing", part, free, f"{self._then.describe(part)} is missing: it was there {self._when}"
                 )
             elif one := self._replaced.get(part):
                 text = f"{now} is another part: {one.before} {self._when}, {one.after} now"
@@ -122,7 +122,7 @@ class _Pair:
                 yield from self._part("moved", part, now, moved, self._now.place(now) or now)
         for name, part in self._names.items():
             if name not in self._then.names:
-                yield from self._part("added", part, part, f"{self._now.called(part)} was not there {self._when}")
+                yield from self._part("added", part, part, f"{self._now.describe(part)} was not there {self._when}")
 
     def _part(
         self, change: PartChange, part: str, component: str | None, text: str, now: str = ""
@@ -156,7 +156,7 @@ class _Pair:
     def _moved(self, part: str, now: str) -> str | None:
         """Where a part was and is, where that is another slot. Bus numbers change when a card is added: a slot's own name goes first."""
         if kind_of(part) == _NAMED_BY_SLOT:
-            return f"{self._then.called(part)} {self._when} is {now} now" if part != now else None
+            return f"{self._then.describe(part)} {self._when} is {now} now" if part != now else None
         slots = self._then.fact(part, "slot"), self._now.fact(now, "slot")
         addresses = self._then.fact(part, "pci_address"), self._now.fact(now, "pci_address")
         same_slot = None not in slots and len(set(slots)) == 1
@@ -182,11 +182,11 @@ class _Pair:
         directions, share = _direction(before, after)
         rule = self._book.of_fact(kind_of(part), name, *directions)
         if rule is not None and not share <= rule.within:
-            shown = [_shown(rule, name, text) for text in (before, after)]
+            shown = [_fact_text(rule, name, text) for text in (before, after)]
             text = f"{_about(rule, part, name)}: {shown[0]} {self._when}, {shown[1]} now"
             yield from self._change(rule, part or None, text, (then, name, after))
 
-    def untold(self) -> Iterator[MachineChange]:
+    def unknown_facts(self) -> Iterator[MachineChange]:
         """What was told then and is not now: nobody knows whether it changed."""
         for kind in sorted(self._then.looked - self._now.looked):
             text = f"the parts of kind {kind} could not be read in this run, and could {self._when}"
@@ -218,7 +218,7 @@ def _direction(before: str, after: str) -> tuple[tuple[FactChange, ...], float]:
     return ("differs", "lower" if b < a else "higher"), abs(b - a) / abs(a) if a else math.inf
 
 
-def _shown(rule: ChangeRule, name: str, text: str) -> str:
+def _fact_text(rule: ChangeRule, name: str, text: str) -> str:
     """A fact for people: bytes as GiB, `700.0` of something that is counted as 700, while `1.0` of a version is just that."""
     size = _size(text)
     if size is not None and name.endswith("_bytes"):

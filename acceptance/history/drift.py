@@ -64,7 +64,7 @@ def judge(
         words = f"{where} is no finite number that could be held against its past"
         return DriftJudgement((DriftFinding("fail", "step", words),), outside=True)
     if past.counter is not None:
-        return _counted(where, unit, past, past.counter, value)
+        return _judge_counter(where, unit, past, past.counter, value)
     noise = _noise(where, unit, past)
     crossed = list(_crossings(past, unit, value))
     if not crossed:
@@ -90,7 +90,7 @@ def _crossings(past: Reference, unit: str, value: float) -> Iterator[_Crossed]:
     if past.level is not None and past.level.bounds.beyond(value):
         level = past.level
         before = f"the median of {nights(level.nights)} before, {quantity(level.middle, unit)}"
-        yield _Crossed("step", _off(value, level.middle, before, level.bounds, unit))
+        yield _Crossed("step", _deviation_text(value, level.middle, before, level.bounds, unit))
     if past.slope is not None and past.slope.bounds.beyond(value):
         slope = past.slope
         way = f"from {quantity(slope.first, unit)} to {quantity(slope.last, unit)} within {slope.days:.0f} days"
@@ -99,10 +99,12 @@ def _crossings(past: Reference, unit: str, value: float) -> Iterator[_Crossed]:
     if past.first is not None and past.first.bounds.beyond(value):
         first = past.first
         before = f"the {describe_first_nights(first)}, {quantity(first.middle, unit)}"
-        yield _Crossed("slope" if first.moved else "step", _off(value, first.middle, before, first.bounds, unit))
+        yield _Crossed(
+            "slope" if first.moved else "step", _deviation_text(value, first.middle, before, first.bounds, unit)
+        )
 
 
-def _off(value: float, middle: float, before: str, bounds: ReferenceBounds, unit: str) -> str:
+def _deviation_text(value: float, middle: float, before: str, bounds: ReferenceBounds, unit: str) -> str:
     """How far a value is from what it was, in words."""
     far = abs(value - middle)
     share = middle and unit not in ("count", "degC", "s")
@@ -134,7 +136,7 @@ def _noise(where: str, unit: str, past: Reference) -> tuple[DriftFinding, ...]:
     return (DriftFinding("warn", "noise", f"{where}: its noise has grown: {text}; basis: {basis(past, unit)}"),)
 
 
-def _counted(where: str, unit: str, past: Reference, counter: CounterReference, value: float) -> DriftJudgement:
+def _judge_counter(where: str, unit: str, past: Reference, counter: CounterReference, value: float) -> DriftJudgement:
     # A counter that stands lower than it did was set back: what it shows now has come since.
     back = value < counter.stood
     grown = value if back else value - counter.stood

@@ -24,7 +24,7 @@ _AT_ONCE = 1000  # rows that are written together
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with one of these a spreadsheet takes a text for something to reckon
 
 
-def others(out: Path, machine_id: str) -> tuple[str, ...]:
+def other_machines(out: Path, machine_id: str) -> tuple[str, ...]:
     """Machines that have a history in the same folder, without this one."""
     own = location.folder(out, machine_id)
     found = (place.parent for place in (out / location.FOLDER).glob(f"*/{location.DATABASE}"))
@@ -51,7 +51,7 @@ def trend_report(
     virtual = any(one.virtual for one in nights)
     rows = tuple(trend.row(one, book, virtual=virtual, facts=facts, baseline=baseline_value(one)) for one in found)
     shown = tuple(TrendNight(one.run_id, one.utc, one.verdict, one.apart, one.postponed) for one in nights)
-    return TrendReport(machine_id, recorded, shown, rows, others(out, machine_id), baseline)
+    return TrendReport(machine_id, recorded, shown, rows, other_machines(out, machine_id), baseline)
 
 
 def export_rows(

@@ -96,11 +96,11 @@ def facts_of(entries: Sequence[Entry]) -> MachineFacts | None:
         parts=tuple(component for component, _ in _parts(inventory)),
         identities=recorded_inventory.identities(inventory),
         facts=tuple((component, name, told) for (component, name), told in facts.items()),
-        looked=tuple(_looked(inventory)),
+        looked=tuple(_kinds_known(inventory)),
     )
 
 
-def _looked(inventory: Table) -> Iterator[str]:
+def _kinds_known(inventory: Table) -> Iterator[str]:
     """The kinds of parts of which the inventory says what there is, were it nothing: DIMMs are for root to read."""
     for kind, table, name in (
         ("gpu", inventory, "pci"),
@@ -207,7 +207,7 @@ class Parts:
         """One fact; None where it was not told."""
         return self.facts.get((part, name))
 
-    def called(self, part: str) -> str:
+    def describe(self, part: str) -> str:
         """A part with what is printed on it and where it is, for somebody who looks for it."""
         model = self.fact(part, "name") or self.fact(part, "model") or self.fact(part, "part_number")
         identity = self.identities.get(part) or self.fact(part, "mac")

@@ -123,15 +123,15 @@ def night_from_entries(entries: Sequence[Entry]) -> Night:
         verdict=verdict.verdict,
         virtual=run.virtual,
         postponed=verdict.postponed is not None,
-        apart=_apart(entries, start) if verdict.postponed is None else None,
+        apart=_exclusion_reason(entries, start) if verdict.postponed is None else None,
         era=era.era_of_run(start.plan, start.provenance, inventory),
         identities=identities,
         figures=tuple({figure.line: figure for figure in figures}.values()),
-        told=_told(entries, start) if verdict.postponed is None else None,
+        told=_reported_changes(entries, start) if verdict.postponed is None else None,
     )
 
 
-def _told(entries: Sequence[Entry], start: RunStarted) -> ReportedChanges | None:
+def _reported_changes(entries: Sequence[Entry], start: RunStarted) -> ReportedChanges | None:
     birth = start.plan.birth
     known = changes.compare_with_baseline(birth, entries).known if birth else None
     return ReportedChanges(birth.run_id, known) if birth and known is not None else None
@@ -147,7 +147,7 @@ def day_of(utc: str) -> float:
         raise UnreadableRun(f"its first record is of no moment ({error}): restore the journal from a copy") from error
 
 
-def _apart(entries: Sequence[Entry], start: RunStarted) -> ExclusionReason | None:
+def _exclusion_reason(entries: Sequence[Entry], start: RunStarted) -> ExclusionReason | None:
     ends = [entry.body for entry in entries if isinstance(entry.body, RunEnded)]
     if any(isinstance(entry.body, RunClosed) for entry in entries) or not ends or not all(end.complete for end in ends):
         return "interrupted"

@@ -63,7 +63,7 @@ def rebuild(out: Path, machine_id: str, why: str | None = None) -> tuple[Store, 
     """
     path = location.database(out, machine_id)
     with history_lock(path.parent), errors.history_errors(path):
-        notices = [] if why is not None and _sound(path) else _made(out, machine_id, path, why)
+        notices = [] if why is not None and _sound(path) else _rebuild_file(out, machine_id, path, why)
     store = Store.open(path)
     try:
         return store, (*notices, *catch_up(store, out, machine_id)[1])  # what came to its end meanwhile
@@ -72,7 +72,7 @@ def rebuild(out: Path, machine_id: str, why: str | None = None) -> tuple[Store, 
         raise
 
 
-def _made(out: Path, machine_id: str, path: Path, why: str | None) -> list[str]:
+def _rebuild_file(out: Path, machine_id: str, path: Path, why: str | None) -> list[str]:
     """Make the new file beside the old one, and put it in its place; what there is to tell."""
     making = path.with_name(f"{path.name}.making")
     _remove(making)

@@ -70,7 +70,7 @@ def build_reference(
         every.insert(0, NightValue(baseline_day, baseline))  # whatever that night said of it: it was accepted
     known = [one for one in every if not one.failed]
     if rule.rate is not None:
-        return _counted(known, every, rule.rate, rule.constants, today)
+        return _counter_reference(known, every, rule.rate, rule.constants, today)
     rules = rule.constants
     decides = rule.worse is not None
     # What may be for the better becomes usual in time, or it would be remarked upon for ever.
@@ -83,7 +83,7 @@ def build_reference(
         decides and len(inside) >= 2 * rules.nights.recent
     ):  # else the first nights are the last ones as well
         first = _first(inside, level, rule, baseline=has_baseline)
-    slope, grown = (_slope(recent, level, rule), _grown(recent, rule)) if level is not None else (None, None)
+    slope, grown = (_slope(recent, level, rule), _noise_growth(recent, rule)) if level is not None else (None, None)
     if level is None and first is None:
         return None
     if slope is None and grown is None and _limit_is_tighter(level, first, rule):
@@ -115,7 +115,9 @@ def _level(within: Sequence[NightValue], rule: DriftRule) -> Level:
     mixed = math.sqrt((rules.prior * general**2 + count * own**2) / (rules.prior + count))
     deviation = max(rules.floor * general, mixed, own)
     allowed = step.factor * deviation * math.sqrt(1 + MEDIAN_SPREAD**2 / count)
-    return Level(_shown(middle), count, _shown(deviation), step.factor, _bounds(middle, allowed, rule.worse))
+    return Level(
+        _round_figure(middle), count, _round_figure(deviation), step.factor, _bounds(middle, allowed, rule.worse)
+    )
 
 
 def _first(inside: Sequence[NightValue], level: Level | None, rule: DriftRule, *, baseline: bool) -> FirstNights:
@@ -125,7 +127,7 @@ def _first(inside: Sequence[NightValue], level: Level | None, rule: DriftRule, *
     allowed = rule.constants.first.factor * deviation * math.sqrt(1 + MEDIAN_SPREAD**2 / len(nights))
     bounds = _bounds(middle, allowed + (rule.slow or 0.0), rule.worse)  # it began in another season
     moved = level is not None and bounds.beyond(level.middle)
-    return FirstNights(_shown(middle), len(nights), nights[0].day, bounds, baseline, moved)
+    return FirstNights(_round_figure(middle), len(nights), nights[0].day, bounds, baseline, moved)
 
 
 def _slope(within: Sequence[NightValue], level: Level, rule: DriftRule) -> Slope | None:
@@ -145,7 +147,7 @@ def _slope(within: Sequence[NightValue], level: Level, rule: DriftRule) -> Slope
     return Slope(first, last, days, len(within), bounds) if bounds.beyond(last) else None
 
 
-def _grown(within: Sequence[NightValue], rule: DriftRule) -> NoiseGrowth | None:
+def _noise_growth(within: Sequence[NightValue], rule: DriftRule) -> NoiseGrowth | None:
     rules = rule.constants.growth
     values = [one.value for one in within]
     if len(values) < rules.recent + rules.before:
@@ -154,10 +156,10 @@ def _grown(within: Sequence[NightValue], rule: DriftRule) -> NoiseGrowth | None:
     middle = _median(early)
     before = max(_spread(early, middle), rule.constants.deviation.floor * rule.deviation(middle))
     now = _spread(late, _median(late))
-    return NoiseGrowth(_shown(before), _shown(now), rules.recent) if now > rules.ratio * before else None
+    return NoiseGrowth(_round_figure(before), _round_figure(now), rules.recent) if now > rules.ratio * before else None
 
 
-def _counted(
+def _counter_reference(
     known: Sequence[NightValue], every: Sequence[NightValue], rate: Rate, rules: Constants, today: float
 ) -> Reference | None:
     """A counter since the last night that is as long ago as the rule says, or since the first whose clock can be believed."""
@@ -204,7 +206,7 @@ def _up(value: float) -> float:
     return rounded if rounded >= value else round(rounded + 10.0**-places, places)
 
 
-def _shown(value: float) -> float:
+def _round_figure(value: float) -> float:
     """A figure that is told and decides nothing."""
     return float(f"{value:.5g}")
 

@@ -105,7 +105,7 @@ class OldHistory:
         for row in self._rows(query, run_id):
             with contextlib.suppress(ValueError, TypeError, msgspec.ValidationError):
                 made = msgspec.convert((run_id, *row[1:-2], json.loads(row[-2]), json.loads(row[-1])), _Row)
-                return self._night_from_row(made, self._of(row[0]))
+                return self._night_from_row(made, self._measurements_of(row[0]))
             self._lost = True
         return None
 
@@ -115,7 +115,7 @@ class OldHistory:
             bool(row.postponed), row.apart if self._sound else row.apart or "salvaged", Era(row.facts), row.identities, figures,
         )  # fmt: skip
 
-    def _of(self, seq: int) -> tuple[NightMeasurement, ...]:
+    def _measurements_of(self, seq: int) -> tuple[NightMeasurement, ...]:
         """The figures of a night; those of its neighbours are read along, line by line, because so they lie in the file."""
         if seq not in self._read:
             self._read, self._figures = range(seq, seq + _AT_ONCE), {}

@@ -243,7 +243,7 @@ class Store:
         )
         with errors.history_errors(self.path):
             rows = self.connection.execute(query, (-1 if last is None else last,)).fetchall()
-        return tuple(map(_kept, reversed(rows)))
+        return tuple(map(_stored_night, reversed(rows)))
 
     def count(self) -> int:
         """How many nights are recorded."""
@@ -277,7 +277,7 @@ def _id(connection: sqlite3.Connection, table: str, column: str, value: str, **m
     )
 
 
-def _kept(row: Sequence[Any]) -> StoredNight:
+def _stored_night(row: Sequence[Any]) -> StoredNight:
     seq, run_id, folder, utc, day, seconds, profile, verdict, apart, era, *words = row
     virtual, postponed, pruned = map(bool, words)
     return StoredNight(seq, run_id, folder, utc, day, seconds, profile, verdict, apart, era, virtual, postponed, pruned)

@@ -174,13 +174,13 @@ def row(
     return TrendRow(
         series,
         summary(series, book.repeated(general, before)),
-        _began([point.era for point in series.points], facts),
+        _era_starts([point.era for point in series.points], facts),
         baseline,
         book.incomparable(series.measurement) is None,
     )
 
 
-def _began(eras: Sequence[int], facts: Mapping[int, Mapping[str, str]]) -> tuple[tuple[int, Changes], ...]:
+def _era_starts(eras: Sequence[int], facts: Mapping[int, Mapping[str, str]]) -> tuple[tuple[int, Changes], ...]:
     pairs = enumerate(pairwise(eras), start=1)
     return tuple((place, _changes(facts[was], facts[now])) for place, (was, now) in pairs if was != now)
 

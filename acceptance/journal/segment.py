@@ -58,13 +58,13 @@ class SegmentLine(msgspec.Struct, frozen=True):
     body: Body
 
 
-def _known(value: Any) -> Any:
+def _encodable(value: Any) -> Any:
     """Plain data in which every text can be written as UTF-8."""
     if isinstance(value, str):
         return value.encode("utf-8", errors="replace").decode("utf-8")
     if isinstance(value, dict):
-        return {_known(key): _known(one) for key, one in value.items()}
-    return [_known(one) for one in value] if isinstance(value, list | tuple) else value
+        return {_encodable(key): _encodable(one) for key, one in value.items()}
+    return [_encodable(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def encoded(value: object) -> bytes:
@@ -73,7 +73,7 @@ def encoded(value: object) -> bytes:
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
-        return msgspec.json.encode(_known(msgspec.to_builtins(value)))
+        return msgspec.json.encode(_encodable(msgspec.to_builtins(value)))
 
 
 def _numbers(body: Body) -> Iterator[tuple[str, float]]:

@@ -84,7 +84,7 @@ def notify_no_run(reason: str, settings: NotificationTargets) -> tuple[str, ...]
 def textfile(run_dir: Path, path: Path) -> None:
     """Write the metrics of a recorded run. Raises JournalError or UnreadableRun."""
     found = reader.read(run_dir)
-    _put(path, notify_textfile.run_metrics(fold(found.entries), found))
+    _try_write(path, notify_textfile.run_metrics(fold(found.entries), found))
 
 
 def nights_of(path: Path) -> Path:
@@ -92,7 +92,7 @@ def nights_of(path: Path) -> Path:
     return path.with_name(f"{path.stem}-nights{path.suffix}")
 
 
-def _put(path: Path, content: bytes) -> None:
+def _try_write(path: Path, content: bytes) -> None:
     run_folder.write_whole(path, content, then="start again", mode=0o644)  # node-exporter is another user
 
 
@@ -127,7 +127,7 @@ def _textfile(news: _News, path: Path) -> str | None:
 
 def _written(path: Path, content: bytes) -> str | None:
     try:
-        _put(path, content)
+        _try_write(path, content)
     except segment.JournalError as error:
         return f"node-exporter is not told: {error}"
     return None
@@ -144,6 +144,6 @@ def _webhook(news: _News, settings: NotificationTargets) -> str | None:
         body = regular_file.read(news.file, regular_file.SMALL_RECORD)
     except OSError as error:
         cure = f"run `rigproof report {news.run_dir}`"
-        return f"the webhook {hook.shown} was not told: {news.file}: cannot be read ({error.strerror}): {cure}"
+        return f"the webhook {hook.safe_address} was not told: {news.file}: cannot be read ({error.strerror}): {cure}"
     failure = webhook.post(hook, body, news.run_id, Deadline.after(TOLD_S))
-    return None if failure is None else f"the webhook {hook.shown} was not told: {failure}"
+    return None if failure is None else f"the webhook {hook.safe_address} was not told: {failure}"

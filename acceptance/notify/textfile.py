@@ -72,7 +72,7 @@ def run_metrics(verdict: Verdict, journal: Journal) -> bytes:
 
 def night_metrics(verdict: Verdict, journal: Journal) -> bytes:
     """What is told of the night itself, in a file of its own: a night that was skipped takes no verdict away."""
-    began = _began(journal)
+    began = _first_entry(journal)
     skipped = verdict.postponed
     return render(
         (
@@ -117,7 +117,7 @@ def _run(verdict: Verdict, journal: Journal) -> Iterator[Metric]:
         "version": verdict.provenance.get("rigproof"),
     }
     yield Metric("rigproof_run_info", "The last run; a partial one is no acceptance of the machine.", ((about, 1.0),))
-    began = _began(journal)
+    began = _first_entry(journal)
     ended = next((entry for entry in journal.entries if isinstance(entry.body, RunEnded)), None)
     yield metric(
         "rigproof_run_started_timestamp_seconds", "When the last run began.", _moment(began.utc) if began else None
@@ -188,7 +188,7 @@ def _before(each: Sequence[tuple[Mapping[str, str | None], Judgement]]) -> Itera
         "rigproof_measurement_drift",
         "1 for each way in which the value strayed from its past: step, slope, noise, counter, unsteady, or changed (nothing tells which"
         " side is the worse one).",
-        tuple(({**labels, "what": what}, 1.0) for labels, drift in drifted for what in _ways(drift)),
+        tuple(({**labels, "what": what}, 1.0) for labels, drift in drifted for what in _drift_kinds(drift)),
     )
     pasts = [(labels, one.due.past) for labels, one in each if one.due.past is not None]
     yield Metric(
@@ -203,7 +203,7 @@ def _before(each: Sequence[tuple[Mapping[str, str | None], Judgement]]) -> Itera
     )
 
 
-def _ways(drift: DriftJudgement) -> tuple[DriftKind, ...]:
+def _drift_kinds(drift: DriftJudgement) -> tuple[DriftKind, ...]:
     return tuple(dict.fromkeys(one.what for one in drift.findings))
 
 
@@ -225,7 +225,7 @@ def _changes(verdict: Verdict) -> Metric:
     )
 
 
-def _began(journal: Journal) -> Entry | None:
+def _first_entry(journal: Journal) -> Entry | None:
     return next((entry for entry in journal.entries if isinstance(entry.body, RunStarted)), None)
 
 

@@ -93,7 +93,7 @@ def _once(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> _Answe
             allow_redirects=False,
             stream=True,  # the answer's text is nobody's business
         ) as answer:
-            return _judged(answer.status_code, answer.headers.get("Retry-After", ""))
+            return _answer_of(answer.status_code, answer.headers.get("Retry-After", ""))
     except requests.exceptions.Timeout:
         return _Answer("it did not answer in time", again=True)
     except requests.exceptions.RequestException as error:
@@ -107,7 +107,7 @@ def _once(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> _Answe
         return _Answer(f"nothing could be sent ({type(error).__name__}): look at the address and at REQUESTS_CA_BUNDLE")
 
 
-def _judged(status: int, retry_after: str) -> _Answer:
+def _answer_of(status: int, retry_after: str) -> _Answer:
     if 200 <= status < 300:
         return _Answer(None)
     if 300 <= status < 400:

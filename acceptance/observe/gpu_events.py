@@ -45,7 +45,7 @@ class XidListener:
         self._nvml.nvmlDeviceRegisterEvents(handle, _XID, self._set)
         self._heard.append(address)
 
-    def hear(self) -> list[tuple[int, str | None]]:
+    def poll(self) -> list[tuple[int, str | None]]:
         """What was told since the last time, at most AT_ONCE events: each Xid's number, and the address of its GPU where it is known."""
         heard: list[tuple[int, str | None]] = []
         while self._set is not None and len(heard) < AT_ONCE:

@@ -40,7 +40,7 @@ def argv(device: str, program: str = PROGRAM) -> tuple[str, ...]:
 def parse(text: str, returncode: int) -> Health:
     """Read the output of `smartctl -j -a DEVICE` and its exit status.
 
-    Raises NotReadable when smartctl could not ask the disk, or the disk offers no health data, or no fault was found in a report that
+    Raises SmartUnreadable when smartctl could not ask the disk, or the disk offers no health data, or no fault was found in a report that
     lacks a part (a command failed, or there is no overall status); SmartInterrupted when a signal ended it; UnreadableOutput for any other
     text.
     """

@@ -43,7 +43,7 @@ def health(
 ) -> smart.Health:
     """Ask one disk for its health; needs root.
 
-    Raises smartctl.NotReadable, smartctl.Interrupted, UnreadableOutput, or CommandError where smartctl is missing; each message says
+    Raises SmartUnreadable, SmartInterrupted, UnreadableOutput, or CommandError where smartctl is missing; each message says
     why and the cure.
     """
     argv = smart.argv(f"/dev/{disk.name}", program or command.find(smart.PROGRAM, smart.PACKAGE))

@@ -76,7 +76,7 @@ def render(verdict: Verdict, journal: Journal) -> bytes:
     troubles = [finding for finding in verdict.findings if finding.kind in ("fail", "error")]
     if troubles:
         case = TestCase(RUN, classname="rigproof.run", time=0.0)
-        lines = _told(troubles, where)
+        lines = _finding_text(troubles, where)
         kind = Failure if any(finding.kind == "fail" for finding in troubles) else Error
         case.result = [_result(kind, lines, "run")]
         suite.add_testcase(case)
@@ -112,22 +112,22 @@ def _case(name: str, check: CheckResult, journal: Journal, where: Locations, put
             case.add_property(_name(key), _line(value))
     findings = [finding for finding in check.findings if finding.kind == check.outcome]
     waived = [finding for finding in check.findings if finding.kind == "waived"] if check.outcome == "skip" else []
-    text = _told(findings or waived or put_off, where)
+    text = _finding_text(findings or waived or put_off, where)
     if check.outcome == "fail":
         case.result = [_result(Failure, text, "limit")]
     elif check.outcome == "error":
         case.result = [_result(Error, text, "unjudged")]
     elif check.outcome == "skip":
         case.result = [_result(Skipped, text, "waived" if waived and not findings else "skipped")]
-    case.system_out = "\n".join((*_within(list(_lines(check, where)), OUTPUT), *_ran(check.id, journal)))
+    case.system_out = "\n".join((*_limit_lines(list(_lines(check, where)), OUTPUT), *_ran(check.id, journal)))
     return case
 
 
-def _told(findings: Sequence[Finding], where: Locations) -> str:
-    return "\n".join(_within(list(map(_line, summary.finding_lines(findings, where))), RESULT))
+def _finding_text(findings: Sequence[Finding], where: Locations) -> str:
+    return "\n".join(_limit_lines(list(map(_line, summary.finding_lines(findings, where))), RESULT))
 
 
-def _within(lines: Sequence[str], size: int) -> Sequence[str]:
+def _limit_lines(lines: Sequence[str], size: int) -> Sequence[str]:
     """The lines if they have no more bytes than this; else the first, which say what failed, and the last, which say what to do."""
     sizes = [len(line.encode("utf-8")) + 1 for line in lines]
     if sum(sizes) <= size:

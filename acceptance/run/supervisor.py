@@ -44,7 +44,7 @@ class OutputError(Exception):
     """The output folder cannot be used; the message is one sentence with the cure."""
 
 
-def _refused(out: Path, error: OSError) -> OutputError:
+def _output_error(out: Path, error: OSError) -> OutputError:
     return OutputError(f"{out}: no run can be written there ({error.strerror}): give another folder with --out")
 
 
@@ -55,7 +55,7 @@ def usable(out: Path) -> None:
         with tempfile.TemporaryDirectory(prefix=".rigproof-", dir=out):
             pass
     except OSError as error:
-        raise _refused(out, error) from error
+        raise _output_error(out, error) from error
 
 
 def new_run_dir(out: Path) -> Path:
@@ -64,7 +64,7 @@ def new_run_dir(out: Path) -> Path:
     try:
         (out / run_id / "logs").mkdir(parents=True)
     except OSError as error:
-        raise _refused(out, error) from error
+        raise _output_error(out, error) from error
     return (out / run_id).resolve()
 
 
@@ -102,7 +102,7 @@ class Supervisor:
             with segment.Writer(self._run_dir / reader.SUPERVISOR, self._root) as writer:
                 for body in header_records(self._prepared, self._station, self._run_dir):
                     writer.write(body)
-                due = gpu_supervisor.due(self._prepared.inventory, self._plan.gpus)
+                due = gpu_supervisor.due_targets(self._prepared.inventory, self._plan.gpus)
                 watching = host.HostWatch(self._run_dir, self._root, due)
                 self._kernel_log_after = watching.kernel_log_after
                 try:

@@ -19,7 +19,7 @@ class Incomplete(Exception):
     """A measurement that is due was not taken, or one was taken that is not due: the check proves nothing of that component."""
 
 
-def same(text: str, found: str | None) -> bool:
+def same_text(text: str, found: str | None) -> bool:
     """Whether a found text is the declared one, blanks and case aside; what was not found is never the same."""
     return found is not None and " ".join(found.split()).casefold() == " ".join(text.split()).casefold()
 

@@ -29,7 +29,7 @@ from acceptance.session.check import Check
 from acceptance.session.programs import Programs
 from acceptance.watch.telemetry_reader import GpuTelemetry
 
-# After its first hour the watch writes a sample each ten seconds (`observe.sensors.Thinning`):
+# After its first hour the watch writes a sample each ten seconds (`observe.sensors.SampleThinner`):
 # what tells of this moment is written by then.
 WRITTEN_S = 12.0
 

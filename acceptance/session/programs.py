@@ -28,7 +28,7 @@ class _LineQueue:
         self._waiting: queue.Queue[tuple[int, str]] = queue.Queue(WAITING)
         self.missed = 0
 
-    def of(self, index: int) -> Callable[[str], None]:
+    def receiver(self, index: int) -> Callable[[str], None]:
         """What the thread that reads one program calls: it never waits, because its program would."""
 
         def put(line: str) -> None:
@@ -44,7 +44,7 @@ class _LineQueue:
         while not all(one.poll() or one.deadline.passed() for one in running):
             self._next(min(POLL_S, max(0.0, *(one.deadline.remaining() for one in running))))
 
-    def rest(self) -> None:
+    def drain(self) -> None:
         """Hand on what is left when nothing more comes."""
         while self._next(0.0):
             pass
@@ -118,14 +118,14 @@ class Programs:
             for index, (argv, env) in enumerate(zip(argvs, envs or [{}] * len(argvs), strict=True)):
                 self._count += 1
                 name = f"{re.sub(r'[^A-Za-z0-9._-]', '-', self._planned.id)}{self._look}-{self._count}.log"
-                taken = listening.of(index) if listening is not None else None
+                taken = listening.receiver(index) if listening is not None else None
                 running = command.start(argv, deadline=until, log=self._logs / name, env=env, on_line=taken)
                 started.append((name, running))
             if listening is None:
                 return tuple(self._record(name, running.wait()) for name, running in started)
             listening.follow([running for _, running in started])
             ended = [(name, running.wait()) for name, running in started]
-            listening.rest()
+            listening.drain()
             if listening.missed:
                 text = f"{listening.missed} lines came faster than they were listened to"
                 self._write(Note(f"{self._planned.id}: {text}; their logs hold them as far as they are kept"))

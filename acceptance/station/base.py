@@ -16,7 +16,7 @@ class StationError(Exception):
 
 
 class SessionHandle(Protocol):
-    """A session that was started; `command.Running` is one."""
+    """A session that was started; `command.RunningProgram` is one."""
 
     @property
     def container_id(self) -> str | None:

@@ -94,7 +94,7 @@ def test_cooling(telemetry: Mapping[str, Series], check: Check) -> None:
 def coverage_gap(name: str, telemetry: Mapping[str, Series]) -> str | None:
     """How a reading fails to cover the run, which lasts from the first to the last sample of any reading; None when it covers it.
 
-    Due is half of what the watch keeps: a sample a second for the first hour, then one of each 10 s (`observe.sensors.Thinning`).
+    Due is half of what the watch keeps: a sample a second for the first hour, then one of each 10 s (`observe.sensors.SampleThinner`).
     """
     if name not in telemetry:
         return None

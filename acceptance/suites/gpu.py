@@ -14,7 +14,7 @@ from acceptance.machine.pcie import generation
 from acceptance.observe import nvml
 from acceptance.observe.presence import absence_kind, paravirtualised, presence
 from acceptance.observe.readiness import obstacles, remarks
-from acceptance.session.check import Check, same
+from acceptance.session.check import Check, same_text
 from acceptance.session.programs import Programs
 from acceptance.suites.fixtures.gpu_tools import CudaDevices
 
@@ -149,7 +149,7 @@ def test_identity(inventory: Inventory, due_gpus: tuple[Gpu, ...], machine: Mach
             ("address", declared.address, gpu.pci_address),
         ):
             if text is not None:
-                differs = {} if found is None else {gpu.name: float(not same(text, found))}
+                differs = {} if found is None else {gpu.name: float(not same_text(text, found))}
                 why = {gpu.name: f"the driver does not tell the {name} of this card"}
                 check(f"gpu_{name}_differs", differs, skipped=why, notes={gpu.name: f"found {found}"})
         _links(gpu, functions[gpu.pci_address], device_of(inventory, gpu), check)

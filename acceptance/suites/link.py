@@ -109,7 +109,7 @@ def _take(
 
 
 def _readings(output: ToolOutput, names: Mapping[str, str]) -> dict[str, Mapping[str, float]]:
-    """The tool's own readings by measurement. Raises ToolTrouble for one that it did not give, as for a testcase that it waived."""
+    """The tool's own readings by measurement. Raises ToolError for one that it did not give, as for a testcase that it waived."""
     if output.outcome == "fail":
         return {name: {} for name in names}
     given = {reading.name: reading.values for reading in output.readings}

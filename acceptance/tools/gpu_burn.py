@@ -102,7 +102,7 @@ class BurnProgress:
     frame: Frame
 
     @property
-    def whole(self) -> tuple[ProgressLine, ...]:
+    def complete_lines(self) -> tuple[ProgressLine, ...]:
         """The lines that show products and errors of every GPU."""
         return tuple(line for line in self.lines if line.whole)
 
@@ -111,7 +111,7 @@ class BurnProgress:
         return max((len(line.columns) for line in self.lines), default=0)
 
     def _columns(self, *, whole: bool = False) -> Iterator[tuple[int, list[ProgressColumn]]]:
-        lines = self.whole if whole else self.lines
+        lines = self.complete_lines if whole else self.lines
         columns: list[list[ProgressColumn]] = [[] for _ in range(self.widest())]
         # Line by line: asked for each GPU anew, one very wide line among many short ones would take hours.
         for line in lines:
@@ -190,7 +190,7 @@ class BurnProgress:
         """(products, seconds by the printed rate, percent) of each interval that a GPU showed with its rate."""
         for gpu in range(self.widest()):
             before, found = 0, []
-            for line in self.whole:
+            for line in self.complete_lines:
                 column = line.columns[gpu] if gpu < len(line.columns) else ProgressColumn()
                 if column.done is not None and column.done > before and column.rate:
                     products, before = column.done - before, column.done
@@ -234,7 +234,7 @@ class BurnProgress:
 
     def stalled(self) -> list[int]:
         """GPUs whose products last grew before half of the time that is shown."""
-        lines = self.whole
+        lines = self.complete_lines
         found = []
         for gpu in range(self.widest()):
             final = lines[-1].columns[gpu].done
@@ -473,14 +473,14 @@ def read_frame(text: str) -> Frame:
         elided=_ELIDED.search(text) is not None,
         windows=_WINDOWS.search(text) is not None,
         ours=bool(rings or devices or tested or verdicts) or _OURS.search(text) is not None,
-        listed=_listed(text),
+        listed=_gpu_entries(text),
         devices=tuple(dict.fromkeys(map(_device, devices))),
         seconds=tuple(dict.fromkeys(_whole(match, "seconds") for match in _SECONDS.finditer(text))),
         result_bytes=frozenset(_whole(match, "bytes") for match in rings),
     )
 
 
-def _listed(text: str) -> tuple[GpuEntry, ...]:
+def _gpu_entries(text: str) -> tuple[GpuEntry, ...]:
     entries = [GpuEntry(_whole(match, "index"), match["name"], match["uuid"]) for match in _LISTED.finditer(text)]
     return tuple(dict.fromkeys(entries))
 
@@ -594,19 +594,19 @@ class Complaints:
 
 def find_complaint(text: str) -> Complaints:
     """Sort the complaints in a text without its progress lines. `wrong` holds (GPU, wrong elements) of versions that tell them."""
-    setup, cure = next(((line, cure) for pattern, cure in _SETUP if (line := _told(pattern, text))), (None, ""))
+    setup, cure = next(((line, cure) for pattern, cure in _SETUP if (line := _first_line(pattern, text))), (None, ""))
     return Complaints(
-        hardware=_told(_HARDWARE, text),
+        hardware=_first_line(_HARDWARE, text),
         setup=setup,
         cure=cure,
-        abort=_told(_ABORT, text),
+        abort=_first_line(_ABORT, text),
         all_dead=_ALL_DEAD.search(text) is not None,
         no_temperatures=_NO_SMI.search(text) is not None,
         wrong=tuple((int(match["gpu"]), int(match["count"])) for match in _WRONG.finditer(text)),
     )
 
 
-def _told(pattern: re.Pattern[str], text: str) -> str | None:
+def _first_line(pattern: re.Pattern[str], text: str) -> str | None:
     """The whole line of the first match."""
     match = pattern.search(text)
     if match is None:
@@ -664,9 +664,9 @@ def mismatch(text: str, *, mode: Mode, seconds: int, memory_mb: int) -> str | No
     if frame.seconds != (seconds,):
         burned = f"{frame.seconds[0]} s" if frame.seconds else "no time"
         return f"gpu-burn says that it burned for {burned}, and was to burn for {seconds} s"
-    if not frame.tested or [one.gpu for one in _sorted(frame)] != list(range(frame.tested[0])):
+    if not frame.tested or [one.gpu for one in _by_number(frame)] != list(range(frame.tested[0])):
         return "gpu-burn does not say of each of its devices, once, how it was initialised"
-    for device in _sorted(frame):
+    for device in _by_number(frame):
         if device.mode != mode:
             return f"gpu-burn says that device {device.gpu} works in mode {device.mode}, and was to work in mode {mode}"
         if device.used_mb != memory_mb:
@@ -677,10 +677,10 @@ def mismatch(text: str, *, mode: Mode, seconds: int, memory_mb: int) -> str | No
 def memory(text: str) -> tuple[int, ...]:
     """Total memory of each device in MB of 2^20 bytes, as CUDA told gpu-burn, in CUDA's order."""
     _, rest = read_progress("\n".join(reading.tool_lines(text)))
-    return tuple(device.total_mb for device in _sorted(read_frame(rest)))
+    return tuple(device.total_mb for device in _by_number(read_frame(rest)))
 
 
-def _sorted(frame: Frame) -> list[DeviceEntry]:
+def _by_number(frame: Frame) -> list[DeviceEntry]:
     """The devices by number: their processes print as they get ready."""
     return sorted(frame.devices, key=lambda device: device.gpu)
 
@@ -756,7 +756,7 @@ def _worthless(history: BurnProgress, frame: Frame, trouble: Complaints) -> str 
 
 def _broken_table(history: BurnProgress, frame: Frame, trouble: Complaints) -> str | None:
     if not frame.tested:
-        if history.lines and not history.whole:
+        if history.lines and not history.complete_lines:
             why = "the progress lines are clipped before the error counts, and the table of results is missing"
         else:
             why = "the text ends without the table 'Tested N GPUs:': it is cut, or the run was stopped before its end"
@@ -774,9 +774,9 @@ def _broken_lines(history: BurnProgress, frame: Frame) -> str | None:
     """Why the progress lines are not those of one whole run of the GPUs in the table."""
     if not history.lines:
         return "OK, but no GPU showed a single compare, which proves nothing: burn longer or with less memory (-m)"
-    if not history.whole:
+    if not history.complete_lines:
         return "the progress lines are clipped, so the error counts are not known: run it on a wider terminal or into a file"
-    widths = sorted({len(line.columns) for line in history.whole} | {history.widest()})
+    widths = sorted({len(line.columns) for line in history.complete_lines} | {history.widest()})
     if widths != [frame.tested[0]]:
         return f"the progress lines show {' and '.join(map(str, widths))} GPUs, the table {frame.tested[0]}"
     if history.falls():

@@ -145,10 +145,10 @@ def read_burn(
         raise _failed("does not say with which library it ran", output)
     _of_each(_table(output, "burn_laps", LAPS), offered, output)
     _in_turn(_table(output, "burn_laps", LAPS), output)
-    _whole(_table(output, "burn_laps", LAPS), offered, seconds, output)
+    _require_whole(_table(output, "burn_laps", LAPS), offered, seconds, output)
     _of_each(_table(output, "burn_digests", DIGESTS), offered, output)
     digests(output)
-    _counted(output)
+    _require_counts(output)
     return output
 
 
@@ -189,7 +189,7 @@ def read_vram(completed: ProgramResult, *, seconds: float, also: Mapping[str, An
             raise _failed(f"made no pass of the pattern {pattern}", output)
         if wrong != 0 and not any(one.value for one in output.readings if one.name == "vram_miscompares"):
             raise _failed(f"found words of the pattern {pattern} wrong and counted none", output)
-    _counted(output)
+    _require_counts(output)
     return output
 
 
@@ -233,7 +233,7 @@ def _in_turn(laps: LoadTable, output: LoadOutput) -> None:
         ended_s = to_s
 
 
-def _whole(laps: LoadTable, offered: Sequence[str], seconds: float, output: LoadOutput) -> None:
+def _require_whole(laps: LoadTable, offered: Sequence[str], seconds: float, output: LoadOutput) -> None:
     """Nothing, when each format had its turn in each lap and the turns last as long together as was asked.
 
     Of a table that was thinned its two ends are looked at.
@@ -254,7 +254,7 @@ def _whole(laps: LoadTable, offered: Sequence[str], seconds: float, output: Load
         raise _failed(f"worked for {worked_s:.1f} s of the {seconds * share:g} s that it was to", output)
 
 
-def _counted(output: LoadOutput) -> None:
+def _require_counts(output: LoadOutput) -> None:
     counts = [one.value for one in output.readings if one.name.endswith("_miscompares")]
     if output.miscompares and not any(counts):
         raise _failed("told of wrong results and counted none", output)
@@ -300,7 +300,7 @@ def read(completed: ProgramResult, load: str, asked: Mapping[str, Any], *, least
         except ProtocolError as error:
             trouble = f"ended, but {error}"
         else:
-            trouble = _other(output, load, asked) or _cuda_error(completed)
+            trouble = _other_run(output, load, asked) or _cuda_error(completed)
             if trouble is None and completed.seconds < due_s:
                 trouble = f"ended after {completed.seconds:.1f} s and was to work for {due_s:g} s"
     if output is None or trouble is not None:
@@ -316,7 +316,7 @@ def _cuda_error(completed: ProgramResult) -> str | None:
     return None if found is None else f"ended with exit code 0, but {found.reason}"
 
 
-def _other(output: LoadOutput, load: str, asked: Mapping[str, Any]) -> str | None:
+def _other_run(output: LoadOutput, load: str, asked: Mapping[str, Any]) -> str | None:
     """Why this output is not that of the run that was asked for."""
     if output.load != load:
         return f"is not what ran: the output is that of {output.load!r}"

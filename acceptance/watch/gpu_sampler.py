@@ -104,7 +104,7 @@ class GpuWatch:
         self._gpus: list[_Gpu] = []
         for one in gpus:
             if one.sampler is None:
-                self._lost(one.known, one.refusal)
+                self._report_lost(one.known, one.refusal)
             else:
                 now = clock.boot_s()
                 thinning = SampleThinner(self._keeper(one.known.name), now)
@@ -122,7 +122,7 @@ class GpuWatch:
     def sample(self) -> bool:
         """Journal what NVML told since the last look, and read every GPU once; returns whether one answered, or none is left that could."""
         slow = clock.boot_s() - self._slow_s >= SLOW_S
-        self._hear()
+        self._poll_xids()
         answered = not self._gpus
         # Side by side: an answer takes the driver some milliseconds under load, and eight GPUs in turn would take most of a period.
         gpus = list(self._gpus)
@@ -149,7 +149,7 @@ class GpuWatch:
     def end(self) -> None:
         """Write what is held back."""
         self._pool.shutdown()
-        self._hear()
+        self._poll_xids()
         for gpu in self._gpus:
             gpu.thinning.flush(clock.boot_s())
         self._samples.sync()
@@ -157,15 +157,15 @@ class GpuWatch:
     def _give_up(self, gpu: _Gpu, refusal: Any) -> None:
         self._gpus.remove(gpu)
         gpu.thinning.flush(clock.boot_s())
-        self._hear()
-        self._lost(gpu.known, refusal)
+        self._poll_xids()
+        self._report_lost(gpu.known, refusal)
         self._listen()
 
     def _listen(self) -> None:
         self._listener.listen({gpu.known.pci_address: gpu.handle for gpu in self._gpus})
 
-    def _hear(self) -> None:
-        for code, address in self._listener.hear():
+    def _poll_xids(self) -> None:
+        for code, address in self._listener.poll():
             severity, meaning, action = driver_events.xid(code)
             said = f"NVML: Xid {code}{f' on {address}' if address else ''}"
             now = clock.boot_s()
@@ -183,7 +183,7 @@ class GpuWatch:
         cure = "run as root, or `sudo sysctl kernel.dmesg_restrict=0`"
         self._events.note(f"nobody listened for Xid errors of {name}: {cure}; {said}", trouble=True)
 
-    def _lost(self, gpu: WatchTarget, refusal: Any) -> None:
+    def _report_lost(self, gpu: WatchTarget, refusal: Any) -> None:
         action = _RESET_ACTION if refusal.value == RESET_REQUIRED else _LOST_ACTION
         said = f"NVML says of {gpu.name}: {refusal}"
         now = clock.boot_s()

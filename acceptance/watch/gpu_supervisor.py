@@ -38,7 +38,7 @@ def argv(context: Path) -> tuple[str, ...]:
     return (sys.executable, "-m", "acceptance.watch.gpu_sampler", str(context))
 
 
-def due(inventory: Inventory, names: Sequence[str]) -> tuple[WatchTarget, ...]:
+def due_targets(inventory: Inventory, names: Sequence[str]) -> tuple[WatchTarget, ...]:
     """Those of the named GPUs that NVML knew and that answered it before the run; the others are found missing by checks. Pure."""
     return tuple(
         WatchTarget(gpu.name, gpu.uuid, gpu.pci_address)

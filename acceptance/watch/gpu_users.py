@@ -94,14 +94,14 @@ class GpuUsers:
         for name, (users, used_bytes) in answers.items():
             gpu = self._gpus.setdefault(name, _Gpu(free_s=now))
             if users is None or users.compute_processes is None:
-                self._untold(name, gpu, now)
+                self._report_unknown(name, gpu, now)
                 continue
             gpu.listed_s, gpu.told_unlisted = now, False
             computing = readiness.compute_processes_of(users)
             present: set[int | None] = set(self._classify(name, gpu, computing, now, listed))
             present |= set(self._memory(name, gpu, users, used_bytes, now, listed))
             for pid in [pid for pid in gpu.seen if pid not in present]:
-                self._gone(gpu.seen.pop(pid), now)
+                self._report_ended(gpu.seen.pop(pid), now)
 
     def _read_users(self, handle: Any) -> tuple[Users | None, int | None]:
         """Who uses a GPU, and how many bytes of its memory are in use; None for what it does not tell."""
@@ -233,13 +233,13 @@ class GpuUsers:
     def _foreign(self, gpu: str, seen: _Seen, pid: int | None, command: str | None, memory_bytes: int | None) -> None:
         if seen.told is None:
             seen.told = ForeignProcess(gpu, seen.since_s, pid, command, memory_bytes)
-            self._put(seen.told)
+            self._record(seen.told)
 
-    def _gone(self, seen: _Seen, now: float) -> None:
+    def _report_ended(self, seen: _Seen, now: float) -> None:
         if (one := seen.told) is not None:
-            self._put(ForeignProcess(one.component, one.since_s, one.pid, one.command, one.memory_bytes, now))
+            self._record(ForeignProcess(one.component, one.since_s, one.pid, one.command, one.memory_bytes, now))
 
-    def _put(self, record: ForeignProcess) -> None:
+    def _record(self, record: ForeignProcess) -> None:
         if self._written == MAX_RECORDS:
             text = f"other processes came and went on the GPUs more than {MAX_RECORDS // 2} times: further ones are left out"
             self._write(Note(text, trouble=True))
@@ -247,7 +247,7 @@ class GpuUsers:
             self._write(record)
         self._written += 1
 
-    def _untold(self, name: str, gpu: _Gpu, now: float) -> None:
+    def _report_unknown(self, name: str, gpu: _Gpu, now: float) -> None:
         """A GPU whose driver told its processes before and does so no more; one that never did is remarked before the run."""
         if gpu.listed_s is not None and now - gpu.listed_s >= AGAIN_S and not gpu.told_unlisted:
             gpu.told_unlisted = True

@@ -51,7 +51,7 @@ def spoil(result: Buffer) -> None:
 def products(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name, fake in {
         "normal": Product,
-        "whole": Product,
+        "whole_product": Product,
         "spoil": spoil,
         "digest": lambda result: f"digest of {result.held}",
         "difference": difference,

@@ -14,7 +14,7 @@ import torch
 
 from acceptance.loads.gemm import verification
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
-from acceptance.loads.gemm.product import difference, digest, normal, settings, spoil, whole, words
+from acceptance.loads.gemm.product import difference, digest, normal, settings, spoil, whole_product, words
 from acceptance.loads.gemm.verification import BANDS, FormatTrial, judge_product, reference, sampled_rows
 from acceptance.loads.gemm.worker import GEMM_NAMES, GemmOptions, GemmWorker
 from acceptance.loads.protocol import LoadOutput, Output, parse
@@ -113,7 +113,7 @@ def test_operands_are_the_same_every_time_and_not_each_other(dtype: Dtype) -> No
 
 @every
 def test_the_second_product_is_of_whole_numbers_up_to_its_bound(dtype: Dtype) -> None:
-    for operand in (whole(dtype, SIZE, "cpu").a, whole(dtype, SIZE, "cpu").b):
+    for operand in (whole_product(dtype, SIZE, "cpu").a, whole_product(dtype, SIZE, "cpu").b):
         numbers = operand.double()
         assert torch.equal(numbers, numbers.round())
         assert 0.9 * dtype.largest(SIZE) < float(numbers.abs().max()) <= dtype.largest(SIZE)
@@ -133,7 +133,7 @@ def test_the_reference_is_the_product_of_these_rows_and_of_their_squares(dtype: 
 @every
 @pytest.mark.parametrize("kind", ["normal", "whole"])
 def test_a_foreign_band_of_rows_is_found(dtype: Dtype, kind: str) -> None:
-    product = (whole if kind == "whole" else normal)(dtype, SIZE, "cpu")
+    product = (whole_product if kind == "whole" else normal)(dtype, SIZE, "cpu")
     product.multiply()
     assert judge_product(product, kind)[0] is None
     band = product.result[64:68]
@@ -148,7 +148,7 @@ def test_a_foreign_band_of_rows_is_found(dtype: Dtype, kind: str) -> None:
 
 @every
 def test_one_wrong_whole_number_in_a_sampled_row_is_found(dtype: Dtype) -> None:
-    product = whole(dtype, SIZE, "cpu")
+    product = whole_product(dtype, SIZE, "cpu")
     product.multiply()
     product.result[:, 9] += 32 if dtype.result_error else 1
     found, _ = judge_product(product, "whole")

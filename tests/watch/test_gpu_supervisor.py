@@ -184,8 +184,8 @@ def test_due_are_the_named_gpus_that_answer_nvml(tmp_path: Path) -> None:
     answer = gpu_supervisor.msgspec.json.encode(NvmlAnswer("570", "12.8", devices, None, None)).decode()
     inventory = observe(tree.root, run=Programs(nvml=completed(answer), dmidecode=completed(*NO_DMI)))
     every = ("gpu0", "gpu1", "gpu2", "gpu3")
-    assert gpu_supervisor.due(inventory, every) == (
+    assert gpu_supervisor.due_targets(inventory, every) == (
         WatchTarget("gpu0", "GPU-0", "0000:01:00.0"),
         WatchTarget("gpu3", "GPU-2", "0000:04:00.0"),
     )
-    assert gpu_supervisor.due(inventory, ("gpu1", "gpu2")) == ()
+    assert gpu_supervisor.due_targets(inventory, ("gpu1", "gpu2")) == ()

@@ -124,7 +124,7 @@ class HostBoundPath(CopyPath):
             return _recorded(self._stream)
 
     def _differs(self) -> bool:
-        return not bits.same(_array(self._host.piece(self.turn)), _array(self._arrived))
+        return not bits.same_bits(_array(self._host.piece(self.turn)), _array(self._arrived))
 
     def describe(self) -> dict[str, Any]:
         """As it lies in the host's memory, where the turn before left its own words."""

@@ -58,11 +58,11 @@ def operands(dtype: Dtype, shapes: tuple[Shape, ...], kind: str, take: Callable[
         random = torch.Generator(part.device).manual_seed(seed)
         for begin in range(0, part.numel(), _PIECE):
             piece = part[begin : begin + _PIECE]
-            piece.copy_(_drawn(dtype, kind, piece.numel(), deepest, random))
+            piece.copy_(_draw(dtype, kind, piece.numel(), deepest, random))
     return Operands(dtype, parts[0], parts[1])
 
 
-def _drawn(dtype: Dtype, kind: str, count: int, deepest: int, random: Any) -> Tensor:
+def _draw(dtype: Dtype, kind: str, count: int, deepest: int, random: Any) -> Tensor:
     import torch
 
     if kind == "whole":

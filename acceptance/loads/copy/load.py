@@ -111,7 +111,7 @@ def local_words(free: int, l2_bytes: int) -> int:
     return size // WORD
 
 
-def beside(own: float, other: float) -> int:
+def background_copies(own: float, other: float) -> int:
     """Copies that must run the other way so that it is busy for the whole of one copy, by the GB/s of each way alone."""
     return 2 + math.ceil(other / own)
 
@@ -155,8 +155,8 @@ class CopyRun:
         h2d = self.measure_own(UnidirectionalTransfer("copy_own_h2d", OWN, size, up))
         d2h = self.measure_own(UnidirectionalTransfer("copy_own_d2h", OWN, size, down))
         for both in (
-            BidirectionalTransfer("copy_own_h2d_bidirectional", OWN, size, up, down, beside(h2d, d2h)),
-            BidirectionalTransfer("copy_own_d2h_bidirectional", OWN, size, down, up, beside(d2h, h2d)),
+            BidirectionalTransfer("copy_own_h2d_bidirectional", OWN, size, up, down, background_copies(h2d, d2h)),
+            BidirectionalTransfer("copy_own_d2h_bidirectional", OWN, size, down, up, background_copies(d2h, h2d)),
         ):
             self.measure_own(both)
             if both.apart:

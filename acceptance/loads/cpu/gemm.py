@@ -150,7 +150,7 @@ def run(options: argparse.Namespace, output: Output) -> None:
         output.miscompare(details)
 
     with Team(cores, body) as team:
-        ready = team.hear("ready", options.grace, miscompare)
+        ready = team.collect("ready", options.grace, miscompare)
         began = time.monotonic()
         said = began
 
@@ -162,7 +162,7 @@ def run(options: argparse.Namespace, output: Output) -> None:
                 output.progress(round(min(now - began, options.seconds), 1), options.seconds)
 
         team.start(lambda moment: (moment, moment + options.seconds))
-        laps = team.hear("lap", options.seconds + options.grace, miscompare, tick)
+        laps = team.collect("lap", options.seconds + options.grace, miscompare, tick)
         # In the order of the command line, not of arrival.
         conclude(
             output,

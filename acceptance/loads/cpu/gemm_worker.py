@@ -71,7 +71,7 @@ class ProductCheck:
 
     def __call__(self, turn: int) -> None:
         """Compare the product of this turn; what differs is counted, and the first few are reported."""
-        if not bits.same(self.first, self.result):
+        if not bits.same_bits(self.first, self.result):
             self.wrong += 1
             if self.wrong <= _REPORTED:
                 seconds = round(time.monotonic() - self.began, 6)

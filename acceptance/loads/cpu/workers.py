@@ -75,9 +75,9 @@ class Team:
             try:
                 member.connection.send(("start", value))
             except OSError:
-                raise _lost(member) from None
+                raise _worker_lost(member) from None
 
-    def hear(
+    def collect(
         self, kind: str, within_s: float, other: MessageHandler, tick: Callable[[], None] = lambda: None
     ) -> dict[Core, Any]:
         """Wait until every worker has sent one message of this kind; what they send besides goes to `other`, at once.
@@ -95,7 +95,7 @@ class Team:
                     said, value = member.connection.recv()
                 except (EOFError, OSError):
                     self._drain(other)
-                    raise _lost(member) from None
+                    raise _worker_lost(member) from None
                 if said == kind:
                     answers[member.core] = value
                 else:
@@ -124,7 +124,7 @@ def sleep_until(moment: float) -> None:
             time.sleep(left - 0.001)
 
 
-def _lost(member: _Member) -> WorkerLost:
+def _worker_lost(member: _Member) -> WorkerLost:
     member.process.join(2.0)
     code = member.process.exitcode
     name = member.core.component

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from acceptance.loads.gemm.dtypes import Dtype
-from acceptance.loads.gemm.product import Product, Tensor, difference, digest, normal, odd, spoil, whole, words
+from acceptance.loads.gemm.product import Product, Tensor, difference, digest, normal, odd, spoil, whole_product, words
 
 BANDS = 64
 _BLOCK = 1024
@@ -101,7 +101,7 @@ class FormatTrial:
         findings = [found]
         notes = [f"normal-random operands: {text}; digest of the result {self._digest}"]
         if not self._dtype.exact:
-            second = whole(self._dtype, self._size, self._device)
+            second = whole_product(self._dtype, self._size, self._device)
             spoil(second.result)
             second.multiply()
             found, text = judge_product(second, "whole")

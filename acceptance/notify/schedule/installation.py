@@ -98,7 +98,7 @@ def install(schedule: Schedule, place: UnitLocation) -> InstallResult:
                 run_folder.write_whole(path, content, then="install it again", mode=0o644)
                 written.append(path)
     except (OSError, JournalError) as error:
-        raise _refused(place, error) from error
+        raise _schedule_error(place, error) from error
     if place.running:
         _systemctl(place, "daemon-reload")
         _systemctl(place, "enable", TIMER)
@@ -124,7 +124,7 @@ def uninstall(place: UnitLocation) -> InstallResult:
         with contextlib.suppress(OSError):  # other timers are in it, or it was never there
             link.parent.rmdir()
     except OSError as error:
-        raise _refused(place, error) from error
+        raise _schedule_error(place, error) from error
     if place.running and removed:
         _systemctl(place, "daemon-reload")
         with contextlib.suppress(ScheduleError):  # none of them has failed
@@ -146,7 +146,7 @@ def _ours(path: Path) -> bool:
     return True
 
 
-def _refused(place: UnitLocation, error: OSError | JournalError) -> ScheduleError:
+def _schedule_error(place: UnitLocation, error: OSError | JournalError) -> ScheduleError:
     if isinstance(error, PermissionError) or isinstance(error.__cause__, PermissionError):
         cure = "make it writable" if place.user else "run it with sudo, or with --user for a schedule of your own"
         return ScheduleError(f"{place.folder}: you may not write there: {cure}")

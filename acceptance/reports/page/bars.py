@@ -80,7 +80,7 @@ def _group(
     measurement: str, siblings: Sequence[Judgement], peaks: Peaks, told: frozenset[str], language: Language
 ) -> Group:
     known = [peaks.get((measurement, one.due.component)) for one in siblings]
-    scale = 0.0 if all(map(_met, siblings)) else _scale(siblings, known)
+    scale = 0.0 if all(map(_is_exact, siblings)) else _scale(siblings, known)
     limits = {_limit(one, language) for one in siblings}
     limit = limits.pop() if len(limits) == 1 else None
     matrix = heat.pairs(siblings) if len({one.value for one in siblings}) > 1 else None
@@ -145,7 +145,7 @@ def _row(
     )
 
 
-def _met(judgement: Judgement) -> bool:
+def _is_exact(judgement: Judgement) -> bool:
     """Whether a count is just what it should be, of which a picture would tell nothing."""
     limit = judgement.due.limit
     return (

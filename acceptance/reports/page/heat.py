@@ -59,7 +59,7 @@ def _value(a: str, b: str, judgement: Judgement | None, most: float) -> HeatCell
     return HeatCell(number(judgement.value), level, any(finding.kind == "fail" for finding in judgement.findings))
 
 
-def ways(matrix: Sequence[Sequence[str]]) -> HeatMatrix | None:
+def way_matrix(matrix: Sequence[Sequence[str]]) -> HeatMatrix | None:
     """The matrix of the inventory, coloured by how near two devices are; None where there is none.
 
     A number of NVLinks that is below that of other pairs stands out as bad.

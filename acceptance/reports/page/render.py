@@ -116,7 +116,7 @@ def render(
             changed=[drift_words.translate(text, language) for text in verdict.changed],
             gpus=list(machine.gpu_cards(inventory, language)),
             picture=topology.picture(inventory, observed.matrix, language),
-            ways=heat.ways(observed.matrix),
+            ways=heat.way_matrix(observed.matrix),
             groups=[(check, list(bars.groups(check, known, identities, language))) for check in verdict.checks],
             curves=list(curves.curves(seen)),
             cells=curves.cells(seen),
