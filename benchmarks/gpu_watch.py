@@ -49,7 +49,7 @@ SETTLE_S = 15.0  # until power and heat stand still
 def watched(inventory: Inventory, folder: Path, seconds: float) -> tuple[float, float, float]:
     """Watch for some seconds: when the watch was ready, when it was ended, and the usual time between two samples."""
     folder.mkdir()
-    due = gpu_supervisor.due(inventory, [gpu.name for gpu in gpus(inventory)])
+    due = gpu_supervisor.due_targets(inventory, [gpu.name for gpu in gpus(inventory)])
     context = folder / "context.json"
     context.write_bytes(msgspec.json.encode(gpu_sampler.SamplerContext(str(folder), "/", due, kernel_log=True)))
     segment = folder / reader.GPU_TELEMETRY

@@ -58,7 +58,7 @@ class Line:
         early, late = self._looks[: rules.recent], self._looks[rules.recent :][-rules.known :]
         looks = [*early, *late]
         past = build_reference(
-            looks, self._born, rule=self._rule, today=float(day), born_day=0.0, rebased=self._rebased
+            looks, self._born, rule=self._rule, today=float(day), baseline_day=0.0, rebased=self._rebased
         )
         found, again = DriftJudgement(), None
         if past is not None:

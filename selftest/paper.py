@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from acceptance.reports.text import one_line
-from acceptance.run.selftest_record import Record
+from acceptance.run.selftest_record import SelftestRecord
 from selftest.row import FAMILIES, FalseAlarms, Row, Sensitivity
 
 
@@ -74,9 +74,9 @@ class Outcome:
         )
         return f"{word}: {told}, {alarms}, in {self.seconds / 60:.1f} minutes"
 
-    def record(self, package_digest: str, machine_id: str) -> Record:
+    def record(self, package_digest: str, machine_id: str) -> SelftestRecord:
         """For the runs to come."""
-        return Record(
+        return SelftestRecord(
             self.utc,
             package_digest,
             machine_id,

@@ -125,7 +125,7 @@ def known_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     known_provenance(monkeypatch)
     monkeypatch.setattr(limit_book, "read_defaults", defaults)
     monkeypatch.setattr(planning, "observe", observed)
-    monkeypatch.setattr(planning, "collecting", lambda _root: contextlib.nullcontext(collected))
+    monkeypatch.setattr(planning, "start_collection", lambda _root: contextlib.nullcontext(collected))
 
 
 class Product:

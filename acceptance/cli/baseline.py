@@ -49,14 +49,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     options.language(show)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Make a run the machine's baseline, or show it; returns 0, every trouble is raised."""
-    language = closing.language_of(given)
+    language = closing.language_of(args)
     screen = Terminal.on_stdout(language)
-    if given.what == "accept":
-        accept(given.run_dir, given.out, screen, replace=given.replace, language=language)
+    if args.what == "accept":
+        accept(args.run_dir, args.out, screen, replace=args.replace, language=language)
     else:
-        show(given.out, screen, as_json=given.json, language=language)
+        show(args.out, screen, as_json=args.json, language=language)
     if screen.failure:
         raise OSError(screen.failure.errno, screen.failure.strerror, "standard output")
     return 0
@@ -79,17 +79,17 @@ def accept(
     done = baseline_file.accept(run_dir, out or run_dir.resolve().parent, book, replace=replace, root=root)
     former = str(done.former) if done.former else None
     found = done.baseline.certificate
-    baseline_terminal.accepted(found, screen, already=done.already, former=former, language=language)
+    baseline_terminal.show_accepted(found, screen, already=done.already, former=former, language=language)
     screen.path(str(done.baseline.path))
 
 
 def show(out: Path, screen: Terminal, *, as_json: bool, language: Language = ENGLISH, root: Path = Path("/")) -> None:
     """Print the baseline of this machine. Raises BaselineRefused where there is none, and BaselineUnsound."""
     machine_id = clock.machine_id(root)
-    found = baseline_file.needed(out, machine_id)
+    found = baseline_file.require(out, machine_id)
     if as_json:
         plain = {"sha256": found.sha256, "certificate": msgspec.to_builtins(found.certificate)}
         sys.stdout.buffer.write(plain_json.render(plain, sys.stdout.encoding))
         return
-    former = [one.certificate for one in baseline_file.former(out, machine_id)]
+    former = [one.certificate for one in baseline_file.former_baselines(out, machine_id)]
     baseline_terminal.show(found.certificate, found.sha256, former, screen, language)

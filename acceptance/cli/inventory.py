@@ -22,13 +22,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(given: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Show the observed machine, or draft a machine file from it."""
     found = observed.observe()
-    if given.write is None:
+    if args.write is None:
         sys.stdout.buffer.write(plain_json.render(found, sys.stdout.encoding))
     else:
-        draft.write(found, given.write)
-        told = "drafted from what was found; correct it by hand, then run"
-        sys.stdout.write(f"{one_line(f'{given.write}: {told} `rigproof accept --machine {given.write}`', 10_000)}\n")
+        draft.write(found, args.write)
+        text = "drafted from what was found; correct it by hand, then run"
+        sys.stdout.write(f"{one_line(f'{args.write}: {text} `rigproof accept --machine {args.write}`', 10_000)}\n")
     return 0

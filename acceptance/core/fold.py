@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from acceptance.core import duration, foreign_process, repeat, whole_run
 from acceptance.core.finding import Finding
-from acceptance.core.incident import findings_of, without_duplicates
+from acceptance.core.incident import event_findings, without_duplicates
 from acceptance.core.judgement import covers, judge_due
 from acceptance.core.plan import Plan, PlannedCheck
 from acceptance.core.record import (
@@ -24,8 +24,8 @@ from acceptance.core.record import (
     RunStarted,
     Skipped,
 )
-from acceptance.core.spans import CheckSpans, load_progress, notes
-from acceptance.core.verdict import _RANK, CheckResult, UnreadableRun, Verdict, Word, worst
+from acceptance.core.spans import CheckSpans, load_progress, run_notes
+from acceptance.core.verdict import _RANK, CheckResult, UnreadableRun, Verdict, VerdictWord, worst
 from acceptance.core.waiver import Waiver
 from acceptance.history import changes
 
@@ -77,13 +77,13 @@ def fold(entries: Sequence[Entry]) -> Verdict:
         for check in plan.checks
     )
     homeless = [event for name, found in events.items() if name not in ids for event in found]
-    findings = [*whole_run.findings(plan, bodies, stopped is not None), *findings_of(homeless, "run")]
+    findings = [*whole_run.findings(plan, bodies, stopped is not None), *event_findings(homeless, "run")]
     changed = changes.compare_with_baseline(plan.birth, entries) if plan.birth else changes.BaselineComparison((), ())
     findings += changed.findings
     kinds = {finding.kind for finding in findings} | {finding.kind for check in checks for finding in check.findings}
     if night is not None and whole_run.was_abandoned(bodies) and "fail" not in kinds:
         return _skipped(start, night, whole_run.postponement_finding(night, after_s=duration.seconds(entries)))
-    word: Word = "FAIL" if "fail" in kinds else "UNJUDGED" if kinds & {"error", "skip"} else "PASS"
+    word: VerdictWord = "FAIL" if "fail" in kinds else "UNJUDGED" if kinds & {"error", "skip"} else "PASS"
     return Verdict(
         verdict=word,
         scope=plan.scope,
@@ -93,7 +93,7 @@ def fold(entries: Sequence[Entry]) -> Verdict:
         checks=checks,
         findings=tuple(findings),
         stale_waivers=tuple(f"{waiver}: {waiver.reason}" for waiver in plan.waivers if _is_stale(waiver, checks)),
-        notes=(*notes(entries, spans), *foreign_process.notes(entries, uses)),
+        notes=(*run_notes(entries, spans), *foreign_process.use_notes(entries, uses)),
         provenance=start.provenance,
         changed=changed.notes,
     )
@@ -175,15 +175,15 @@ def _check(
         findings.append(Finding("error", check.id, text))
     for body in ended:
         waived = body.outcome == "skip" and any(one.skipped for one in judged)
-        told = any(
+        is_reported = any(
             finding.kind == body.outcome and (finding.text in body.message or body.message in finding.text)
             for finding in findings
         )
-        if body.outcome != "pass" and not waived and not told:
+        if body.outcome != "pass" and not waived and not is_reported:
             text = body.message or f"ended as {body.outcome} without saying why"
             findings.append(Finding(body.outcome, check.id, text))
     findings += repeat.repeat_findings(check.id, second, findings)
-    findings += [*findings_of(events, check.id, findings), *shared]
+    findings += [*event_findings(events, check.id, findings), *shared]
     outcome = worst([finding.kind for finding in findings if finding.kind in _RANK])
     if outcome == "pass" and judged and all(one.skipped for one in judged):
         outcome = "skip"  # waived, so the run may pass; the check itself did not

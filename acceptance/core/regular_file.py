@@ -19,13 +19,13 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 # The largest file of each kind, in bytes, each far above what was ever seen.
 MACHINE_FILE = 4 * MIB  # 64 GPUs with a table for every pair take 150 KiB
 SMALL_RECORD = 16 * MIB  # verdict.json, a baseline, the self-test's record: the verdict of 16 GPUs has 2 MiB
-SEGMENT = (
+SEGMENT_BYTES = (
     GIB  # records of checks and events: the run of 16 GPUs has 3 MiB; a storm in the kernel log is cut off far below
 )
-TELEMETRY = 16 * GIB  # 64 GPUs over the 30 days that a burn may last
+TELEMETRY_BYTES = 16 * GIB  # 64 GPUs over the 30 days that a burn may last
 LINE = 64 * MIB  # one record: the plan of the largest machine has some MiB
 RECORDING = 256 * MIB  # what a tool printed, or a kernel log
-LOG = 64 * MIB  # what a program of ours printed last
+LOG_BYTES = 64 * MIB  # what a program of ours printed last
 
 _KINDS = (
     (stat.S_ISFIFO, "a named pipe"),
@@ -40,7 +40,7 @@ class NotRegular(OSError):
     """What stands at a path is no regular file, or a larger one than is read; `strerror` says which, as part of a sentence."""
 
 
-def _refused(path: Path, why: str) -> NotRegular:
+def _not_regular(path: Path, why: str) -> NotRegular:
     return NotRegular(errno.EINVAL, why, str(path))
 
 
@@ -52,16 +52,16 @@ def size(count: int) -> str:
     return f"{count} bytes"
 
 
-def _check(path: Path, found: os.stat_result, most: int) -> None:
+def _check(path: Path, status: os.stat_result, most: int) -> None:
     for is_kind, name in _KINDS:
-        if is_kind(found.st_mode):
-            raise _refused(path, f"it is {name}, not a file")
-    if found.st_size > most:
-        raise _too_large(path, size(found.st_size), most)
+        if is_kind(status.st_mode):
+            raise _not_regular(path, f"it is {name}, not a file")
+    if status.st_size > most:
+        raise _too_large(path, size(status.st_size), most)
 
 
 def _too_large(path: Path, held: str, most: int) -> NotRegular:
-    return _refused(path, f"it holds {held}, and at most {size(most)} are read")
+    return _not_regular(path, f"it holds {held}, and at most {size(most)} are read")
 
 
 def _descriptor(path: Path, most: int) -> int:
@@ -98,7 +98,7 @@ def lines(file: IO[bytes], path: Path) -> Iterator[bytes]:
     """The lines of an open file with their ends; the last may have none. Raises NotRegular for one of more than LINE bytes."""
     while line := file.readline(LINE + 1):
         if len(line) > LINE:
-            raise _refused(path, f"it holds a line of more than {size(LINE)}")
+            raise _not_regular(path, f"it holds a line of more than {size(LINE)}")
         yield line
 
 

@@ -44,6 +44,6 @@ def repeat_findings(check: str, second: Sequence[Entry], known: Sequence[Finding
     elif began and not ended:
         yield Finding("error", check, "the second look did not finish")
     for body in ended:
-        told = any(one.kind == body.outcome and one.text in body.message for one in known)
-        if body.outcome in ("fail", "error") and not told:
+        is_known = any(one.kind == body.outcome and one.text in body.message for one in known)
+        if body.outcome in ("fail", "error") and not is_known:
             yield Finding(body.outcome, check, f"at the second look: {body.message or f'ended as {body.outcome}'}")

@@ -20,7 +20,7 @@ BUSY = 0.9
 # A link is trained up when work begins: what it does in the first seconds of a stretch of full use is no fault.
 SETTLE_S = 2.0
 # Use is the driver's own average over up to a second: that long it may tell of full use that is over, and of a link that is down again.
-EBB_S = 1.0
+FALL_S = 1.0
 # Samples that are further apart than this say nothing of the time between them.
 GAP_S = 5.0
 # A reading that was there is silent when the last samples of all lack it for so long: taken five times a second, or once.
@@ -33,7 +33,7 @@ EDGE_S = 1.5
 LONE_S, MOST_LONE = 0.2, 3
 # What helps where something is not known.
 DMESG_ADVICE = "look for NVRM lines in `dmesg`, and run again"
-LOAD = "run a profile with a burn, or a longer one (BURN=120)"
+BURN_ADVICE = "run a profile with a burn, or a longer one (BURN=120)"
 # What a flag that was seen counts for at least: it was up for a moment, even in the last sample of all.
 MOMENT_S = 0.001
 
@@ -84,7 +84,7 @@ class OutOfRange:
         samples = "1 sample" if self.count == 1 else f"{self.count} samples"
         return f"{samples} of {values}, outside {self.low:g} to {self.high:g}, which no such sensor can mean"
 
-    def joined(self, value: float) -> OutOfRange:
+    def plus(self, value: float) -> OutOfRange:
         """With one sample more."""
         return OutOfRange(self.count + 1, min(self.least, value), max(self.most, value), self.low, self.high)
 
@@ -129,12 +129,12 @@ class GpuHistory:
             if name in point.values:
                 seen = point.boot_s
             elif point.boot_s - seen > GAP_S:
-                told = f"{name} of {self.gpu} fell silent for more than {GAP_S:g} s while others were sampled"
-                raise ValueError(f"{told}: {DMESG_ADVICE}")
+                text = f"{name} of {self.gpu} fell silent for more than {GAP_S:g} s while others were sampled"
+                raise ValueError(f"{text}: {DMESG_ADVICE}")
         silent_s, most_s = self.points[-1].boot_s - seen, SLOW_TAIL_S if name in sensor_range.SLOW else TAIL_S
         if self.to_the_end and silent_s > most_s:
-            told = f"{name} of {self.gpu} vanished: the last {silent_s:.1f} s of the watch did not tell it any more"
-            raise ValueError(f"{told}: {DMESG_ADVICE}")
+            text = f"{name} of {self.gpu} vanished: the last {silent_s:.1f} s of the watch did not tell it any more"
+            raise ValueError(f"{text}: {DMESG_ADVICE}")
         return found
 
     def vanished(self) -> dict[str, str]:
@@ -147,7 +147,7 @@ class GpuHistory:
                 found[name] = str(error)
         return found
 
-    def known(self, name: str) -> tuple[HistoryPoint, ...]:
+    def points_with(self, name: str) -> tuple[HistoryPoint, ...]:
         """The points that have a reading."""
         return tuple(self._points(name))
 
@@ -174,8 +174,8 @@ class GpuHistory:
             raise ValueError(f"{name} of {self.gpu} has one sample: growth needs two")
         values = [value for point in found for value in (point.least(name), point.most(name))]
         if values != sorted(values):
-            told = f"{name} of {self.gpu} fell: the counter was reset, so its growth is not known"
-            raise ValueError(f"{told}: {DMESG_ADVICE}")
+            text = f"{name} of {self.gpu} fell: the counter was reset, so its growth is not known"
+            raise ValueError(f"{text}: {DMESG_ADVICE}")
         return values[-1] - values[0]
 
     def seconds(self, flag: str) -> float:
@@ -207,7 +207,7 @@ class GpuHistory:
             alone = all(one is None or one.most(flag) == 0.0 for one in (before, after))
             if point.most(flag) > 0.0 and not point.span_s and alone and _near(point.boot_s, point.boot_s, edges):
                 lone.append(point.boot_s)
-        by_sample = self.seconds(flag) - sum(self._stood(found, moment) for moment in lone)
+        by_sample = self.seconds(flag) - sum(self._duration_s(found, moment) for moment in lone)
         by_driver = 0.0
         ticks: list[tuple[float, float]] = []
         if counter is not None and self.offers(counter):
@@ -224,7 +224,7 @@ class GpuHistory:
         return ThrottleTime(max(by_sample, by_driver, 0.0), tuple(sorted((*lone, *alike))))
 
     @staticmethod
-    def _stood(points: Sequence[HistoryPoint], moment_s: float) -> float:
+    def _duration_s(points: Sequence[HistoryPoint], moment_s: float) -> float:
         """The seconds for which the sample of a moment counts, as `seconds` has them."""
         for point, following in pairwise(points):
             if point.boot_s == moment_s:
@@ -233,10 +233,10 @@ class GpuHistory:
 
     def _edges(self) -> list[float]:
         """When a load began or ended on it, in seconds since boot, as far as its use tells."""
-        told = [point for point in self.points if "utilisation" in point.values]
+        points = [point for point in self.points if "utilisation" in point.values]
         return [
             moment
-            for before, after in pairwise(told)
+            for before, after in pairwise(points)
             if (before.least("utilisation") >= IN_USE) != (after.least("utilisation") >= IN_USE)
             for moment in (before.boot_s, after.boot_s)
         ]
@@ -246,19 +246,19 @@ class GpuHistory:
         return tuple((point.began_s, point.boot_s) for point in self._points(flag) if point.most(flag) > 0.0)
 
     def under_load(self, name: str) -> float:
-        """The smallest value while the GPU was in full use for SETTLE_S already, and for EBB_S still.
+        """The smallest value while the GPU was in full use for SETTLE_S already, and for FALL_S still.
 
         Raises ValueError where it never was: then nothing is known of the reading under load.
         """
         self._points(name)
         values = [point.least(name) for point in self._in_full_use() if name in point.values]
         if not values:
-            raise ValueError(f"{self.gpu} was never in full use while {name} was sampled: {LOAD}")
+            raise ValueError(f"{self.gpu} was never in full use while {name} was sampled: {BURN_ADVICE}")
         return min(values)
 
     def _in_full_use(self) -> Iterator[HistoryPoint]:
         for stretch in self._stretches():
-            since, until = stretch[0].began_s + SETTLE_S, stretch[-1].boot_s - EBB_S
+            since, until = stretch[0].began_s + SETTLE_S, stretch[-1].boot_s - FALL_S
             yield from (point for point in stretch if since <= point.began_s and point.boot_s <= until)
 
     def _stretches(self) -> Iterator[list[HistoryPoint]]:
@@ -340,7 +340,7 @@ class Collector:
                 found.append(name)
                 known = self._outside.setdefault(gpu, {})
                 before = known.get(name, OutOfRange(0, wrong[0], wrong[0], *ranges[name]))
-                known[name] = before.joined(wrong[-1])
+                known[name] = before.plus(wrong[-1])
         return found
 
     def histories(self) -> dict[str, GpuHistory]:

@@ -51,7 +51,7 @@ class Work:
 
 def work(history: GpuHistory, begin_s: float, end_s: float) -> Work:
     """The work of a GPU between two moments, in seconds since boot."""
-    points = _within(history.points, begin_s, end_s)
+    points = _points_between(history.points, begin_s, end_s)
     limit_w = _limit_w(history)
     use_s = _use_s(points)
     power_s = energy_s = None
@@ -67,10 +67,10 @@ def work(history: GpuHistory, begin_s: float, end_s: float) -> Work:
 
 
 def _power_words(points: Sequence[HistoryPoint], power_s: float | None, limit_w: float | None) -> str:
-    told = [point for point in points if "power_w" in point.values]
-    if not told:
+    measured = [point for point in points if "power_w" in point.values]
+    if not measured:
         return "its power is not told"
-    most = max(point.most("power_w") for point in told)
+    most = max(point.most("power_w") for point in measured)
     if power_s is None or limit_w is None:
         return f"at most {most:.0f} W (its limit is not told)"
     return f"above {POWER_SHARE * limit_w:.0f} W for {power_s:.1f} s (at most {most:.0f} W)"
@@ -94,8 +94,8 @@ def power_trouble(history: GpuHistory, spans: Sequence[tuple[float, float]]) -> 
     the card's own energy counter.
     """
     for begin_s, end_s in spans:
-        points = [point for point in _within(history.points, begin_s, end_s) if "power_w" in point.values]
-        trouble = _still(points) or _idling(history, points) or _disagreement(points)
+        points = [point for point in _points_between(history.points, begin_s, end_s) if "power_w" in point.values]
+        trouble = _power_stuck(points) or _idling(history, points) or _disagreement(points)
         if trouble:
             return f"the power of {history.gpu} was not measured: {trouble}"
     return None
@@ -106,17 +106,19 @@ def idle_clock(history: GpuHistory, span: tuple[float, float], highest_mhz: floa
 
     `highest_mhz` is the card's highest SM clock; without it, and where clock or use are not told, nothing is said.
     """
-    points = [point for point in _within(history.points, *span) if point.busy() and "sm_clock_mhz" in point.values]
+    points = [
+        point for point in _points_between(history.points, *span) if point.busy() and "sm_clock_mhz" in point.values
+    ]
     if not points or highest_mhz is None:
         return None
     most = max(point.most("sm_clock_mhz") for point in points)
     if most >= IDLE_CLOCK_SHARE * highest_mhz:
         return None
-    told = f"at most {most:.0f} MHz of {highest_mhz:.0f} MHz in full use"
-    return f"the clock of {history.gpu} was not measured: {told}, which is an idle card's"
+    text = f"at most {most:.0f} MHz of {highest_mhz:.0f} MHz in full use"
+    return f"the clock of {history.gpu} was not measured: {text}, which is an idle card's"
 
 
-def _still(points: Sequence[HistoryPoint]) -> str | None:
+def _power_stuck(points: Sequence[HistoryPoint]) -> str | None:
     """That the power did not change for STILL_S while the GPU was in use (or while nobody tells its use)."""
     since: HistoryPoint | None = None
     for point in points:
@@ -150,24 +152,24 @@ def _idling(history: GpuHistory, points: Sequence[HistoryPoint]) -> str | None:
 
 def _disagreement(points: Sequence[HistoryPoint]) -> str | None:
     """That sampled power and energy counter disagree over a span of STILL_S or more."""
-    told = [point for point in points if "energy_j" in point.values]
-    if len(told) < 2 or told[-1].boot_s - told[0].boot_s < STILL_S:
+    measured = [point for point in points if "energy_j" in point.values]
+    if len(measured) < 2 or measured[-1].boot_s - measured[0].boot_s < STILL_S:
         return None
-    counted_j = told[-1].most("energy_j") - told[0].most("energy_j")
+    counted_j = measured[-1].most("energy_j") - measured[0].most("energy_j")
     sampled_j = sum(
         after.values["power_w"] * after.span_s
         if after.span_s
         else (before.values["power_w"] + after.values["power_w"]) / 2 * (after.boot_s - before.boot_s)
-        for before, after in pairwise(told)
+        for before, after in pairwise(measured)
     )
     if abs(sampled_j - counted_j) <= AGREE_SHARE * max(sampled_j, counted_j) + AGREE_J:
         return None
-    seconds = told[-1].boot_s - told[0].boot_s
+    seconds = measured[-1].boot_s - measured[0].boot_s
     sampled, counted = sampled_j / seconds, counted_j / seconds
     return f"its samples make {sampled:.0f} W over {seconds:.0f} s, and the card's energy counter makes {counted:.0f} W"
 
 
-def _within(points: Sequence[HistoryPoint], begin_s: float, end_s: float) -> list[HistoryPoint]:
+def _points_between(points: Sequence[HistoryPoint], begin_s: float, end_s: float) -> list[HistoryPoint]:
     return [point for point in points if begin_s <= point.began_s and point.boot_s <= end_s]
 
 
@@ -183,13 +185,13 @@ def _steps(points: Sequence[HistoryPoint]) -> Iterator[tuple[HistoryPoint, float
 
 
 def _use_s(points: Sequence[HistoryPoint]) -> float | None:
-    told = [point for point in points if "utilisation" in point.values]
-    if not told:
+    measured = [point for point in points if "utilisation" in point.values]
+    if not measured:
         return None
-    return sum(seconds * _used(point) for point, seconds in _steps(told))
+    return sum(seconds * _share_in_use(point) for point, seconds in _steps(measured))
 
 
-def _used(point: HistoryPoint) -> float:
+def _share_in_use(point: HistoryPoint) -> float:
     """The share of a point's time in which the GPU was in use; one whose driver calls it idle was not."""
     if point.values.get(IDLE, 0.0) >= IN_USE:
         return 0.0
@@ -199,19 +201,19 @@ def _used(point: HistoryPoint) -> float:
 
 
 def _power_s(points: Sequence[HistoryPoint], least_w: float) -> float | None:
-    told = [point for point in points if "power_w" in point.values]
-    if not told:
+    measured = [point for point in points if "power_w" in point.values]
+    if not measured:
         return None
-    return sum(seconds for point, seconds in _steps(told) if point.values["power_w"] >= least_w)
+    return sum(seconds for point, seconds in _steps(measured) if point.values["power_w"] >= least_w)
 
 
 def _energy_s(points: Sequence[HistoryPoint], least_w: float) -> float | None:
     """By the energy counter, over steps of ENERGY_STEP_S."""
-    told = [point for point in points if "energy_j" in point.values]
-    if len(told) < 2:
+    measured = [point for point in points if "energy_j" in point.values]
+    if len(measured) < 2:
         return None
-    found, since = 0.0, told[0]
-    for point in told[1:]:
+    found, since = 0.0, measured[0]
+    for point in measured[1:]:
         step_s = point.boot_s - since.boot_s
         if step_s >= ENERGY_STEP_S:
             if (point.most("energy_j") - since.most("energy_j")) / step_s >= least_w:

@@ -75,10 +75,10 @@ def _without_port(gpu: GpuFacts, function: PciFunction) -> GpuFacts:
 def gpu_facts(inventory: Inventory, due: tuple[Gpu, ...], declared: Machine | None) -> tuple[GpuFacts, ...]:
     """What limits of GPUs are derived from. Where a VM is between, the machine file's word stands for what the slot can do."""
     functions = {function.address: function for function in inventory.pci}
-    told = [gpu for gpu in declared.gpu for _ in range(gpu.count)] if declared is not None else []
-    by_name: dict[str, DeclaredGpu] = {f"gpu{index}": gpu for index, gpu in enumerate(told)}
+    listed = [gpu for gpu in declared.gpu for _ in range(gpu.count)] if declared is not None else []
+    by_name: dict[str, DeclaredGpu] = {f"gpu{index}": gpu for index, gpu in enumerate(listed)}
     return tuple(
-        _seen(gpu, functions[gpu.pci_address], device_of(inventory, gpu), by_name.get(gpu.name, DeclaredGpu()))
+        _facts_of(gpu, functions[gpu.pci_address], device_of(inventory, gpu), by_name.get(gpu.name, DeclaredGpu()))
         for gpu in due
     )
 
@@ -93,7 +93,7 @@ def slot_link(function: PciFunction, device: NvmlDevice | None) -> tuple[float |
     return function.slot_max_link_speed_gts, function.slot_max_link_width
 
 
-def _seen(gpu: Gpu, function: PciFunction, device: NvmlDevice | None, declared: DeclaredGpu) -> GpuFacts:
+def _facts_of(gpu: Gpu, function: PciFunction, device: NvmlDevice | None, declared: DeclaredGpu) -> GpuFacts:
     traits = device.traits if device is not None else None
     links = device.links if device is not None else ()
     card_gen = traits.max_link_gen if traits is not None else None
@@ -130,8 +130,8 @@ def gaps(inventory: Inventory, names: tuple[str, ...]) -> Iterator[str]:
         elif counters is None or counters.ecc_uncorrected is None:
             yield f"{gpu.name}: the driver tells no ECC counters, and {model} has them: {UNCOUNTED}"
         elif counters.remap_failed is None and None in (counters.retired_single, counters.retired_double):
-            told = "neither remapped rows nor retired pages"
-            yield f"{gpu.name}: the driver tells {told}, and {model} has one of them: {UNCOUNTED}"
+            text = "neither remapped rows nor retired pages"
+            yield f"{gpu.name}: the driver tells {text}, and {model} has one of them: {UNCOUNTED}"
 
 
 def pair_facts(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[PairFacts, ...]:

@@ -13,7 +13,14 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from acceptance.core.limit import number, quantity
-from acceptance.history.reference import Bounds, Counter, Reference, basis, describe_first_nights, nights
+from acceptance.history.reference import (
+    CounterReference,
+    Reference,
+    ReferenceBounds,
+    basis,
+    describe_first_nights,
+    nights,
+)
 
 DriftSeverity = Literal["fail", "warn"]
 # Step: beyond what one night differs from the next. Slope: a level that moved too slowly for a night to show it. Noise: values that lie
@@ -49,26 +56,26 @@ class _Crossed(NamedTuple):
 
 
 def judge(
-    measurement: str, component: str, unit: str, past: Reference, value: float, again: float | None = None
+    measurement: str, component: str, unit: str, past: Reference, value: float, repeated: float | None = None
 ) -> DriftJudgement:
     """Hold a value, and that of the second look where one was taken, against the past. What is no finite number fails."""
     where = f"{measurement} on {component}"
     if not math.isfinite(value):
-        told = f"{where} is no finite number that could be held against its past"
-        return DriftJudgement((DriftFinding("fail", "step", told),), outside=True)
+        words = f"{where} is no finite number that could be held against its past"
+        return DriftJudgement((DriftFinding("fail", "step", words),), outside=True)
     if past.counter is not None:
-        return _counted(where, unit, past, past.counter, value)
+        return _judge_counter(where, unit, past, past.counter, value)
     noise = _noise(where, unit, past)
     crossed = list(_crossings(past, unit, value))
     if not crossed:
         return DriftJudgement(noise)
-    stayed = again is None or not math.isfinite(again) or any(_crossings(past, unit, again))
+    stayed = repeated is None or not math.isfinite(repeated) or any(_crossings(past, unit, repeated))
     kind, why = _weight(past, stayed)
-    second = "" if again is None else f", {quantity(again, unit)} at the second look"
-    told = "; ".join(one.words for one in crossed)
-    text = f"{where}: measured {quantity(value, unit)}{second}: {told}; {why}; basis: {basis(past, unit)}"
+    second = "" if repeated is None else f", {quantity(repeated, unit)} at the second look"
+    words = "; ".join(one.words for one in crossed)
+    text = f"{where}: measured {quantity(value, unit)}{second}: {words}; {why}; basis: {basis(past, unit)}"
     return DriftJudgement(
-        (DriftFinding(kind, _what(past, crossed[0], stayed), text), *noise), stayed, not stayed, again is None
+        (DriftFinding(kind, _what(past, crossed[0], stayed), text), *noise), stayed, not stayed, repeated is None
     )
 
 
@@ -83,19 +90,21 @@ def _crossings(past: Reference, unit: str, value: float) -> Iterator[_Crossed]:
     if past.level is not None and past.level.bounds.beyond(value):
         level = past.level
         before = f"the median of {nights(level.nights)} before, {quantity(level.middle, unit)}"
-        yield _Crossed("step", _off(value, level.middle, before, level.bounds, unit))
+        yield _Crossed("step", _deviation_text(value, level.middle, before, level.bounds, unit))
     if past.slope is not None and past.slope.bounds.beyond(value):
         slope = past.slope
         way = f"from {quantity(slope.first, unit)} to {quantity(slope.last, unit)} within {slope.days:.0f} days"
-        told = f"its level went {way} ({nights(slope.nights)}), bound {slope.bounds.words(unit)}"
-        yield _Crossed("slope", told)
+        text = f"its level went {way} ({nights(slope.nights)}), bound {slope.bounds.words(unit)}"
+        yield _Crossed("slope", text)
     if past.first is not None and past.first.bounds.beyond(value):
         first = past.first
         before = f"the {describe_first_nights(first)}, {quantity(first.middle, unit)}"
-        yield _Crossed("slope" if first.moved else "step", _off(value, first.middle, before, first.bounds, unit))
+        yield _Crossed(
+            "slope" if first.moved else "step", _deviation_text(value, first.middle, before, first.bounds, unit)
+        )
 
 
-def _off(value: float, middle: float, before: str, bounds: Bounds, unit: str) -> str:
+def _deviation_text(value: float, middle: float, before: str, bounds: ReferenceBounds, unit: str) -> str:
     """How far a value is from what it was, in words."""
     far = abs(value - middle)
     share = middle and unit not in ("count", "degC", "s")
@@ -123,11 +132,11 @@ def _noise(where: str, unit: str, past: Reference) -> tuple[DriftFinding, ...]:
     if grown is None:
         return ()
     now, before = quantity(grown.now, unit), quantity(grown.before, unit)
-    told = f"one deviation of the last {nights(grown.nights)} is {now}, and was {before} before"
-    return (DriftFinding("warn", "noise", f"{where}: its noise has grown: {told}; basis: {basis(past, unit)}"),)
+    text = f"one deviation of the last {nights(grown.nights)} is {now}, and was {before} before"
+    return (DriftFinding("warn", "noise", f"{where}: its noise has grown: {text}; basis: {basis(past, unit)}"),)
 
 
-def _counted(where: str, unit: str, past: Reference, counter: Counter, value: float) -> DriftJudgement:
+def _judge_counter(where: str, unit: str, past: Reference, counter: CounterReference, value: float) -> DriftJudgement:
     # A counter that stands lower than it did was set back: what it shows now has come since.
     back = value < counter.stood
     grown = value if back else value - counter.stood
@@ -137,16 +146,16 @@ def _counted(where: str, unit: str, past: Reference, counter: Counter, value: fl
     off = past.off + 1
     again = counter.repeats and (past.before or off >= past.off_fails)
     stood = quantity(counter.stood, unit)
-    told = f"grew by {quantity(grown, unit)} within {_days(counter.days)}, {f'set back from {stood}' if back else f'from {stood}'}"
+    words = f"grew by {quantity(grown, unit)} within {_days(counter.days)}, {f'set back from {stood}' if back else f'from {stood}'}"
     bounds = f"allowed {quantity(counter.allowed, unit)}"
     if counter.most is not None:
         bounds += f", fails above {quantity(counter.most, unit)}"
     strayed = "the second night running" if past.before else f"{nights(off)} of the last {past.off_of} strayed"
     running = f"; {strayed}" if again else ""
-    text = f"{where}: measured {quantity(value, unit)}: {told}, {bounds}{running}; basis: {basis(past, unit)}"
+    text = f"{where}: measured {quantity(value, unit)}: {words}, {bounds}{running}; basis: {basis(past, unit)}"
     return DriftJudgement((DriftFinding("fail" if at_once or again else "warn", "counter", text),), outside=True)
 
 
 def _days(days: float) -> str:
-    told = number(round(days, 1))
-    return "1 day" if told == "1" else f"{told} days"
+    text = number(round(days, 1))
+    return "1 day" if text == "1" else f"{text} days"

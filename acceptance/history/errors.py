@@ -16,7 +16,7 @@ class HistoryError(Exception):
     """The history cannot be read or written; the message is one sentence with its cure."""
 
 
-class Damaged(HistoryError):
+class DamagedHistory(HistoryError):
     """The file is no sound database of ours: it can be set aside, and another one made from the journals."""
 
 
@@ -42,10 +42,10 @@ def from_sqlite(error: sqlite3.Error, path: Path) -> HistoryError:
     code = getattr(error, "sqlite_errorcode", None)
     plain = code & 0xFF if code is not None else None  # the rest of the number tells which part of SQLite met it
     if plain in _DAMAGED or (code is None and str(error).startswith(_NO_TEXT)):
-        return Damaged(f"{path}: is damaged ({error}): {REBUILD}")
+        return DamagedHistory(f"{path}: is damaged ({error}): {REBUILD}")
     what, cure = _CURES.get(plain or 0, ("cannot be used", "keep the file and report it"))
-    told = "" if "(" in what else f" ({error})"
-    return HistoryError(f"{path}: {what}{told}: {cure}")
+    text = "" if "(" in what else f" ({error})"
+    return HistoryError(f"{path}: {what}{text}: {cure}")
 
 
 @contextlib.contextmanager

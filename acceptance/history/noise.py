@@ -74,7 +74,7 @@ class Spread:
 
 
 @functools.cache
-def _named(measurement: str, patterns: tuple[str, ...]) -> bool:
+def _matches(measurement: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatch.fnmatchcase(measurement, pattern) for pattern in patterns)
 
 
@@ -86,7 +86,7 @@ class NoiseBook:
 
     def incomparable(self, measurement: str) -> str | None:
         """Why two runs' values of this measurement say nothing of each other; None where they do."""
-        found = (row.basis for row in self.sheet.incomparable if _named(measurement, row.measurements))
+        found = (row.basis for row in self.sheet.incomparable if _matches(measurement, row.measurements))
         return next(found, None)
 
     def spread(self, measurement: str, unit: str, *, same_part: bool, virtual: bool) -> Spread:
@@ -98,7 +98,7 @@ class NoiseBook:
 
     def _row(self, measurement: str, unit: str, virtual: bool) -> _Spreads:
         for row in self.sheet.noise:
-            if _named(measurement, row.measurements) and (virtual or not row.virtual):
+            if _matches(measurement, row.measurements) and (virtual or not row.virtual):
                 return row
         return next(row for row in self.sheet.unit if row.unit == unit)
 

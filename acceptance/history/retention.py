@@ -24,7 +24,7 @@ REMOVED = "removed"  # beside the database: what is on its way out is no run any
 
 
 @dataclass(frozen=True, slots=True)
-class Pruned:
+class PruneResult:
     """What was removed: folders with their bytes, and how many nights lost their figures. `left` is the bytes of the runs that stay."""
 
     folders: tuple[tuple[str, int], ...]
@@ -41,7 +41,7 @@ def prune(
     keep_days: float | None = None,
     keep_bytes: int | None = None,
     never: Collection[str] = (),
-) -> Pruned:
+) -> PruneResult:
     """Remove what is older than `keep_days`, then the oldest run folders until the rest holds no more than `keep_bytes`.
 
     `today` is in days since 1970-01-01; it is never taken to be later than two of the last three nights say, nor a night to be older than
@@ -51,7 +51,7 @@ def prune(
         _finish(store)
         nights = store.nights()
         if not nights:
-            return Pruned((), 0, 0)
+            return PruneResult((), 0, 0)
         stay = {*never, nights[-1].run_id, *_latest(out)}
         old = (set(_older(nights, today, keep_days)) if keep_days is not None else set()) - stay
         sizes = {one.run_id: _size(out / str(one.folder)) for one in nights if _is_run(out, one, machine_id)}
@@ -64,7 +64,7 @@ def prune(
         folders = {one.run_id: str(one.folder) for one in nights}
         for run_id in going:
             _remove(store, out / folders[run_id], run_id)
-        return Pruned(tuple((folders[run_id], sizes[run_id]) for run_id in going), _forget(store, old), left)
+        return PruneResult(tuple((folders[run_id], sizes[run_id]) for run_id in going), _forget(store, old), left)
 
 
 def _older(nights: Sequence[StoredNight], today: float, days: float) -> Iterator[str]:
@@ -84,17 +84,21 @@ def _latest(out: Path) -> Iterator[str]:
         yield (out / "latest").readlink().name
 
 
-def _is_run(out: Path, one: StoredNight, machine_id: str) -> bool:
+def _is_run(out: Path, night: StoredNight, machine_id: str) -> bool:
     """Whether the folder of a night is there, and is that run of this machine, and closed."""
-    if one.folder is None or Path(one.folder).name != one.folder or (out / one.folder).is_symlink():
+    if night.folder is None or Path(night.folder).name != night.folder or (out / night.folder).is_symlink():
         return False
     try:
-        _, first = reader.beginning(out / one.folder)
+        _, first = reader.read_first_record(out / night.folder)
     except segment.JournalError:
         return False
-    if first is None or not isinstance(first.body, RunStarted) or not (out / one.folder / run_folder.VERDICT).is_file():
+    if (
+        first is None
+        or not isinstance(first.body, RunStarted)
+        or not (out / night.folder / run_folder.VERDICT).is_file()
+    ):
         return False
-    return (first.body.run_id, first.body.machine_id) == (one.run_id, machine_id)
+    return (first.body.run_id, first.body.machine_id) == (night.run_id, machine_id)
 
 
 def _size(folder: Path) -> int:

@@ -15,11 +15,11 @@ import msgspec
 
 from acceptance.core.plan import Scope
 from acceptance.core.regular_file import NotRegular
-from acceptance.core.verdict import Word
+from acceptance.core.verdict import VerdictWord
 from acceptance.history import location
 from acceptance.history.era import Era
-from acceptance.history.errors import Damaged
-from acceptance.history.night import Apart, Night, NightMeasurement, SeriesKey
+from acceptance.history.errors import DamagedHistory
+from acceptance.history.night import ExclusionReason, Night, NightMeasurement, SeriesKey
 from acceptance.history.store import FAILED, OUTSIDE, UNSTEADY, era_of
 
 _AT_ONCE = 200  # nights whose figures are held in memory: some ten megabytes
@@ -34,10 +34,10 @@ class _Row(msgspec.Struct, frozen=True, array_like=True):
     seconds: float | None
     profile: str
     scope: Scope
-    verdict: Word
+    verdict: VerdictWord
     virtual: int
     postponed: int
-    apart: Apart | None
+    apart: ExclusionReason | None
     facts: tuple[tuple[str, str], ...]
     identities: dict[str, str]
 
@@ -45,12 +45,12 @@ class _Row(msgspec.Struct, frozen=True, array_like=True):
 def _has_facts(facts: Any) -> bool:
     try:
         era_of(facts, Path())
-    except Damaged:
+    except DamagedHistory:
         return False
     return True
 
 
-class Old:
+class OldHistory:
     """Reads row by row what can be read. Of a damaged file it vouches for nothing: its nights are shown, and are no measure for others."""
 
     def __init__(self, connection: sqlite3.Connection | None, machine_id: str) -> None:
@@ -90,7 +90,7 @@ class Old:
             self._connection.close()
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def has_unreadable_rows(self) -> tuple[str, ...]:
         """Whether anything could not be read."""
         if not self._lost:
             return ()
@@ -105,17 +105,17 @@ class Old:
         for row in self._rows(query, run_id):
             with contextlib.suppress(ValueError, TypeError, msgspec.ValidationError):
                 made = msgspec.convert((run_id, *row[1:-2], json.loads(row[-2]), json.loads(row[-1])), _Row)
-                return self._made(made, self._of(row[0]))
+                return self._night_from_row(made, self._measurements_of(row[0]))
             self._lost = True
         return None
 
-    def _made(self, row: _Row, figures: tuple[NightMeasurement, ...]) -> Night:
+    def _night_from_row(self, row: _Row, figures: tuple[NightMeasurement, ...]) -> Night:
         return Night(
             row.run_id, self._machine_id, row.utc, row.day, row.seconds, row.profile, row.scope, row.verdict, bool(row.virtual),
             bool(row.postponed), row.apart if self._sound else row.apart or "salvaged", Era(row.facts), row.identities, figures,
         )  # fmt: skip
 
-    def _of(self, seq: int) -> tuple[NightMeasurement, ...]:
+    def _measurements_of(self, seq: int) -> tuple[NightMeasurement, ...]:
         """The figures of a night; those of its neighbours are read along, line by line, because so they lie in the file."""
         if seq not in self._read:
             self._read, self._figures = range(seq, seq + _AT_ONCE), {}
@@ -123,8 +123,8 @@ class Old:
                 query = "SELECT night, value, again, flags FROM figure WHERE line = ? AND night >= ? AND night < ?"
                 for night, value, again, flags in self._rows(query, number, seq, seq + _AT_ONCE):
                     if isinstance(flags, int) and all(isinstance(one, float | None) for one in (value, again)):
-                        told = (bool(flags & OUTSIDE), bool(flags & UNSTEADY), bool(flags & FAILED))
-                        self._figures.setdefault(night, []).append(NightMeasurement(line, value, again, *told))
+                        bits = (bool(flags & OUTSIDE), bool(flags & UNSTEADY), bool(flags & FAILED))
+                        self._figures.setdefault(night, []).append(NightMeasurement(line, value, again, *bits))
                     else:
                         self._lost = True
         return tuple(self._figures.get(seq, ()))

@@ -66,13 +66,13 @@ class Summary:
     trend: TrendDirection | None = None
 
 
-def usual(points: Sequence[TrendPoint]) -> list[float]:
+def usual_values(points: Sequence[TrendPoint]) -> list[float]:
     """The values of the nights of the last era that are a measure for others, without those that were outside."""
     era = points[-1].era if points else None
     return [point.value for point in points if point.era == era and point.held and not point.outside]
 
 
-def recent(points: Sequence[TrendPoint]) -> tuple[list[float], list[float]]:
+def split_recent(points: Sequence[TrendPoint]) -> tuple[list[float], list[float]]:
     """The values of the last era that are a measure for others, parted: those before the last RECENT nights, and these."""
     era = points[-1].era if points else None
     values = [point.value for point in points if point.era == era and point.held]
@@ -82,26 +82,28 @@ def recent(points: Sequence[TrendPoint]) -> tuple[list[float], list[float]]:
 def summary(course: TrendSeries, spread: Spread) -> Summary:
     """Sum up a course. `spread` is what may lie between two values of this part, as `NoiseBook.repeated` has it of the nights before."""
     points = course.points
-    values = usual(points)
+    values = usual_values(points)
     middle = statistics.median(values) if values else None
-    told = Summary(
+    result = Summary(
         nights=len(points),
         outside=sum(point.outside for point in points),
         last=points[-1].value if points else None,
         median=middle,
         deviation=statistics.median(abs(value - middle) for value in values) if middle is not None else None,
     )
-    before, after = recent(points)
+    before, after = split_recent(points)
     if len(before) < RECENT:
-        return told
+        return result
     was, now = statistics.median(before), statistics.median(after)
     change, allowed = now - was, spread.between(was, now)
     times = abs(change) / allowed if allowed else float("inf") if change else 0.0
     trend: TrendDirection = "level" if times <= 1.0 else "up" if change > 0 else "down"
-    return Summary(told.nights, told.outside, told.last, told.median, told.deviation, was, change, times, trend)
+    return Summary(
+        result.nights, result.outside, result.last, result.median, result.deviation, was, change, times, trend
+    )
 
 
-MOST = 10  # courses that are told apart because they changed: a screen's worth
+MAX_CHANGES = 10  # courses that are told apart because they changed: a screen's worth
 
 # Facts in which an era differs from the one before it: name, text before and after; None where one has none of that name.
 Changes = tuple[tuple[str, str | None, str | None], ...]
@@ -150,35 +152,35 @@ class TrendReport:
         """Whether anything has nights enough to tell a change; where nothing has, that none is found says nothing."""
         return any(row.comparable and row.summary.trend is not None for row in self.rows)
 
-    def changed(self) -> tuple[TrendRow, ...]:
-        """The courses whose last nights lie further from those before than noise explains, the furthest first; MOST of them."""
+    def largest_changes(self) -> tuple[TrendRow, ...]:
+        """The courses whose last nights lie further from those before than noise explains, the furthest first; MAX_CHANGES of them."""
         found = [
             (row.summary.times, row) for row in self.rows if row.comparable and row.summary.trend in ("up", "down")
         ]
-        return tuple(row for _, row in sorted(found, key=itemgetter(0), reverse=True)[:MOST])
+        return tuple(row for _, row in sorted(found, key=itemgetter(0), reverse=True)[:MAX_CHANGES])
 
 
 def row(
-    found: TrendSeries,
+    series: TrendSeries,
     book: NoiseBook,
     *,
     virtual: bool,
     facts: Mapping[int, Mapping[str, str]],
-    born: float | None = None,
+    baseline: float | None = None,
 ) -> TrendRow:
     """One course summed up. `facts` are those of each era by its number; `virtual` says that the machine is one."""
-    general = book.spread(found.measurement, found.unit, same_part=True, virtual=virtual)
-    before, _ = recent(found.points)
+    general = book.spread(series.measurement, series.unit, same_part=True, virtual=virtual)
+    before, _ = split_recent(series.points)
     return TrendRow(
-        found,
-        summary(found, book.repeated(general, before)),
-        _began([point.era for point in found.points], facts),
-        born,
-        book.incomparable(found.measurement) is None,
+        series,
+        summary(series, book.repeated(general, before)),
+        _era_starts([point.era for point in series.points], facts),
+        baseline,
+        book.incomparable(series.measurement) is None,
     )
 
 
-def _began(eras: Sequence[int], facts: Mapping[int, Mapping[str, str]]) -> tuple[tuple[int, Changes], ...]:
+def _era_starts(eras: Sequence[int], facts: Mapping[int, Mapping[str, str]]) -> tuple[tuple[int, Changes], ...]:
     pairs = enumerate(pairwise(eras), start=1)
     return tuple((place, _changes(facts[was], facts[now])) for place, (was, now) in pairs if was != now)
 

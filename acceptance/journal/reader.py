@@ -19,7 +19,7 @@ from acceptance.journal.segment import (
     head_of,
     most_bytes,
     read_segment,
-    unread,
+    unreadable_segment,
 )
 
 SUPERVISOR = "journal.jsonl"
@@ -78,7 +78,7 @@ def read(run_dir: Path, *, telemetry: bool = False) -> Journal:
     return Journal(run_dir, tuple(entry for _, entry in merged), tuple(torn), tuple(boots), pid, machine_id)
 
 
-def beginning(run_dir: Path) -> tuple[SegmentHead, Entry | None]:
+def read_first_record(run_dir: Path) -> tuple[SegmentHead, Entry | None]:
     """The head of a run's journal and its first record, without reading the rest; None where no whole record follows.
 
     Raises JournalError when the folder holds no run, or its beginning cannot be read.
@@ -91,11 +91,11 @@ def beginning(run_dir: Path) -> tuple[SegmentHead, Entry | None]:
             lines = regular_file.lines(file, path)
             first, second = next(lines, b""), next(lines, b"")
     except OSError as error:
-        raise unread(path, error) from error
+        raise unreadable_segment(path, error) from error
     return head_of(path, first), _entry(second, path, "line 2") if second.endswith(b"\n") else None
 
 
-def newest(path: Path, size: int = 1 << 18) -> tuple[Entry, ...]:
+def read_last_entries(path: Path, size: int = 1 << 18) -> tuple[Entry, ...]:
     """The last entries of a segment, from its last `size` bytes: of one that is too long to be read whole. None where there is no file.
 
     Raises JournalError when it cannot be read or a whole line there is no record.
@@ -108,7 +108,7 @@ def newest(path: Path, size: int = 1 << 18) -> tuple[Entry, ...]:
     except FileNotFoundError:
         return ()
     except OSError as error:
-        raise unread(path, error) from error
+        raise unreadable_segment(path, error) from error
     # The first line is the head, or begins before what was read; after the last line end stands nothing, or a torn line.
     return tuple(_entry(line, path, "near its end") for line in lines[1:-1])
 
@@ -151,11 +151,11 @@ class Tail:
         except FileNotFoundError:
             return
         except OSError as error:
-            raise unread(self._path, error) from error
+            raise unreadable_segment(self._path, error) from error
 
     def _next(self, line: bytes) -> Entry:
         entry = _entry(line, self._path, f"line {self._lines}")
         if entry.seq != self._lines - 2:
-            told = f"record {entry.seq} stands where {self._lines - 2} is due: lines were lost or moved; {RESTORE}"
-            raise JournalError(f"{self._path}, line {self._lines}: {told}")
+            text = f"record {entry.seq} stands where {self._lines - 2} is due: lines were lost or moved; {RESTORE}"
+            raise JournalError(f"{self._path}, line {self._lines}: {text}")
         return entry

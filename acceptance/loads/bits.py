@@ -22,7 +22,7 @@ _memcmp.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
 _memcmp.restype = ctypes.c_int
 
 
-def same(one: Buffer, other: Buffer) -> bool:
+def same_bits(one: Buffer, other: Buffer) -> bool:
     """Whether two buffers of equal size hold the same bits: one pass over both whole, no temporaries."""
     if one.nbytes != other.nbytes or not (one.flags.c_contiguous and other.flags.c_contiguous):
         raise ValueError("only whole buffers of equal size can be compared")

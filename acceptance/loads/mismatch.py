@@ -24,7 +24,9 @@ class WrongElement:
     got: int
 
 
-def described(first: Sequence[WrongElement], last: int, *, columns: int, width: int, base: int) -> dict[str, Any]:
+def describe_elements(
+    first: Sequence[WrongElement], last: int, *, columns: int, width: int, base: int
+) -> dict[str, Any]:
     """The places and the bits of wrong elements, for a miscompare's line.
 
     `first` are the first of them by number, SEEN at most and one at least, `last` the number of the last of all. `columns` are those of

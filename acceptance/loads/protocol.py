@@ -212,9 +212,9 @@ class Output:
         """Figures that belong together: at least one row, and a cell for each column."""
         self._proof({"table": name, "columns": list(columns), "rows": [list(row) for row in rows]})
 
-    def miscompare(self, found: dict[str, Any]) -> None:
+    def miscompare(self, miscompare: dict[str, Any]) -> None:
         """One wrong result, with where and when it was found."""
-        self._line({"miscompare": details(found)})
+        self._line({"miscompare": details(miscompare)})
 
     def note(self, said: str) -> None:
         """A sentence for people."""

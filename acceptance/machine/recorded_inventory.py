@@ -69,7 +69,7 @@ def recorded_gpus(inventory: Table) -> tuple[RecordedGpu, ...]:
 
 def identities(inventory: Table) -> dict[str, str]:
     """The UUID (of GPUs) or serial number by component, as every part tells it; `matching.own` has those that name one part alone."""
-    told = {gpu.name: gpu.device.get("uuid") or gpu.device.get("serial") for gpu in recorded_gpus(inventory)}
-    told |= {f"disk:{disk.get('name')}": disk.get("serial") for disk in rows(inventory, "disks")}
-    told |= {f"dimm:{dimm.get('slot')}": dimm.get("serial") for dimm in rows(table(inventory, "memory"), "dimms")}
-    return {component: identity for component, identity in told.items() if isinstance(identity, str) and identity}
+    by_gpu = {gpu.name: gpu.device.get("uuid") or gpu.device.get("serial") for gpu in recorded_gpus(inventory)}
+    by_gpu |= {f"disk:{disk.get('name')}": disk.get("serial") for disk in rows(inventory, "disks")}
+    by_gpu |= {f"dimm:{dimm.get('slot')}": dimm.get("serial") for dimm in rows(table(inventory, "memory"), "dimms")}
+    return {component: identity for component, identity in by_gpu.items() if isinstance(identity, str) and identity}

@@ -42,9 +42,9 @@ class Topology:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
         shown = {cell for row in rows[1:] for cell in row[1 : 1 + len(self.names)]}
-        told = [mark for mark in LEGEND if mark in shown or (mark == "NV#" and any(map(_is_nvlink, shown)))]
-        width = max(map(len, told))
-        return "\n".join([*lines, "", *(f"{mark.ljust(width)}  {LEGEND[mark]}" for mark in told)]) + "\n"
+        marks = [mark for mark in LEGEND if mark in shown or (mark == "NV#" and any(map(_is_nvlink, shown)))]
+        width = max(map(len, marks))
+        return "\n".join([*lines, "", *(f"{mark.ljust(width)}  {LEGEND[mark]}" for mark in marks)]) + "\n"
 
     def rows(self) -> tuple[tuple[str, ...], ...]:
         """The matrix as rows of cells, the first its head; empty where there is nothing to show."""

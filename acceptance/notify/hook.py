@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from acceptance.core.verdict import Word
+from acceptance.core.verdict import VerdictWord
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
 from acceptance.reports.text import one_line
@@ -15,7 +15,9 @@ CAP_BYTES = 64 * 1024  # what is kept of its output
 RUN_DIR, VERDICT = "RIGPROOF_RUN_DIR", "RIGPROOF_VERDICT"
 
 
-def start(argv: Sequence[str], verdict_file: Path, word: Word, run_dir: Path | None, deadline: Deadline) -> str | None:
+def start(
+    argv: Sequence[str], verdict_file: Path, word: VerdictWord, run_dir: Path | None, deadline: Deadline
+) -> str | None:
     """Start the command once and wait for it; returns why it did not do its work, in one sentence, or None.
 
     It reads verdict.json from its standard input; `RIGPROOF_VERDICT` is PASS, FAIL or UNJUDGED, and `RIGPROOF_RUN_DIR` the run's folder,
@@ -32,5 +34,5 @@ def start(argv: Sequence[str], verdict_file: Path, word: Word, run_dir: Path | N
         return None
     said = one_line(done.last_lines(2), 400)
     where = f" (all that it printed: {log})" if log is not None and done.log_error is None else ""
-    told = f"; it last said: {said}" if said else ""
-    return f"the command of --on-fail, {name}, {done.describe()}{told}{where}: try it by hand with a verdict.json on its standard input"
+    text = f"; it last said: {said}" if said else ""
+    return f"the command of --on-fail, {name}, {done.describe()}{text}{where}: try it by hand with a verdict.json on its standard input"

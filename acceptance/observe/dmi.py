@@ -69,7 +69,7 @@ def argv(program: str = PROGRAM) -> tuple[str, ...]:
 def parse(text: str, returncode: int = 0) -> MemoryTables:
     """Read the output of `dmidecode -t memory`, or a whole `dmidecode`; standard error may be appended to it.
 
-    Raises NotReadable when dmidecode could not read the tables or they name no module, UnreadableOutput for a line it does not know
+    Raises DmiUnreadable when dmidecode could not read the tables or they name no module, UnreadableOutput for a line it does not know
     and for a text that is cut short.
     """
     structures = _structures(text)
@@ -79,7 +79,7 @@ def parse(text: str, returncode: int = 0) -> MemoryTables:
         raise DmiUnreadable(f"the board's DMI tables are broken ({broken.strip()!r}): update the BIOS")
     arrays = {structure.handle: structure for structure in structures if structure.kind == ARRAY}
     devices = [structure for structure in structures if structure.kind == DEVICE]
-    _whole(arrays, devices)
+    _require_whole(arrays, devices)
     devices = [device for device in devices if _is_ram(device, arrays)]
     names = unique_slots([_name(device) for device in devices], [_text(device, "Bank Locator") for device in devices])
     dimms = tuple(_dimm(device, name) for device, name in zip(devices, names, strict=True) if not _is_empty(device))
@@ -127,7 +127,7 @@ def _reason(text: str, returncode: int) -> str:
     )
 
 
-def _whole(arrays: dict[str, _Structure], devices: Sequence[_Structure]) -> None:
+def _require_whole(arrays: dict[str, _Structure], devices: Sequence[_Structure]) -> None:
     """Refuse a text that is cut short: between two structures, or within one."""
     listed_in = Counter(device.fields.get("Array Handle", "").lower() for device in devices)
     for array in arrays.values():

@@ -28,7 +28,7 @@ class SmartUnreadable(Exception):
     """The disk's health could not be read; the message is one sentence with the cure. It never means that the disk is healthy."""
 
 
-class Interrupted(Exception):
+class SmartInterrupted(Exception):
     """smartctl was ended before it could answer: nothing is known of the disk, not even that it offers no report."""
 
 
@@ -40,8 +40,8 @@ def argv(device: str, program: str = PROGRAM) -> tuple[str, ...]:
 def parse(text: str, returncode: int) -> Health:
     """Read the output of `smartctl -j -a DEVICE` and its exit status.
 
-    Raises NotReadable when smartctl could not ask the disk, or the disk offers no health data, or no fault was found in a report that
-    lacks a part (a command failed, or there is no overall status); Interrupted when a signal ended it; UnreadableOutput for any other
+    Raises SmartUnreadable when smartctl could not ask the disk, or the disk offers no health data, or no fault was found in a report that
+    lacks a part (a command failed, or there is no overall status); SmartInterrupted when a signal ended it; UnreadableOutput for any other
     text.
     """
     document = _document(text, returncode)
@@ -104,7 +104,9 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _document(text: str, returncode: int) -> dict[str, Any]:
     if returncode < 0:
-        raise Interrupted(f"smartctl was ended by signal {-returncode}: run it by hand to see whether the disk answers")
+        raise SmartInterrupted(
+            f"smartctl was ended by signal {-returncode}: run it by hand to see whether the disk answers"
+        )
     start = text.strip()
     try:
         document = json.loads(start, object_pairs_hook=_once)

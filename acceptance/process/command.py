@@ -193,14 +193,14 @@ def start(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
     cap_bytes: int = CAP_BYTES,
-    heard: Callable[[str], None] | None = None,
+    on_line: Callable[[str], None] | None = None,
     stdin: Path | None = None,
 ) -> RunningProgram:
     """Start a program. `log` names the file for its standard output; standard error goes beside it with `.err` added.
 
     `stdin` names the file that it reads from its standard input; without one there is nothing to read.
 
-    `heard` is given each line of standard output when it is complete, without its end. It is called by the thread that reads: it must
+    `on_line` is given each line of standard output when it is complete, without its end. It is called by the thread that reads: it must
     come back at once, and raise nothing.
 
     Raises CommandError when it cannot be started; one that is missing or not executable ends with exit code 127 and says so on standard
@@ -236,7 +236,7 @@ def start(
         raise CommandError(f"{argv[0]!r} could not be started: {error}") from error
     assert process.stdout is not None
     assert process.stderr is not None
-    out = Spool(process.stdout, log, cap_bytes, LineSplitter(heard) if heard is not None else None)
+    out = Spool(process.stdout, log, cap_bytes, LineSplitter(on_line) if on_line is not None else None)
     err = Spool(process.stderr, log.with_name(log.name + ".err") if log else None, cap_bytes)
     threads = [threading.Thread(target=spool.drain, daemon=True) for spool in (out, err)]
     for thread in threads:

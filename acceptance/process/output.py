@@ -24,7 +24,7 @@ class LineSplitter:
     A line of more than LINE_BYTES is left out: nothing grows with what a program prints.
     """
 
-    heard: Callable[[str], None]
+    on_line: Callable[[str], None]
     _begun: bytearray = field(default_factory=bytearray)
     _too_long: bool = False
 
@@ -50,7 +50,7 @@ class LineSplitter:
 
     def _hand(self) -> None:
         if not self._too_long:
-            self.heard(self._begun.decode("utf-8", errors="replace").removesuffix("\r"))
+            self.on_line(self._begun.decode("utf-8", errors="replace").removesuffix("\r"))
         self._begun.clear()
         self._too_long = False
 

@@ -28,7 +28,7 @@ PR_SET_CHILD_SUBREAPER = 36
 NOT_STARTED = 127  # what a shell answers for a program that cannot be executed
 # A process that outlives SIGKILL for so long hangs in the kernel (a lost GPU, a dead disk): no waiting ends it.
 KILL_S = 3.0
-_told = False
+_signalled = False
 
 
 def prctl(option: int, value: int) -> None:
@@ -93,12 +93,12 @@ def end_family(grace_s: float) -> None:
         time.sleep(0.01)
 
 
-def _tell(_number: int, _frame: FrameType | None) -> None:
-    global _told  # noqa: PLW0603 - a signal handler has nowhere else to put it
-    _told = True
+def _note_signal(_number: int, _frame: FrameType | None) -> None:
+    global _signalled  # noqa: PLW0603 - a signal handler has nowhere else to put it
+    _signalled = True
 
 
-def mirror(status: int) -> None:
+def exit_like(status: int) -> None:
     """End as the program did, so that the harness sees its exit code or its signal."""
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
@@ -145,7 +145,7 @@ def main(arguments: list[str]) -> None:
     end = time.monotonic() + float(holder.removeprefix("stdin:")) if line is not None else float("inf")
     defaults()  # an ignored SIGCHLD would lose the exit code, a blocked SIGTERM the order to stop
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, _tell)
+        signal.signal(number, _note_signal)
     signal.pthread_sigmask(signal.SIG_SETMASK, [signal.SIGCHLD])
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     if line is None:
@@ -163,7 +163,7 @@ def main(arguments: list[str]) -> None:
     for stream in (0, 1, 2):
         os.dup2(null, stream)
     status: int | None = None
-    while status is None and not _told and time.monotonic() < end and (line is None or not hung_up(line)):
+    while status is None and not _signalled and time.monotonic() < end and (line is None or not hung_up(line)):
         status = reap().get(child)
         if status is None:
             signal.sigtimedwait([signal.SIGCHLD], 0.2)
@@ -171,7 +171,7 @@ def main(arguments: list[str]) -> None:
         end_family(grace_s)
         os._exit(128 + signal.SIGTERM)
     end_family(0.0)
-    mirror(status)
+    exit_like(status)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from acceptance.core.language import ENGLISH, Language
-from acceptance.history.comparison import REPORTED_KINDS, Comparison, ComparisonRow, DifferenceKind, Outcomes
+from acceptance.history.comparison import REPORTED_KINDS, Comparison, ComparisonRow, DifferenceKind, OutcomeChange
 from acceptance.reports import comparison_words as words
 from acceptance.reports import grid
 from acceptance.reports.terminal import Terminal
@@ -27,8 +27,8 @@ def show(comparison: Comparison, screen: Terminal, *, everything: bool = False, 
     rows = comparison.rows if everything else comparison.of_kind(*REPORTED_KINDS)
     if rows:
         screen.say("")
-        told = language("All measurements") if everything else language("Measurements outside the noise")
-        screen.say(told, "bold")
+        clause = language("All measurements") if everything else language("Measurements outside the noise")
+        screen.say(clause, "bold")
         names = [language("measurement"), language("component"), language("unit")]
         head = ["", *names, *letters, language("noise")]
         _grid(screen, [_row(row, language) for row in rows], head=head, right=4)
@@ -55,10 +55,10 @@ def _grid(screen: Terminal, rows: Sequence[tuple[str, Sequence[str]]], *, right:
     grid.show(screen.console, rows, head=head, right=right, watched=screen.watched)
 
 
-def _outcome(one: Outcomes, language: Language) -> tuple[str, Sequence[str]]:
-    style = _STYLE.get(one.kind, "")
-    name = one.check or language("the whole run")
-    return style, (words.kind_word(one.kind, language), name, *(text or words.NONE for text in one.outcomes))
+def _outcome(change: OutcomeChange, language: Language) -> tuple[str, Sequence[str]]:
+    style = _STYLE.get(change.kind, "")
+    name = change.check or language("the whole run")
+    return style, (words.kind_word(change.kind, language), name, *(text or words.NONE for text in change.outcomes))
 
 
 def _row(row: ComparisonRow, language: Language) -> tuple[str, Sequence[str]]:

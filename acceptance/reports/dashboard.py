@@ -78,12 +78,12 @@ class Dashboard:
         if gauges and len(gauges) + 1 <= room:
             cards, room = [panel.table(gauges, width, language, signs)], room - len(gauges) - 1
         elif gauges:
-            cards += panel.filled(list(panel.summed(gauges, language, signs)), width, signs)[:room]
+            cards += panel.flow_lines(list(panel.summary_parts(gauges, language, signs)), width, signs)[:room]
             room -= len(cards)
         tail: list[RenderableType] = []
         if room > 0:
             tail, room = [panel.cut(outcomes(self._remaining, language, signs), width, signs)], room - 1
-        sensors = panel.filled(list(panel.machine(self._gauges.machine, language, signs)), width, signs)
+        sensors = panel.flow_lines(list(panel.machine(self._gauges.machine, language, signs)), width, signs)
         if sensors and len(sensors) <= room:
             tail, room = [*sensors, *tail], room - len(sensors)
         planned = self._remaining.planned
@@ -97,18 +97,18 @@ class Dashboard:
     def _head(self, width: int) -> Table:
         """One line: what is running, a bar, the time that has passed, and about how much is left."""
         language, remaining = self._language, self._remaining
-        left = remaining.left(language)
-        told = Text(one_line(remaining.check) if remaining.check else language("between two checks"), "bold")
+        left = remaining.time_left(language)
+        text = Text(one_line(remaining.check) if remaining.check else language("between two checks"), "bold")
         planned = remaining.planned
         if planned is not None and width >= _WIDE:
-            told = Text(f"{phase(planned.session, language)}: ").append_text(told)
+            text = Text(f"{phase(planned.session, language)}: ").append_text(text)
         made = Table.grid(padding=(0, 1))
         ends = f"{duration(remaining.elapsed_s())}{self._signs.between}{left}" if width >= _WIDE else left
         bar = _BAR + 1 if width >= _WIDE else 0
         room = max(1, width - 2 - bar - Text(ends).cell_len - 1)
         made.add_column(width=1)
         made.add_column(width=room, no_wrap=True)
-        cells: list[RenderableType] = [self._spinner, panel.cut(told, room, self._signs)]
+        cells: list[RenderableType] = [self._spinner, panel.cut(text, room, self._signs)]
         if bar:
             made.add_column(width=_BAR)
             cells.append(ProgressBar(max(1.0, remaining.total_s), remaining.done_s(), width=_BAR))

@@ -81,15 +81,15 @@ def translate(text: str, language: Language) -> str:
     """A sentence of what changed, in this language. It is text from outside: make it one line."""
     if language is ENGLISH or len(text) > _LONGEST:
         return text
-    told, *clauses = text.split("; ")
-    told = _said(told, language, _DEEPEST)
+    words, *clauses = text.split("; ")
+    words = _phrase(words, language, _DEEPEST)
     for clause in clauses:
-        now = _said(clause, language, _DEEPEST)
-        told = language("{told}; {clause}", told=told, clause=now) if now != clause else f"{told}; {clause}"
-    return told
+        now = _phrase(clause, language, _DEEPEST)
+        words = language("{told}; {clause}", told=words, clause=now) if now != clause else f"{words}; {clause}"
+    return words
 
 
-def _said(text: str, language: Language, deep: int) -> str:
+def _phrase(text: str, language: Language, deep: int) -> str:
     """A clause, or a phrase in one: its form, and what is in that; as it stands where its form is not known."""
     found = next(((form, match) for form, pattern in _patterns() if (match := pattern.fullmatch(text))), None)
     if found is None or not deep:
@@ -99,7 +99,7 @@ def _said(text: str, language: Language, deep: int) -> str:
     return language(
         form,
         **{
-            name: _facts(part, language) if name == "facts" else _said(part, language, deep - 1)
+            name: _facts(part, language) if name == "facts" else _phrase(part, language, deep - 1)
             for name, part in parts.items()
         },
     )

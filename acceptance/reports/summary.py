@@ -37,7 +37,7 @@ def closing_line(verdict: Verdict, language: Language = ENGLISH) -> str:
     counts = ", ".join(word for outcome, word in words.items() if verdict.count(outcome) or outcome == "pass")
     waived = len(verdict.of_kind("waived"))
     counts += f", {language('{number} waived', number=waived)}" if waived else ""
-    told = f" ({'; '.join(about)})" if about else ""
+    text = f" ({'; '.join(about)})" if about else ""
     if subjects := verdict.waived_whole():
         whole = ", ".join(subjects)
         one = len(subjects) == 1
@@ -46,7 +46,7 @@ def closing_line(verdict: Verdict, language: Language = ENGLISH) -> str:
             if one
             else language("{number} subjects waived whole: {names}", number=len(subjects), names=whole)
         )
-    return f"{verdict.verdict}{told}: {counts}"
+    return f"{verdict.verdict}{text}: {counts}"
 
 
 def not_judged(verdict: Verdict, language: Language = ENGLISH) -> str | None:

@@ -47,6 +47,6 @@ def size(count: int) -> str:
     return f"{count / 1024:.0f} KiB"
 
 
-def counted(number: int, word: str) -> str:
+def count_of(number: int, word: str) -> str:
     """A number of things: `1 check`, `2 checks`."""
     return f"{number} {word}{'' if number == 1 else 's'}"

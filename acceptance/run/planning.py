@@ -68,12 +68,12 @@ class PreparedRun:
 
 def collect(root: Path) -> session_context.Answer:
     """Every check there is, as the package's own pytest collected it. Raises PreparationError."""
-    with collecting(root) as answer:
+    with start_collection(root) as answer:
         return answer()
 
 
 @contextlib.contextmanager
-def collecting(root: Path) -> Iterator[Callable[[], session_context.Answer]]:
+def start_collection(root: Path) -> Iterator[Callable[[], session_context.Answer]]:
     """The same in two steps, with time between them for something else: what it gives waits for the checks.
 
     They are collected once for each package, Python and pytest. Both steps raise PreparationError.
@@ -112,8 +112,8 @@ def _room_for_files() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        told = f"no temporary file can be written in {tempfile.tempdir or 'any folder'} ({error.strerror})"
-        raise PreparationError(f"{told}: free some space, or set TMPDIR to a folder that has some") from error
+        text = f"no temporary file can be written in {tempfile.tempdir or 'any folder'} ({error.strerror})"
+        raise PreparationError(f"{text}: free some space, or set TMPDIR to a folder that has some") from error
 
 
 def _answer(done: command.ProgramResult, answer: Path) -> session_context.Answer:
@@ -122,8 +122,8 @@ def _answer(done: command.ProgramResult, answer: Path) -> session_context.Answer
             answer.with_name("room").write_bytes(
                 bytes(ROOM)
             )  # a full disk raises here; pytest's own words for it are a traceback
-            told = done.last_lines() or "install it again"
-            raise PreparationError(f"rigproof's own checks could not be collected ({done.describe()}): {told}")
+            reason = done.last_lines() or "install it again"
+            raise PreparationError(f"rigproof's own checks could not be collected ({done.describe()}): {reason}")
         text = answer.read_bytes()
     try:
         return msgspec.json.decode(text, type=session_context.Answer)
@@ -185,7 +185,7 @@ def prepare(options: Options) -> PreparedRun:
     """Make the plan. Raises what the parts raise: each is one sentence for the user."""
     declared = machine_file.read(options.machine_file) if options.machine_file else None
     chosen = profile.choose(profile.read(resources.locate("profiles.toml")), options.profile)
-    with collecting(options.root) as collected:  # each takes its second: they go side by side
+    with start_collection(options.root) as collected:  # each takes its second: they go side by side
         inventory = observe(options.root)
         answer = collected()
     file = options.machine_file.name if options.machine_file else None
@@ -214,5 +214,5 @@ def prepare(options: Options) -> PreparedRun:
     except collection.PlanError as error:
         if options.machine_file is None or not error.place:
             raise
-        raise machine_file.misfit(options.machine_file, error.place, error.sentence) from error
+        raise machine_file.key_error(options.machine_file, error.place, error.sentence) from error
     return PreparedRun(options, declared, inventory, made, chosen.summary)

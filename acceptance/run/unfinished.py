@@ -84,11 +84,11 @@ def close(run_dir: Path, root: Path = Path("/")) -> str | None:
     return sentence
 
 
-def _closing(found: reader.Journal, root: Path) -> RunClosed:
-    running = running_check(found.entries)
-    last = _last_samples(found.run_dir)
+def _closing(journal: reader.Journal, root: Path) -> RunClosed:
+    running = running_check(journal.entries)
+    last = _last_samples(journal.run_dir)
     # The first boot is the supervisor's; an earlier attempt to close the run may be of a later one.
-    rebooted = clock.boot_id(root) != found.boot_ids[0]
+    rebooted = clock.boot_id(root) != journal.boot_ids[0]
     what = f"{running} was running" if running else "no check was running"
     why = (
         "the machine was restarted before it came to its end"
@@ -105,7 +105,7 @@ def _last_samples(run_dir: Path) -> dict[str | None, dict[str, float]]:
     """The last readings of the machine's own sensors (None) and of each GPU, of a GPU those of GPU_READINGS."""
     last: dict[str | None, dict[str, float]] = {}
     for name in (reader.TELEMETRY, reader.GPU_TELEMETRY):
-        for entry in reader.newest(run_dir / name):
+        for entry in reader.read_last_entries(run_dir / name):
             if isinstance(entry.body, Sample):
                 last[entry.body.component] = entry.body.values
     return {
@@ -117,9 +117,9 @@ def _last_samples(run_dir: Path) -> dict[str | None, dict[str, float]]:
 def _last_words(last: dict[str | None, dict[str, float]]) -> Iterator[str]:
     """What each GPU showed last, for the sentence that tells of the run: hot, starved of power, or at work as it should."""
     for gpu, readings in last.items():
-        told = [f"{readings[name]:.0f} {unit}" for name, unit in GPU_READINGS.items() if name in readings]
-        if gpu is not None and told:
-            yield f"{gpu} was last seen at {', '.join(told)}"
+        parts = [f"{readings[name]:.0f} {unit}" for name, unit in GPU_READINGS.items() if name in readings]
+        if gpu is not None and parts:
+            yield f"{gpu} was last seen at {', '.join(parts)}"
 
 
 def _segment(run_dir: Path) -> Path:
@@ -131,10 +131,10 @@ def _segment(run_dir: Path) -> Path:
 
 def close_all(out: Path, last_run: Path | None, root: Path = Path("/")) -> list[str]:
     """Close every unfinished run of this machine; returns what there is to tell. One that cannot be closed is told, and left as it is."""
-    told = []
+    notes = []
     for run_dir in candidates(out, last_run):
         if not os.access(run_dir, os.W_OK):
-            told.append(
+            notes.append(
                 f"an earlier run ({run_dir}) was never finished, and its folder cannot be written: it stays as it is"
             )
             continue
@@ -143,5 +143,5 @@ def close_all(out: Path, last_run: Path | None, root: Path = Path("/")) -> list[
         except (segment.JournalError, UnreadableRun) as error:
             sentence = f"an earlier run ({run_dir.name}) cannot be closed: {error}"
         if sentence:
-            told.append(sentence)
-    return told
+            notes.append(sentence)
+    return notes

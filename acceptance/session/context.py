@@ -59,10 +59,10 @@ class Answer(msgspec.Struct, frozen=True):
     checks: tuple[CollectedCheck, ...]
 
 
-def share(plan: Plan, session: SessionName, again: tuple[str, ...] = ()) -> tuple[PlannedCheck, ...]:
+def share(plan: Plan, session: SessionName, repeated_checks: tuple[str, ...] = ()) -> tuple[PlannedCheck, ...]:
     """The checks of the plan that a session of this name runs; of a second look those that are named."""
     if session == REPEAT_SESSION:
-        return tuple(check for check in plan.share("load") if check.id in again)
+        return tuple(check for check in plan.share("load") if check.id in repeated_checks)
     return plan.share(session)
 
 
@@ -73,7 +73,7 @@ def write(context: SessionContext, path: Path) -> None:
 
 def read(path: Path) -> SessionContext:
     """Read a session's context."""
-    return msgspec.json.decode(regular_file.read(path, regular_file.SEGMENT), type=SessionContext)
+    return msgspec.json.decode(regular_file.read(path, regular_file.SEGMENT_BYTES), type=SessionContext)
 
 
 def argv(context: Path) -> list[str]:

@@ -157,16 +157,16 @@ class _Session:
         self.write(SessionStarted(self.context.session, digest, tuple(found)))
         missing = [name for name in self.share if name not in found]
         if digest != self.context.plan.digest or missing or len(found) != len(items):
-            told = (
+            text = (
                 f"the checks {', '.join(missing)} of the plan are not in it"
                 if missing
                 else "its files differ from the plan's: was it updated meanwhile, or is the image of another build? Start again"
             )
-            self.write(Note(f"session {self.context.session} refused to start: {told}", trouble=True))
-            pytest.exit(f"this rigproof is not the one that made the plan: {told}", session_context.REFUSED)
+            self.write(Note(f"session {self.context.session} refused to start: {text}", trouble=True))
+            pytest.exit(f"this rigproof is not the one that made the plan: {text}", session_context.REFUSED)
         items[:] = [found[name] for name in self.share]
         for item in items:
-            item.add_marker(pytest.mark.timeout(timeouts.belt_s(self.share[check_id(item)])))
+            item.add_marker(pytest.mark.timeout(timeouts.check_limit_s(self.share[check_id(item)])))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid: str, location: tuple[str, int | None, str]) -> None:

@@ -68,7 +68,7 @@ def engine(environment: Mapping[str, str] | None = None, uid: int | None = None)
         name = address or f"DOCKER_HOST={where.get('DOCKER_HOST')}"
         try:
             found = docker.connect(address)
-        except docker.TROUBLE as error:
+        except docker.ENGINE_ERRORS as error:
             why = docker.first_line(error)
             cure = ", so add yourself to the group docker and log in again" if "ermission denied" in why else ""
             refusals.append(f"{name} does not answer ({why}{cure})")
@@ -79,7 +79,7 @@ def engine(environment: Mapping[str, str] | None = None, uid: int | None = None)
     return EngineProbe(None, "; ".join(refusals) or "there is no container engine")
 
 
-def loud(why: str) -> str:
+def host_notice(why: str) -> str:
     """The line that everybody must see when the loads run without a container."""
     return f"STATION: host, because {why}. The loads run in place, with your rights and no isolation. {ENGINE_CURE}."
 
@@ -101,7 +101,7 @@ def probe_engine(name: str, reference: str | None) -> tuple[EngineProbe | None, 
         return found, None
     if name == "docker":
         raise StationError(f"no container can be had: {why}: {ENGINE_CURE}")
-    return None, loud(why)
+    return None, host_notice(why)
 
 
 def _no_client() -> str:
@@ -164,27 +164,27 @@ def choose(
         for run_id in docker.sweep(found.engine.client, boot):
             say(f"a container of the run {run_id}, which is dead, was removed")
         identity = docker.image_id(found.engine.client, reference) if reference is not None else None
-    except docker.TROUBLE as error:
+    except docker.ENGINE_ERRORS as error:
         raise StationError(f"the container engine fails ({docker.first_line(error)}): {ENGINE_CURE}") from error
-    told = _image(found, reference, identity, say, options.out / "image", root)
+    text = _image(found, reference, identity, say, options.out / "image", root)
     due = due_gpus(plan, inventory)
     grant = gpu_grant.choose(due, found.engine.facts, driver_files.find(root) if due else gpu_grant.DriverFiles())
     return (
         docker.DockerStation(
             client=found.engine.client,
-            image=told["image_id"],
+            image=text["image_id"],
             grant=grant,
             room=container_args.container_memory(inventory.memory.total_bytes),
             holder=container_owner.name(boot),
             traits=found.engine.traits,
-            provenance={"engine": found.engine.version, "gpu_grant": grant.mode, **told},
-            notes=(Note(named(reference), trouble=True),) if reference is not None else (),
+            provenance={"engine": found.engine.version, "gpu_grant": grant.mode, **text},
+            notes=(Note(custom_image_reason(reference), trouble=True),) if reference is not None else (),
         ),
         None,
     )
 
 
-def named(reference: str) -> str:
+def custom_image_reason(reference: str) -> str:
     """Why a run in an image that the user named proves nothing of the machine: this is how fakes enter a container."""
     return (
         f"the loads ran in an image named with --image ({reference}), which may hold anything: such a run never passes"
@@ -192,7 +192,7 @@ def named(reference: str) -> str:
 
 
 def _image(
-    found: EngineProbe, reference: str | None, identity: str | None, say: Callable[[str], None], logs: Path, root: Path
+    probe: EngineProbe, reference: str | None, identity: str | None, say: Callable[[str], None], logs: Path, root: Path
 ) -> Mapping[str, str]:
     """The image's provenance, its id among it. One that was named is stamped as such."""
     if reference is not None:
@@ -203,7 +203,7 @@ def _image(
         return {"image": f"{reference} (named by --image)", "image_id": identity}
     from acceptance.station.image import build
 
-    with _told_to_the_client(found.address):
+    with _told_to_the_client(probe.address):
         return build.build(log_dir=logs, say=say, deadline=Deadline.after(BUILD_S), root=root).provenance()
 
 

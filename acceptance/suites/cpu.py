@@ -86,15 +86,15 @@ def test_cooling(telemetry: Mapping[str, Series], check: Check) -> None:
     if "cpu_throttle_count" in telemetry:
         check("cpu_throttle_events", {"cpu": telemetry["cpu_throttle_count"].growth()})
     # After the readings: too hot is too hot, however few samples say so.
-    gaps = [gap for name in ("cpu_temperature_c", "cpu_throttle_count") if (gap := uncovered(name, telemetry))]
+    gaps = [gap for name in ("cpu_temperature_c", "cpu_throttle_count") if (gap := coverage_gap(name, telemetry))]
     if gaps:
         raise SensorUnread(f"{'; '.join(gaps)}: see whether the sensor can be read under load, and run again")
 
 
-def uncovered(name: str, telemetry: Mapping[str, Series]) -> str | None:
+def coverage_gap(name: str, telemetry: Mapping[str, Series]) -> str | None:
     """How a reading fails to cover the run, which lasts from the first to the last sample of any reading; None when it covers it.
 
-    Due is half of what the watch keeps: a sample a second for the first hour, then one of each 10 s (`observe.sensors.Thinning`).
+    Due is half of what the watch keeps: a sample a second for the first hour, then one of each 10 s (`observe.sensors.SampleThinner`).
     """
     if name not in telemetry:
         return None

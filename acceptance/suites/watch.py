@@ -79,7 +79,7 @@ def _each(
     return found
 
 
-def _unread(watched: Mapping[Gpu, GpuHistory], reading: str, why: str) -> dict[str, str]:
+def _unread_reasons(watched: Mapping[Gpu, GpuHistory], reading: str, why: str) -> dict[str, str]:
     """Why a reading was not measured, of each GPU that does not offer it: its driver does not tell it, or nothing that can be meant."""
     return {
         gpu.name: f"{reading}: {history.outside[reading]}" if reading in history.outside else why
@@ -134,14 +134,14 @@ def test_sampled(watched: Mapping[Gpu, GpuHistory], load_spans: NamedSpans, chec
     slow = [f"{name} every {period:.2f} s" for name, period in periods.items() if period > SLOWEST_S * JITTER]
     steps = {gpu.name: history.slow_step(begin, end) for gpu, history in watched.items()}
     lame = [f"{name} {step:.2f} s" for name, step in steps.items() if step is not None and step > SLOWEST_STEP_S]
-    told = [
+    texts = [
         *([f"not sampled: {', '.join(lost)}"] if lost else []),
         *([f"sampled only: {', '.join(slow)}"] if slow else []),
         *([f"more than one step in twenty too long: {', '.join(lame)}"] if lame and not slow else []),
     ]
-    if told:
+    if texts:
         cure = "the driver answered too slowly; look for NVRM lines in `dmesg` and run again"
-        troubles.append(f"{'; '.join(told)}: {cure}")
+        troubles.append(f"{'; '.join(texts)}: {cure}")
     for history in watched.values():
         troubles += history.vanished().values()
     _conclude(troubles)
@@ -170,16 +170,16 @@ def test_throttling(watched: Mapping[Gpu, GpuHistory], load_spans: NamedSpans, c
                 return max(history.seconds(flag), history.growth(str(counter)) if summed else 0.0)
             held = history.held_back(flag, counter)
             during = running_at(history.moments(flag), load_spans)
-            notes[history.gpu] = f"during {', '.join(during)}" if during and held.seconds else _lone(held, history)
+            notes[history.gpu] = f"during {', '.join(during)}" if during and held.seconds else _lone_note(held, history)
             return held.seconds
 
         seconds = _each(watched, check, measurement, flag, held_back, troubles)
-        unread = _unread(watched, flag, "the driver does not tell why clocks are held back: update it")
+        unread = _unread_reasons(watched, flag, "the driver does not tell why clocks are held back: update it")
         check(measurement, seconds, skipped=unread, notes=notes, serials=_serials(watched))
     _conclude(troubles)
 
 
-def _lone(held: ThrottleTime, history: GpuHistory) -> str | None:
+def _lone_note(held: ThrottleTime, history: GpuHistory) -> str | None:
     """A note on what was seen for a moment at the edge of a load, and not counted."""
     if not held.lone:
         return None
@@ -201,16 +201,16 @@ def test_settings(
     """
     changed = {gpu: gpu_settings.setting_changes(history, load_spans) for gpu, history in watched.items()}
     for history in watched.values():
-        for note in gpu_settings.notes(history):
+        for note in gpu_settings.clock_notes(history):
             say(note)
     check(
         "gpu_settings_unchanged",
         {gpu.name: 1.0 for gpu, found in changed.items() if not found},
         serials=_serials(watched),
     )
-    told = [sentence for found in changed.values() for sentence in found]
+    texts = [sentence for found in changed.values() for sentence in found]
     cure = "find who set it (a job, a service such as nvidia-powerd, a person), put it back, and run again"
-    _conclude([f"{'; '.join(told)}: {cure}"] if told else [])
+    _conclude([f"{'; '.join(texts)}: {cure}"] if texts else [])
 
 
 @pytest.mark.session("host-after")
@@ -239,7 +239,7 @@ def test_heat(watched: Mapping[Gpu, GpuHistory], work_spans: Sequence[tuple[floa
         found = _each(watched, check, measurement, name, extreme, troubles)
         if name == "power_w":
             found = {gpu: value for gpu, value in found.items() if gpu not in no_power}
-        unread = _unread(watched, name, f"the driver does not tell {words}: update it")
+        unread = _unread_reasons(watched, name, f"the driver does not tell {words}: update it")
         check(measurement, found, skipped=unread, notes=_left_out(watched, name), serials=_serials(watched))
     _conclude(troubles)
 
@@ -257,7 +257,7 @@ def test_pcie_link(watched: Mapping[Gpu, GpuHistory], check: Check) -> None:
     troubles: list[str] = []
     for measurement, name in (("gpu_link_gen", "link_gen"), ("gpu_link_width", "link_width")):
         found = _each(watched, check, measurement, name, GpuHistory.under_load, troubles)
-        unread = _unread(watched, name, "the driver does not tell the link's state: update it")
+        unread = _unread_reasons(watched, name, "the driver does not tell the link's state: update it")
         check(measurement, found, skipped=unread, serials=_serials(watched))
     _conclude(troubles)
 

@@ -241,7 +241,7 @@ def _trouble(line: str) -> ToolFailure:
     return ToolFailure(f"it died: '{quote(line)}'" + (f" ({cure})" if cure else ""), bool(_FAULT.search(line)))
 
 
-def died(lines: Iterable[str]) -> ToolFailure | None:
+def crash_reason(lines: Iterable[str]) -> ToolFailure | None:
     """Why a run died: the first line that names a fault of the hardware, else the first that only such a run prints; None without one."""
     found = [_trouble(line) for line in lines if _DIED.search(line.strip())]
     return next((trouble for trouble in found if trouble.hardware), found[0] if found else None)
@@ -260,7 +260,7 @@ def find(lines: Iterable[str]) -> ToolFailure | None:
     return ToolFailure(reason, trouble.hardware)
 
 
-def not_started(lines: Iterable[str]) -> str | None:
+def start_failure(lines: Iterable[str]) -> str | None:
     """Why the tool never began, for a text that holds nothing of the tool's own; None when the text does not say."""
     line = next((line for line in lines if _NOT_STARTED.search(line)), None)
     return None if line is None else _trouble(line).reason.replace("it died", "it did not start", 1)

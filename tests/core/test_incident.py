@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acceptance.core.fold import fold
-from acceptance.core.incident import SAME_WITHIN_S, findings_of, without_duplicates
+from acceptance.core.incident import SAME_WITHIN_S, event_findings, without_duplicates
 from acceptance.core.record import CheckStarted, Entry, Event, Severity
 
 GPU, OTHER = "0000:01:00.0", "0000:02:00.0"
@@ -114,7 +114,7 @@ def test_what_an_event_does_to_the_outcome(severity: Severity, hardware: bool, k
     """Harm that proves a fault of the machine fails; harm that software alone can do leaves it unjudged."""
     for component, told in ((GPU, f"xid 48 on {GPU}: m"), (None, "xid 48: m")):
         event = msgspec.structs.replace(xid(48, "nvml", component=component), severity=severity, hardware=hardware)
-        found = findings_of([event], "c.one")
+        found = event_findings([event], "c.one")
         assert [finding.kind for finding in found] == kinds
         assert [finding.text for finding in found] == [told] * len(kinds)
 
@@ -130,5 +130,5 @@ def test_what_an_event_does_to_the_outcome(severity: Severity, hardware: bool, k
 )
 def test_what_an_event_is_stands_in_its_finding(event: Event, key: str) -> None:
     """By it its causes are found; what it asks for, and the kernel's own line, are its own."""
-    (found,) = findings_of([event], "run")
+    (found,) = event_findings([event], "run")
     assert (found.event, found.action, found.quote) == (key, event.action, event.text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from acceptance.loads.mismatch import SEEN, WrongElement, described
+from acceptance.loads.mismatch import SEEN, WrongElement, describe_elements
 
 SIDE = 8192
 Fact = dict[str, Any]
@@ -29,7 +29,7 @@ def ring(
     return {
         "component": "gpu0", "dtype": "bf16", "check": "ring", "shape": f"{SIDE}x{SIDE}x16384", "iteration": iteration, "lap": lap,
         "slot": slot, "made_s": moment, "found_s": moment + 1.5, "elements": len(wrong), "of": SIDE * SIDE, "nan": nan,
-        "infinite": infinite, **described(first, wrong[-1][0], columns=SIDE, width=width, base=base),
+        "infinite": infinite, **describe_elements(first, wrong[-1][0], columns=SIDE, width=width, base=base),
     }  # fmt: skip
 
 
@@ -103,4 +103,4 @@ def vram(wrong: Sequence[tuple[int, int, int]], *, words: int | None = None, num
 
 def described_keys() -> frozenset[str]:
     """What a product tells of its wrong elements."""
-    return frozenset(described([WrongElement(0, 1, 2)], 0, columns=1, width=1, base=0))
+    return frozenset(describe_elements([WrongElement(0, 1, 2)], 0, columns=1, width=1, base=0))

@@ -8,7 +8,15 @@ from cases import each
 from acceptance import resources
 from acceptance.core.limit import Limit
 from acceptance.expect import limit_book
-from acceptance.expect.limit_book import LimitBook, LimitFileError, Override, at_least, exactly, memory_floor, none_of
+from acceptance.expect.limit_book import (
+    LimitBook,
+    LimitFileError,
+    Override,
+    at_least,
+    exactly,
+    memory_floor,
+    must_be_zero,
+)
 
 LIMIT = Limit("W", "b", low=1.0)
 SHEET = '[[limit]]\nmeasurement = "power"\nunit = "W"\nlow = 1\nbasis = "b"\n'
@@ -87,7 +95,7 @@ def test_the_shipped_sheet_is_read() -> None:
 def test_the_short_ways_to_a_limit() -> None:
     assert exactly(8, "count", "b") == Limit("count", "b", low=8, high=8)
     assert at_least(8, "W", "b") == Limit("W", "b", low=8)
-    assert none_of("b") == Limit("count", "b", high=0.0)
+    assert must_be_zero("b") == Limit("count", "b", high=0.0)
 
 
 def test_the_memory_floor_follows_the_slowest_module_and_shows_its_sum() -> None:

@@ -16,7 +16,7 @@ from acceptance.core.waiver import Waiver
 from acceptance.expect import plan_builder
 from acceptance.expect.limit_book import LimitBook, Override
 from acceptance.history.baseline_facts import MachineFacts
-from acceptance.history.reference import Bounds, Level, Reference
+from acceptance.history.reference import Level, Reference, ReferenceBounds
 
 WATT = Limit("W", "a basis", high=100.0)
 COUNT = Limit("count", "a basis", high=0.0)
@@ -234,7 +234,7 @@ def test_what_is_wrong_with_a_plan_says_where_if_it_is_known() -> None:
 
 
 def test_a_session_is_told_nothing_of_what_was_before() -> None:
-    past = Reference(True, 3, 14, level=Level(150.0, 10, 1.0, 5.0, Bounds(low=145.0)))
+    past = Reference(True, 3, 14, level=Level(150.0, 10, 1.0, 5.0, ReferenceBounds(low=145.0)))
     birth = MachineFacts("run-0", "2026-01-01T00:00:00.000Z", (), {}, (), ())
     owed = journals.due()
     made = replace(journals.plan(journals.check("a.one", replace(owed, past=past))), birth=birth)

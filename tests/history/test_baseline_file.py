@@ -18,7 +18,7 @@ from thoroughness import ALL
 
 from acceptance.core.record import Body, Observed, RunStarted
 from acceptance.history import baseline_file, location, lock, noise
-from acceptance.history.baseline_file import Accepted
+from acceptance.history.baseline_file import AcceptResult
 from acceptance.history.errors import BaselineRefused, BaselineUnsound
 from acceptance.journal import reader
 
@@ -36,7 +36,7 @@ def run(out: Path, name: str, value: float = 120.0, machine: str = MACHINE) -> P
     return out / name
 
 
-def accept(folder: Path, *, replace: bool = False) -> Accepted:
+def accept(folder: Path, *, replace: bool = False) -> AcceptResult:
     out = folder.parent
     return baseline_file.accept(folder, out, NOISE, replace=replace, root=machine_root(out / "root"))
 
@@ -46,12 +46,12 @@ def test_a_run_is_made_the_baseline(tmp_path: Path) -> None:
     done = accept(run(tmp_path, "one"))
     assert (done.former, done.already) == (None, False)
     assert done.baseline.path == location.folder(tmp_path, MACHINE) / "baseline.json"
-    found = baseline_file.needed(tmp_path, MACHINE)
+    found = baseline_file.require(tmp_path, MACHINE)
     assert found == done.baseline
     assert (found.certificate.birth.run_id, found.certificate.folder) == ("one", "one")
     assert found.certificate.replaces is None
     assert dict(found.certificate.era) == {"driver": "580.1", "profile": "smoke"}
-    assert baseline_file.former(tmp_path, MACHINE) == ()
+    assert baseline_file.former_baselines(tmp_path, MACHINE) == ()
 
 
 def test_the_folders_own_name_is_kept_not_that_of_a_link(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_the_same_run_again_changes_nothing(tmp_path: Path) -> None:
         again = accept(tmp_path / "one", replace=replace)
         assert (again.already, again.baseline) == (True, first.baseline)
     assert first.baseline.path.read_bytes() == content
-    assert baseline_file.former(tmp_path, MACHINE) == ()
+    assert baseline_file.former_baselines(tmp_path, MACHINE) == ()
 
 
 def test_another_run_takes_its_place_on_request_alone(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_another_run_takes_its_place_on_request_alone(tmp_path: Path) -> None:
     done = accept(tmp_path / "two", replace=True)
     assert done.former == first.baseline.path.parent / "baselines" / "one.json"
     assert done.former.read_bytes() == content
-    found = baseline_file.needed(tmp_path, MACHINE).certificate
+    found = baseline_file.require(tmp_path, MACHINE).certificate
     assert found.birth.run_id == "two"
     assert found.replaces is not None
     assert (found.replaces.run_id, found.replaces.sha256) == ("one", first.baseline.sha256)
@@ -93,9 +93,9 @@ def test_all_that_were_baselines_are_kept(tmp_path: Path) -> None:
         accept(run(tmp_path, name), replace=True)
     accept(tmp_path / "one", replace=True)  # once more: its first certificate is kept as well as this one
     accept(tmp_path / "two", replace=True)
-    kept = [one.certificate.birth.run_id for one in baseline_file.former(tmp_path, MACHINE)]
+    kept = [one.certificate.birth.run_id for one in baseline_file.former_baselines(tmp_path, MACHINE)]
     assert kept == ["one", "two", "three", "one"]
-    assert len({one.sha256 for one in baseline_file.former(tmp_path, MACHINE)}) == 4
+    assert len({one.sha256 for one in baseline_file.former_baselines(tmp_path, MACHINE)}) == 4
 
 
 def test_a_run_with_a_strange_id_is_kept_under_another_name(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_one_that_was_changed_is_refused_and_kept_when_it_is_replaced(tmp_path: 
     content = file.read_bytes()
     for call in (
         lambda: baseline_file.read(tmp_path, MACHINE),
-        lambda: baseline_file.needed(tmp_path, MACHINE),
+        lambda: baseline_file.require(tmp_path, MACHINE),
         lambda: accept(tmp_path / "one"),
         lambda: accept(run(tmp_path, "two")),
     ):
@@ -180,8 +180,8 @@ def test_one_that_was_changed_is_refused_and_kept_when_it_is_replaced(tmp_path: 
     done = accept(tmp_path / "two", replace=True)
     assert done.former is not None
     assert done.former.read_bytes() == content
-    assert baseline_file.needed(tmp_path, MACHINE).certificate.replaces is None
-    assert baseline_file.former(tmp_path, MACHINE) == ()  # it is kept, and nobody believes it
+    assert baseline_file.require(tmp_path, MACHINE).certificate.replaces is None
+    assert baseline_file.former_baselines(tmp_path, MACHINE) == ()  # it is kept, and nobody believes it
 
 
 def test_one_that_was_removed_is_missed(tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_one_of_a_later_rigproof(tmp_path: Path) -> None:
 
 def test_none_at_all(tmp_path: Path) -> None:
     with pytest.raises(BaselineRefused, match=r"there is no baseline of this machine: accept a run that passed"):
-        baseline_file.needed(tmp_path, MACHINE)
+        baseline_file.require(tmp_path, MACHINE)
 
 
 def test_one_that_cannot_be_read(tmp_path: Path) -> None:
@@ -239,7 +239,7 @@ def test_a_disk_that_takes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(BaselineUnsound, match=r"cannot be written \(No space left on device\): make room there"):
         accept(tmp_path / "two", replace=True)
     monkeypatch.undo()
-    assert baseline_file.needed(tmp_path, MACHINE) == first.baseline
+    assert baseline_file.require(tmp_path, MACHINE) == first.baseline
     assert [path.name for path in first.baseline.path.parent.rglob(".baseline*")] == []
 
 
@@ -275,9 +275,9 @@ def test_two_at_once(tmp_path: Path) -> None:
     accept(tmp_path / "one")
     both = [looping(tmp_path, 5) for _ in range(2)]
     while any(process.exitcode is None for process in both):
-        assert baseline_file.needed(tmp_path, MACHINE).certificate.birth.run_id in ("one", "two")
+        assert baseline_file.require(tmp_path, MACHINE).certificate.birth.run_id in ("one", "two")
     assert [process.exitcode for process in both] == [0, 0]
-    kept = baseline_file.former(tmp_path, MACHINE)
+    kept = baseline_file.former_baselines(tmp_path, MACHINE)
     assert len(kept) == len(list(baseline_file.path(tmp_path, MACHINE).parent.glob("baselines/*.json")))
 
 
@@ -293,7 +293,7 @@ def test_killed_at_any_moment(tmp_path: Path, seed: int) -> None:
     time.sleep(0.003 * seed)
     process.kill()
     process.join()
-    assert baseline_file.needed(tmp_path, MACHINE).certificate.birth.run_id in ("one", "two")
+    assert baseline_file.require(tmp_path, MACHINE).certificate.birth.run_id in ("one", "two")
     assert accept(tmp_path / "two", replace=True).baseline.certificate.birth.run_id == "two"
     assert accept(tmp_path / "one", replace=True).baseline.certificate.birth.run_id == "one"
     strays = [path.name for path in baseline_file.path(tmp_path, MACHINE).parent.rglob(".*.json.*")]

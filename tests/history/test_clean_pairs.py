@@ -10,7 +10,7 @@ from thoroughness import ALL
 
 from acceptance import resources
 from acceptance.history import noise
-from acceptance.history.comparison import Comparison, Run, compare
+from acceptance.history.comparison import ComparedRun, Comparison, compare
 from selftest import journals_made
 from selftest.journals_made import Machine
 
@@ -23,13 +23,13 @@ WITH_GPUS = [name for name in NAMES if name != journals_made.WITHOUT_GPUS]
 
 
 @functools.cache
-def drawn(machine: Machine, seed: int, slow: float = 1.0) -> Run:
+def drawn(machine: Machine, seed: int, slow: float = 1.0) -> ComparedRun:
     """A clean run; `slow` is what the sustained rate of gpu0 in bfloat16 is multiplied with."""
     values = journals_made.draw(machine, random.Random(seed))
     for key, value in values.items():
         if key[1:] == ("gemm_bf16", "gpu0") and value is not None:
             values[key] = slow * value
-    return Run(str(seed), journals_made.judged(machine, values), str(seed), virtual=machine.virtual)
+    return ComparedRun(str(seed), journals_made.judged(machine, values), str(seed), virtual=machine.virtual)
 
 
 def pair(name: str, slow: float = 1.0) -> Comparison:

@@ -14,11 +14,11 @@ from msgspec.structs import replace
 from nights_made import BOOK, looks, past, rule, steady
 
 from acceptance.core.limit import Limit
-from acceptance.expect.limit_book import at_least, exactly, none_of
+from acceptance.expect.limit_book import at_least, exactly, must_be_zero
 from acceptance.history import drift
 from acceptance.history.drift_rules import DriftRule
 from acceptance.history.noise import Spread
-from acceptance.history.reference import Counter, Reference
+from acceptance.history.reference import CounterReference, Reference
 from acceptance.history.reference_builder import NightValue, build_reference
 
 GENERAL = 0.25 * 0.03 * 600.0  # one deviation of a sustained product of 600 TFLOP/s, before nights tell
@@ -140,7 +140,10 @@ def test_a_bound_has_no_fewer_digits() -> None:
 def test_a_count_that_never_moved_allows_nothing() -> None:
     assert low(past(looks([16.0] * 5), of=rule("gpu_link_width", "count"))) == 16.0
     assert low(past(looks([0.0] * 5), of=rule("gpu_link_width", "count"))) == 0.0
-    assert build_reference(looks([0.0] * 5), None, rule=rule("disk_faults", "count", none_of("b")), today=200.0) is None
+    assert (
+        build_reference(looks([0.0] * 5), None, rule=rule("disk_faults", "count", must_be_zero("b")), today=200.0)
+        is None
+    )
 
 
 @each("value, bound", [(0.00123456789, 0.00123456), (7654.321987, 7654.32), (-0.1234567, -0.123457), (0.0, 0.0)])
@@ -161,19 +164,19 @@ def test_a_bound_has_six_digits(value: float, bound: float) -> None:
     ],
 )
 def test_nights_that_allow_more_than_the_limit_add_nothing(limit: Limit, held: bool) -> None:
-    made = build_reference(looks([600.0] * 28), 600.0, rule=rule(limit=limit), today=200.0, born_day=100.0)
+    made = build_reference(looks([600.0] * 28), 600.0, rule=rule(limit=limit), today=200.0, baseline_day=100.0)
     assert (made is not None) == held
 
 
 @each("limit, held", [(90.0, True), (70.0, True), (61.0, False)])
 def test_a_limit_from_above_is_held_against_the_tightest_too(limit: float, held: bool) -> None:
     of = rule("gpu_temperature", "degC", Limit("degC", "b", high=limit))
-    assert (build_reference(looks([60.0] * 28), 60.0, rule=of, today=200.0, born_day=100.0) is not None) == held
+    assert (build_reference(looks([60.0] * 28), 60.0, rule=of, today=200.0, baseline_day=100.0) is not None) == held
 
 
 def test_a_limit_that_one_value_meets_says_all() -> None:
     of = rule("gpu_count", "count", exactly(2.0, "count", "b"))
-    assert build_reference(looks([2.0] * 28), 2.0, rule=of, today=200.0, born_day=100.0) is None
+    assert build_reference(looks([2.0] * 28), 2.0, rule=of, today=200.0, baseline_day=100.0) is None
     high = rule("gpu_temperature", "degC", Limit("degC", "b", high=60.0))
     assert build_reference(looks([60.0] * 28), None, rule=high, today=200.0) is None
     assert build_reference(looks([40.0] * 28), None, rule=high, today=200.0) is not None
@@ -181,7 +184,7 @@ def test_a_limit_that_one_value_meets_says_all() -> None:
 
 def test_a_limit_between_the_bounds_of_the_nights_and_of_the_beginning_is_not_the_tighter() -> None:
     def held(of: DriftRule, values: list[float]) -> bool:
-        return build_reference(looks(values), values[0], rule=of, today=300.0, born_day=100.0) is not None
+        return build_reference(looks(values), values[0], rule=of, today=300.0, baseline_day=100.0) is not None
 
     rising = [*steady(40, 500.0, 1.0), *steady(60, 600.0, 1.0)]
     assert held(rule(limit=at_least(560.0, "TFLOP/s", "b")), rising)
@@ -267,7 +270,7 @@ def test_a_noisier_machine_has_a_wider_beginning() -> None:
 
 @pytest.mark.parametrize("day", [100.0, 90_000.0], ids=["as it was", "by a clock that ran ahead"])
 def test_the_baseline_comes_first_whatever_its_clock_said(day: float) -> None:
-    made = build_reference(looks([600.0] * 6), 700.0, rule=rule(), today=106.0, born_day=day)
+    made = build_reference(looks([600.0] * 6), 700.0, rule=rule(), today=106.0, baseline_day=day)
     assert made is not None
     assert made.level is not None
     assert made.first is not None
@@ -280,7 +283,7 @@ def test_the_baseline_comes_first_whatever_its_clock_said(day: float) -> None:
 def test_a_baseline_of_another_era_or_of_no_number_counts_for_nothing(
     born: float | None, day: float | None, rebased: bool
 ) -> None:
-    made = build_reference(looks([600.0] * 6), born, rule=rule(), today=106.0, born_day=day, rebased=rebased)
+    made = build_reference(looks([600.0] * 6), born, rule=rule(), today=106.0, baseline_day=day, rebased=rebased)
     assert made is not None
     assert made.first is None
     assert made.rebased == rebased
@@ -482,8 +485,8 @@ def counted(values: list[float], today: float, of: str = "gpu_ecc_corrected_tota
 
 
 def test_a_counter_needs_a_night_before_or_a_baseline() -> None:
-    assert build_reference([], None, rule=rule("disk_wear", "ratio"), today=200.0, born_day=100.0) is None
-    made = build_reference([], 0.03, rule=rule("disk_wear", "ratio"), today=102.0, born_day=100.0)
+    assert build_reference([], None, rule=rule("disk_wear", "ratio"), today=200.0, baseline_day=100.0) is None
+    made = build_reference([], 0.03, rule=rule("disk_wear", "ratio"), today=102.0, baseline_day=100.0)
     assert made is not None
     assert made.counter is not None
     assert (made.counter.stood, made.counter.days) == (0.03, 2.0)
@@ -492,11 +495,11 @@ def test_a_counter_needs_a_night_before_or_a_baseline() -> None:
 
 def test_a_counter_goes_on_counting_in_another_era() -> None:
     of = rule("gpu_remapped_corrected", "count")
-    first = build_reference([], 1.0, rule=of, today=102.0, born_day=100.0, rebased=True)
+    first = build_reference([], 1.0, rule=of, today=102.0, baseline_day=100.0, rebased=True)
     assert first is not None
     assert first.counter is not None
     assert (first.counter.stood, first.counter.days, first.counter.allowed) == (1.0, 2.0, 0.0)
-    later = build_reference([NightValue(101.0, 2.0)], 1.0, rule=of, today=102.0, born_day=100.0, rebased=True)
+    later = build_reference([NightValue(101.0, 2.0)], 1.0, rule=of, today=102.0, baseline_day=100.0, rebased=True)
     assert later is not None
     assert later.counter is not None
     assert later.counter.stood == 2.0
@@ -535,11 +538,11 @@ def test_a_clock_that_was_set_back_holds_no_year_against_a_counter(of: str) -> N
 
 def test_a_baseline_of_a_day_to_come_does_not_hold_weeks_against_one_day() -> None:
     nights = looks([0.10 + 0.001 * night for night in range(40)])
-    made = build_reference(nights, 0.10, rule=rule("disk_wear", "ratio"), today=140.0, born_day=90_000.0)
+    made = build_reference(nights, 0.10, rule=rule("disk_wear", "ratio"), today=140.0, baseline_day=90_000.0)
     assert made is not None
     assert made.counter is not None
     assert (made.counter.stood, made.counter.days) == (pytest.approx(0.112), 28.0)
-    early = build_reference(nights[:5], 0.10, rule=rule("disk_wear", "ratio"), today=105.0, born_day=90_000.0)
+    early = build_reference(nights[:5], 0.10, rule=rule("disk_wear", "ratio"), today=105.0, baseline_day=90_000.0)
     assert early is not None
     assert early.counter is not None
     assert (early.counter.stood, early.counter.days) == (0.10, 5.0)
@@ -554,7 +557,7 @@ def test_a_night_with_a_wrong_clock_allows_a_counter_no_years(wrong: float) -> N
     assert (later.stood, later.days) == (9.0, 1.0)
 
 
-def counted_of(nights: list[NightValue]) -> Counter:
+def counted_of(nights: list[NightValue]) -> CounterReference:
     made = build_reference(nights, None, rule=rule("gpu_ecc_corrected_total", "count"), today=110.0)
     assert made is not None
     assert made.counter is not None
@@ -601,7 +604,7 @@ def test_a_counter_remembers_how_often_it_grew_too_fast_in_two_weeks() -> None:
 def test_any_nights_give_a_past_that_holds_their_own_median(
     values: list[float], of: tuple[str, str], born: float | None
 ) -> None:
-    made = build_reference(looks(values), born, rule=rule(*of), today=100.0 + len(values), born_day=None)
+    made = build_reference(looks(values), born, rule=rule(*of), today=100.0 + len(values), baseline_day=None)
     assert made is not None
     if made.level is not None:
         assert not made.level.bounds.beyond(statistics.median(values[-28:]))

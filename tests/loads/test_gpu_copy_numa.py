@@ -7,7 +7,7 @@ import pytest
 from cases import each
 
 from acceptance.loads.copy import numa
-from acceptance.loads.copy.numa import NumaError, Placement, cpu_list, pci_address, placement, settle
+from acceptance.loads.copy.numa import NumaError, Placement, cpu_list, pci_address, pin_process, placement
 
 GPU = "0000:c1:00.0"
 FREE = "host memory is wherever the kernel puts it"
@@ -73,8 +73,8 @@ def test_the_process_is_pinned_only_where_there_is_somewhere(monkeypatch: pytest
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
     monkeypatch.setattr(os, "sched_setaffinity", lambda pid, cpus: pinned.append(cpus))
     monkeypatch.setattr(numa, "placement", lambda address, allowed: Placement(frozenset(allowed), address))
-    assert settle("there") == "there"
+    assert pin_process("there") == "there"
     assert pinned == [frozenset({0, 1})]
     monkeypatch.setattr(numa, "placement", lambda address, allowed: Placement(frozenset(), address))
-    assert settle("nowhere") == "nowhere"
+    assert pin_process("nowhere") == "nowhere"
     assert len(pinned) == 1

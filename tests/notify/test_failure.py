@@ -3,14 +3,14 @@ from __future__ import annotations
 from cases import each
 
 from acceptance.notify.schedule import failure_note
-from acceptance.notify.schedule.failure_note import Note
+from acceptance.notify.schedule.failure_note import FailureNote
 
 
 def monitor(result: str, code: str = "", status: str = "") -> dict[str, str]:
     return {"MONITOR_SERVICE_RESULT": result, "MONITOR_EXIT_CODE": code, "MONITOR_EXIT_STATUS": status}
 
 
-TOLD, UNTOLD = Note("a1", "/runs/a", told=True), Note("a1", "/runs/a", told=False)
+TOLD, UNTOLD = FailureNote("a1", "/runs/a", told=True), FailureNote("a1", "/runs/a", told=False)
 
 
 @each(
@@ -33,7 +33,7 @@ TOLD, UNTOLD = Note("a1", "/runs/a", told=True), Note("a1", "/runs/a", told=Fals
         ({}, None, "did not end with PASS"),
     ],
 )
-def test_how_a_night_ended(environment: dict[str, str], note: Note | None, text: str) -> None:
+def test_how_a_night_ended(environment: dict[str, str], note: FailureNote | None, text: str) -> None:
     """An exit code alone proves nothing: Python ends with 1, too, where it breaks off."""
     found = failure_note.ending(environment, note, user=False)
     assert found.told is (note is TOLD)

@@ -44,7 +44,7 @@ def test_an_address_may_stand_in_a_file(tmp_path: Path) -> None:
 def test_what_is_secret_is_not_shown(tmp_path: Path) -> None:
     found = targets.read(webhook=URL, secret_file=secret(tmp_path, b"0123456789abcdef"))
     assert found.webhook is not None
-    assert found.webhook.shown == "https://hooks.example/..."
+    assert found.webhook.safe_address == "https://hooks.example/..."
     for word in ("secret", "password", "0123456789abcdef", "T0"):
         assert word not in repr(found)
 
@@ -61,7 +61,7 @@ def test_what_is_secret_is_not_shown(tmp_path: Path) -> None:
 def test_what_may_be_shown_of_an_address(url: str, shown: str) -> None:
     found = targets.read(webhook=url).webhook
     assert found is not None
-    assert found.shown == shown
+    assert found.safe_address == shown
 
 
 @each(

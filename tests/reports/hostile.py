@@ -32,8 +32,8 @@ from acceptance.core.record import (
     Table,
 )
 from acceptance.history.baseline_facts import KnownChange, MachineFacts
-from acceptance.history.change_rules import ChangeBook, ChangeRule, Counted
-from acceptance.history.reference import Counter, Reference
+from acceptance.history.change_rules import ChangeBook, ChangeRule, CountedParts
+from acceptance.history.reference import CounterReference, Reference
 
 # What each is to do to whom: a terminal (colour, title, clipboard, link, cursor, 8-bit controls), a reader's eyes (direction, invisible
 # letters), XML, HTML, a template, rich's markup, a format string, the line structure of a journal, CI's attachments.
@@ -245,7 +245,7 @@ def _born() -> MachineFacts:
         {"gpu0": "GPU-of-then", "gpu9": "GPU-gone"},
         (("", "nvidia_driver", "550.1"), ("", "kernel", "5.10")),
         ("gpu",),
-        ChangeBook(Counted(("nvme",), ("ethernet",), "what is part of a machine"), rules),
+        ChangeBook(CountedParts(("nvme",), ("ethernet",), "what is part of a machine"), rules),
         (KnownChange("", "kernel", str(samples.INVENTORY["board"]["kernel"]), "2025-12-24"),),
     )
 
@@ -253,7 +253,7 @@ def _born() -> MachineFacts:
 def _remembered(checks: tuple[PlannedCheck, ...]) -> tuple[PlannedCheck, ...]:
     """The checks, with a past for the first of what they owe."""
     first, *others = checks
-    counter = Reference(True, 3, 14, counter=Counter(0.0, 1.0, 0.5, "a count that grows slowly"))
+    counter = Reference(True, 3, 14, counter=CounterReference(0.0, 1.0, 0.5, "a count that grows slowly"))
     owed = (
         msgspec.structs.replace(
             first.due[0], past=counter, ceiling=Limit("GB/s", "the most that is possible", high=1e9)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from acceptance.core.finding import Finding
 from acceptance.core.language import ENGLISH
 from acceptance.reports import closing
-from acceptance.reports.locations import NOWHERE, Location, Locations
+from acceptance.reports.locations import NO_LOCATIONS, Location, Locations
 
 
 def low(component: str, value: str, check: str = "link.copy", basis: str = "half the link") -> Finding:
@@ -15,7 +15,7 @@ def low(component: str, value: str, check: str = "link.copy", basis: str = "half
     return Finding("fail", check, text, "copy_h2d", component)
 
 
-def lines(*findings: Finding, places: Locations = NOWHERE) -> list[tuple[tuple[str, ...], str]]:
+def lines(*findings: Finding, places: Locations = NO_LOCATIONS) -> list[tuple[tuple[str, ...], str]]:
     return [line for said in closing.entries(findings, places, ENGLISH) for line in said.lines]
 
 
@@ -51,7 +51,7 @@ def test_one_trouble_of_several_checks_is_said_once() -> None:
 
 def test_causes_are_told_once_below_neighbours() -> None:
     other = Finding("fail", "b", "gemm_bf16 on gpu0: measured 1 TFLOP/s, limit >= 2 TFLOP/s", "gemm_bf16", "gpu0")
-    said = list(closing.entries([low("gpu0", "1"), low("gpu1", "1", basis="another"), other], NOWHERE, ENGLISH))
+    said = list(closing.entries([low("gpu0", "1"), low("gpu1", "1", basis="another"), other], NO_LOCATIONS, ENGLISH))
     assert [len(one.lines) for one in said] == [2, 1]
     assert all(any(line.startswith("next: ") for line in one.below) for one in said)
 

@@ -11,14 +11,14 @@ from acceptance.core.language import ENGLISH
 from acceptance.core.record import CheckEnded, CheckStarted
 from acceptance.reports.dashboard import Dashboard
 from acceptance.reports.gauges import Gauges
-from acceptance.reports.glyphs import DRAWN, PLAIN, Glyphs
+from acceptance.reports.glyphs import ASCII, UNICODE, Glyphs
 from acceptance.reports.progress import RunProgress
 
 
 class Run:
     """A run in the middle of its burn, and its dashboard."""
 
-    def __init__(self, gpus: int, signs: Glyphs = DRAWN) -> None:
+    def __init__(self, gpus: int, signs: Glyphs = UNICODE) -> None:
         self.now_s = 0.0
         self.remaining = RunProgress(played.plan(gpus), lambda: self.now_s)
         self.gauges = Gauges([f"gpu{n}" for n in range(gpus)], {played.address(n): f"gpu{n}" for n in range(gpus)})
@@ -68,7 +68,7 @@ def test_where_they_do_not_fit_they_are_summed_up(gpus: int, height: int) -> Non
     assert f"{gpus} GPUs \u00b7 errors: 1 (gpu1) \u00b7 hottest gpu1 86 \u00b0C" in text
 
 
-@each("signs", [DRAWN, PLAIN])
+@each("signs", [UNICODE, ASCII])
 @each("gpus", [0, 1, 8, 64])
 def test_it_fits_whatever_the_window(gpus: int, signs: Glyphs) -> None:
     run = Run(gpus, signs)
@@ -83,7 +83,7 @@ def test_it_fits_whatever_the_window(gpus: int, signs: Glyphs) -> None:
 
 def test_plain_signs_are_ascii_but_for_nothing() -> None:
     console = Console(width=80, height=24, color_system=None)
-    board = Run(8, PLAIN).board
+    board = Run(8, ASCII).board
     with console.capture() as capture:
         console.print(board)
     assert capture.get().replace("\u2501", "-").replace("\u2578", "-").replace("\u257a", "-").isascii()

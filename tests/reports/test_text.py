@@ -6,7 +6,7 @@ from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.reports.text import clean, counted, duration, one_line
+from acceptance.reports.text import clean, count_of, duration, one_line
 
 
 @each(
@@ -69,4 +69,4 @@ def test_duration(seconds: float, text: str) -> None:
 
 
 def test_counted() -> None:
-    assert [counted(number, "check") for number in (0, 1, 2)] == ["0 checks", "1 check", "2 checks"]
+    assert [count_of(number, "check") for number in (0, 1, 2)] == ["0 checks", "1 check", "2 checks"]

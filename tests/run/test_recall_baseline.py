@@ -59,7 +59,7 @@ def run(out: Path, root: Path, name: str, inventory: Inventory) -> Verdict:
     return outputs.write(out / name)
 
 
-def accept(out: Path, root: Path, name: str, *, again: bool = False) -> baseline_file.Accepted:
+def accept(out: Path, root: Path, name: str, *, again: bool = False) -> baseline_file.AcceptResult:
     return baseline_file.accept(out / name, out, NOISE, replace=again, root=root)
 
 

@@ -27,7 +27,7 @@ from acceptance.machine.inventory import Inventory
 from acceptance.run import outputs
 from acceptance.run.header import header_records
 from acceptance.run.planning import PreparedRun
-from acceptance.run.recall import HistoryRecall, Recalled
+from acceptance.run.recall import HistoryRecall, RecalledPlan
 from acceptance.station.host import HostStation
 from acceptance.station.options import Options
 
@@ -63,7 +63,7 @@ class Nights:
         monkeypatch.setattr(drift_rules, "read", _rules)
         self._options = Options(out=self.out, root=self.root)
 
-    def recalled(self, inventory: Inventory | None = None, memory: HistoryRecall | None = None) -> Recalled:
+    def recalled(self, inventory: Inventory | None = None, memory: HistoryRecall | None = None) -> RecalledPlan:
         prepared = PreparedRun(self._options, None, inventory or self.inventory, self.plan, "a summary")
         today = FIRST_S / DAY_S + self.night + self.clock_off_days
         return (memory or HistoryRecall(self.out, self.root)).recall(prepared, HostStation(), today)
@@ -84,14 +84,14 @@ class Nights:
     def put_off(self) -> Verdict:
         """A night on which the machine is in use."""
         recalled = self.recalled()
-        self.write(recalled, [recalled.postponed(("gpu0: somebody",), 3), RunEnded(False, "in use")])
+        self.write(recalled, [recalled.postponement(("gpu0: somebody",), 3), RunEnded(False, "in use")])
         return self.close()
 
     @property
     def _folder(self) -> Path:
         return self.out / f"night-{self.night:03}"
 
-    def write(self, recalled: Recalled, bodies: list[Body]) -> None:
+    def write(self, recalled: RecalledPlan, bodies: list[Body]) -> None:
         prepared = PreparedRun(self._options, None, self.inventory, recalled.plan, "a summary", recalled.notes)
         moment = FIRST_S + DAY_S * (self.night + self.clock_off_days)
         self._monkeypatch.setattr(clock, "utc", lambda: _utc(moment))
@@ -293,7 +293,7 @@ def test_a_history_that_cannot_be_used_costs_no_verdict(nights: Nights) -> None:
     with pytest.raises(
         HistoryError, match=r"in use, so nothing was run, and nights skipped in a row cannot be counted"
     ):
-        recalled.postponed(("gpu0: somebody",), 3)  # or it would be the first one every night
+        recalled.postponement(("gpu0: somebody",), 3)  # or it would be the first one every night
 
 
 def test_a_run_that_cannot_be_read_is_told_once_a_night(nights: Nights) -> None:

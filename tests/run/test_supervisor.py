@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from acceptance.core.plan import Plan
 from acceptance.core.record import CheckStarted, Entry, Event, Note, Postponed, RunEnded, Sample, SessionEnded
-from acceptance.history.reference import Bounds, Level, Reference
+from acceptance.history.reference import Level, Reference, ReferenceBounds
 from acceptance.journal import reader
 from acceptance.machine.inventory import Inventory
 from acceptance.observe.inventory import observe
@@ -150,7 +150,7 @@ with segment.Writer(pathlib.Path(context.run_dir) / f"journal-{context.session}.
 
 # On the nights before it was 150: at the first look it is less, at the second as it was.
 STRAYED = HONEST.replace("200.0", "200.0 if context.session == 'load-again' else 140.0")
-PAST = Reference(decides=True, off_fails=3, off_of=14, level=Level(150.0, 10, 1.0, 5.0, Bounds(low=145.0)))
+PAST = Reference(decides=True, off_fails=3, off_of=14, level=Level(150.0, 10, 1.0, 5.0, ReferenceBounds(low=145.0)))
 
 
 def honest(before: str = "pass", after: str = "pass") -> str:
@@ -199,7 +199,7 @@ import time; time.sleep(SECONDS)
 
 @pytest.mark.parametrize("seconds", ["30.0", "0.0"])
 def test_a_night_gives_way_to_whom_the_watch_sees(runs: Runs, seconds: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervisor, "OTHERS_S", 0.1)
+    monkeypatch.setattr(supervisor, "USERS_PERIOD_S", 0.1)
     verdict = runs.run(honest(SOMEBODY.replace("SECONDS", seconds)), give_way=lambda users: Postponed(users, 1, 7))
     assert (verdict["verdict"], len(runs.bodies(Postponed))) == ("UNJUDGED", 1)
     assert "the machine is in use, so the night was given up after " in texts(verdict)

@@ -279,7 +279,7 @@ def test_an_image_that_the_user_named_is_stamped(inventory: Inventory) -> None:
     where, _ = choose("docker", inventory, "mine:1")
     assert where.image == where.provenance["image_id"] == "sha256:mine:1"
     assert where.provenance["image"] == "mine:1 (named by --image)"
-    assert where.notes == (Note(preflight.named("mine:1"), trouble=True),)
+    assert where.notes == (Note(preflight.custom_image_reason("mine:1"), trouble=True),)
 
 
 @pytest.mark.usefixtures("answering")

@@ -20,7 +20,7 @@ from acceptance.loads.burn.shape import Shape, result_bytes, shapes
 from acceptance.loads.card import Card
 from acceptance.loads.gemm.dtypes import Dtype
 from acceptance.loads.gemm.product import Tensor, formats, spoil
-from acceptance.loads.mismatch import described
+from acceptance.loads.mismatch import describe_elements
 
 _STEPS, _STEP = 5, 128 << 20  # tries to take the memory, each for so many bytes less
 _ALIGNED = 512  # as CUDA's own allocations: the libraries choose their kernels by it
@@ -117,7 +117,7 @@ class TorchTurn:
         if not first:
             return {"slot": slot}
         width, base = result.element_size(), self.first_place + slot * int(self.slots[0].numel())
-        return {"slot": slot, **described(first, last, columns=result.shape[1], width=width, base=base)}
+        return {"slot": slot, **describe_elements(first, last, columns=result.shape[1], width=width, base=base)}
 
     def changed_inputs(self) -> list[dict[str, Any]]:
         """Which operands are not what they were when the turn began."""
@@ -161,9 +161,9 @@ class TorchDevice:
             for shape in found:
                 _, given = formats(dtype)
                 result = fresh(shape.elements * dtype.result_bytes).view(given).view(shape.m, shape.n)
-                finding, told = product.first_proof(own, shape, kind, result, self._making(own, shape, result))
+                finding, text = product.first_proof(own, shape, kind, result, self._making(own, shape, result))
                 findings += [{**finding, "shape": str(shape)}] if finding is not None else []
-                notes.append(f"{shape}, {kind} numbers: {told}")
+                notes.append(f"{shape}, {kind} numbers: {text}")
                 if kind == "normal":
                     digests.append((str(shape), _folded(inputs), digest(result)))
                     slowest_s = max(slowest_s, self._seconds(own.product(shape, result)))

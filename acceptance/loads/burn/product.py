@@ -11,7 +11,7 @@ from typing import Any
 from acceptance.loads.burn.shape import Shape, operand_bytes
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
 from acceptance.loads.gemm.product import Product, Tensor, formats, multiplication, odd, spoil
-from acceptance.loads.gemm.verification import judged as judged_by_processor
+from acceptance.loads.gemm.verification import judge_product as judged_by_processor
 
 _INT8_DEVIATION = 32.0
 _PIECE = 1 << 24  # elements drawn at a time, so that little memory is needed beside the operands
@@ -58,11 +58,11 @@ def operands(dtype: Dtype, shapes: tuple[Shape, ...], kind: str, take: Callable[
         random = torch.Generator(part.device).manual_seed(seed)
         for begin in range(0, part.numel(), _PIECE):
             piece = part[begin : begin + _PIECE]
-            piece.copy_(_drawn(dtype, kind, piece.numel(), deepest, random))
+            piece.copy_(_draw(dtype, kind, piece.numel(), deepest, random))
     return Operands(dtype, parts[0], parts[1])
 
 
-def _drawn(dtype: Dtype, kind: str, count: int, deepest: int, random: Any) -> Tensor:
+def _draw(dtype: Dtype, kind: str, count: int, deepest: int, random: Any) -> Tensor:
     import torch
 
     if kind == "whole":
@@ -95,10 +95,10 @@ _ROWS = 256
 _VECTORS = 4
 _LISTED = 4
 
-Judged = tuple[dict[str, Any] | None, str]
+ProofResult = tuple[dict[str, Any] | None, str]
 
 
-def first_proof(operands: Operands, shape: Shape, kind: str, result: Tensor, make: Any) -> Judged:
+def first_proof(operands: Operands, shape: Shape, kind: str, result: Tensor, make: Any) -> ProofResult:
     """Make a product into `result` by `make()`, and what is wrong with it: a finding or None, and a sentence; `kind` is normal or whole."""
     spoil(result)
     make()
@@ -110,12 +110,12 @@ def first_proof(operands: Operands, shape: Shape, kind: str, result: Tensor, mak
     )
 
 
-def _by_processor(operands: Operands, shape: Shape, result: Tensor) -> Judged:
+def _by_processor(operands: Operands, shape: Shape, result: Tensor) -> ProofResult:
     a, b = operands.views(shape)
     return judged_by_processor(Product(operands.dtype, a, b, result, lambda: None), "normal")
 
 
-def _freivalds(operands: Operands, shape: Shape, kind: str, result: Tensor) -> Judged:
+def _freivalds(operands: Operands, shape: Shape, kind: str, result: Tensor) -> ProofResult:
     """Every row of a product of whole numbers that comes out exact, in integers modulo 2**64."""
     import torch
 
@@ -134,12 +134,12 @@ def _freivalds(operands: Operands, shape: Shape, kind: str, result: Tensor) -> J
         right = _times(b, r)
         rows = (_times(result, r) != _times(a, right.view(1, -1))).nonzero().flatten().tolist()
         wrong.update(rows)
-    told = f"all {shape.m} rows in integers"
+    text = f"all {shape.m} rows in integers"
     if not unsound and not wrong:
-        return None, told
+        return None, text
     listed = [{"index": [row]} for row in sorted(wrong)[:_LISTED]]
     elements = unsound or len(wrong)
-    return {"check": kind, "rows": shape.m, "elements": elements, **strange, "first": listed}, told
+    return {"check": kind, "rows": shape.m, "elements": elements, **strange, "first": listed}, text
 
 
 def _times(matrix: Tensor, vector: Tensor) -> Tensor:
@@ -151,7 +151,7 @@ def _times(matrix: Tensor, vector: Tensor) -> Tensor:
     ])  # fmt: skip
 
 
-def _by_float64(operands: Operands, shape: Shape, kind: str, result: Tensor) -> Judged:
+def _by_float64(operands: Operands, shape: Shape, kind: str, result: Tensor) -> ProofResult:
     import torch
 
     a, b = operands.views(shape)
@@ -189,8 +189,8 @@ def _by_float64(operands: Operands, shape: Shape, kind: str, result: Tensor) -> 
         if room < len(left):  # too slow for all: those that there is time for, spread evenly over what is left
             left = [left[(2 * n + 1) * len(left) // (2 * room)] for n in range(room)] if room > 0 else []
     strange = odd(result)
-    told = f"{rows} of {shape.m} rows in float64, largest error {largest:.3g}"
-    told += f", at most {worst:.3g} of what is allowed" if share or own else ", none is allowed"
+    text = f"{rows} of {shape.m} rows in float64, largest error {largest:.3g}"
+    text += f", at most {worst:.3g} of what is allowed" if share or own else ", none is allowed"
     if not elements and not any(strange.values()):
-        return None, told
-    return {"check": kind, "rows": rows, "elements": elements, **strange, "first": listed}, told
+        return None, text
+    return {"check": kind, "rows": rows, "elements": elements, **strange, "first": listed}, text

@@ -87,7 +87,7 @@ def ratios(rates: dict[Core, float]) -> dict[Core, float]:
     return found
 
 
-def dissent(ready: dict[Core, WorkerReady]) -> dict[str, list[str]]:
+def digest_outliers(ready: dict[Core, WorkerReady]) -> dict[str, list[str]]:
     """Digest to components, when cores whose first product passed the integer check do not all have the same; else empty.
 
     The integer check compares values, and this compares bits: two right products have both in common.
@@ -104,7 +104,7 @@ def conclude(
 ) -> None:
     """Turn what the workers said into the readings, and end the output."""
     short = SHORT[dtype]
-    groups = dissent(ready)
+    groups = digest_outliers(ready)
     if groups:
         output.miscompare({"check": "digest", "found": "first products that differ between cores", "digests": groups})
     for library in sorted({answer.library for answer in ready.values()}):
@@ -150,7 +150,7 @@ def run(options: argparse.Namespace, output: Output) -> None:
         output.miscompare(details)
 
     with Team(cores, body) as team:
-        ready = team.hear("ready", options.grace, miscompare)
+        ready = team.collect("ready", options.grace, miscompare)
         began = time.monotonic()
         said = began
 
@@ -162,7 +162,7 @@ def run(options: argparse.Namespace, output: Output) -> None:
                 output.progress(round(min(now - began, options.seconds), 1), options.seconds)
 
         team.start(lambda moment: (moment, moment + options.seconds))
-        laps = team.hear("lap", options.seconds + options.grace, miscompare, tick)
+        laps = team.collect("lap", options.seconds + options.grace, miscompare, tick)
         # In the order of the command line, not of arrival.
         conclude(
             output,

@@ -22,7 +22,7 @@ from typing import Any
 from acceptance.loads.cpu.cores import Core
 
 Body = Callable[[Core, Connection], None]
-Heard = Callable[[Core, Any], None]
+MessageHandler = Callable[[Core, Any], None]
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 # Read by OpenBLAS, MKL, BLIS and OpenMP when they are loaded; a second thread would share the worker's one CPU and slow it down.
@@ -76,10 +76,10 @@ class Team:
             try:
                 member.connection.send(("start", value))
             except OSError:
-                raise _lost(member) from None
+                raise _worker_lost(member) from None
 
-    def hear(
-        self, kind: str, within_s: float, other: Heard, tick: Callable[[], None] = lambda: None
+    def collect(
+        self, kind: str, within_s: float, other: MessageHandler, tick: Callable[[], None] = lambda: None
     ) -> dict[Core, Any]:
         """Wait until every worker has sent one message of this kind; what they send besides goes to `other`, at once.
 
@@ -96,7 +96,7 @@ class Team:
                     said, value = member.connection.recv()
                 except (EOFError, OSError):
                     self._drain(other)
-                    raise _lost(member) from None
+                    raise _worker_lost(member) from None
                 if said == kind:
                     answers[member.core] = value
                 else:
@@ -107,7 +107,7 @@ class Team:
             tick()
         return answers
 
-    def _drain(self, other: Heard) -> None:
+    def _drain(self, other: MessageHandler) -> None:
         for member in self._members:
             try:
                 while member.connection.poll():
@@ -125,7 +125,7 @@ def sleep_until(moment: float) -> None:
             time.sleep(left - 0.001)
 
 
-def _lost(member: _Member) -> WorkerLost:
+def _worker_lost(member: _Member) -> WorkerLost:
     member.process.join(END_S)
     code = member.process.exitcode
     name = member.core.component

@@ -63,7 +63,7 @@ def normal(dtype: Dtype, size: int, device: str) -> Product:
     return _product(dtype, size, device, draw)
 
 
-def whole(dtype: Dtype, size: int, device: str) -> Product:
+def whole_product(dtype: Dtype, size: int, device: str) -> Product:
     """The product of two matrices of whole numbers, whose sums are all exact."""
     import torch
 

@@ -40,9 +40,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from acceptance.loads.card import gpu_identity
-from acceptance.loads.program import leave, run_guarded, seconds
+from acceptance.loads.program import exit_load, run_guarded, seconds
 from acceptance.loads.protocol import Output
-from acceptance.loads.vram.fault import KINDS, Faulty
+from acceptance.loads.vram.fault import KINDS, FaultyMemory
 from acceptance.loads.vram.worker import TestedMemory, VramWorker
 
 NAME = "vram"
@@ -73,7 +73,7 @@ def run(options: argparse.Namespace, output: Output) -> None:
     own = CudaMemory()
     gib = [size / 2**30 for size in (own.words * 8, own.free_bytes, own.whole_bytes)]
     output.note(f"{gib[0]:.2f} GiB are tested, of {gib[1]:.2f} GiB that were free and {gib[2]:.2f} GiB in all")
-    memory: TestedMemory = own if options.inject is None else Faulty(own, options.inject)
+    memory: TestedMemory = own if options.inject is None else FaultyMemory(own, options.inject)
     VramWorker(options.seconds, memory, output).run()
     output.end()
 
@@ -85,4 +85,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    leave(main())
+    exit_load(main())

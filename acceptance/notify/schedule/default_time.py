@@ -16,4 +16,6 @@ def skipped_on(at: time, today: date) -> date | None:
     return None
 
 
-AT = time(4, 30)  # where clocks are put on, they skip an hour of those before: systemd would skip the night with it
+DEFAULT_TIME = time(
+    4, 30
+)  # where clocks are put on, they skip an hour of those before: systemd would skip the night with it

@@ -98,7 +98,7 @@ def install(schedule: Schedule, place: UnitLocation) -> InstallResult:
                 run_folder.write_whole(path, content, then="install it again", mode=0o644)
                 written.append(path)
     except (OSError, JournalError) as error:
-        raise _refused(place, error) from error
+        raise _schedule_error(place, error) from error
     if place.running:
         _systemctl(place, "daemon-reload")
         _systemctl(place, "enable", TIMER)
@@ -124,7 +124,7 @@ def uninstall(place: UnitLocation) -> InstallResult:
         with contextlib.suppress(OSError):  # other timers are in it, or it was never there
             link.parent.rmdir()
     except OSError as error:
-        raise _refused(place, error) from error
+        raise _schedule_error(place, error) from error
     if place.running and removed:
         _systemctl(place, "daemon-reload")
         with contextlib.suppress(ScheduleError):  # none of them has failed
@@ -146,7 +146,7 @@ def _ours(path: Path) -> bool:
     return True
 
 
-def _refused(place: UnitLocation, error: OSError | JournalError) -> ScheduleError:
+def _schedule_error(place: UnitLocation, error: OSError | JournalError) -> ScheduleError:
     if isinstance(error, PermissionError) or isinstance(error.__cause__, PermissionError):
         cure = "make it writable" if place.user else "run it with sudo, or with --user for a schedule of your own"
         return ScheduleError(f"{place.folder}: you may not write there: {cure}")
@@ -156,15 +156,15 @@ def _refused(place: UnitLocation, error: OSError | JournalError) -> ScheduleErro
 
 
 def _systemctl(place: UnitLocation, *arguments: str) -> None:
-    told = " ".join(("systemctl", *(["--user"] if place.user else []), *arguments))
+    text = " ".join(("systemctl", *(["--user"] if place.user else []), *arguments))
     try:
         argv = [command.find("systemctl"), *(["--user"] if place.user else []), *arguments]
         done = command.run(argv, deadline=Deadline.after(_SYSTEMCTL_S))
     except command.CommandError as error:
-        raise ScheduleError(f"the units lie in {place.folder}, and `{told}` could not be run: {error}") from error
+        raise ScheduleError(f"the units lie in {place.folder}, and `{text}` could not be run: {error}") from error
     if done.returncode != 0:
         said = one_line(done.last_lines(2), 400)
         raise ScheduleError(
-            f"the units lie in {place.folder}, and `{told}` {done.describe()}{f': {said}' if said else ''}: "
+            f"the units lie in {place.folder}, and `{text}` {done.describe()}{f': {said}' if said else ''}: "
             "mend that, then type it"
         )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import time
 from pathlib import Path
 
-from acceptance.notify.schedule.default_time import AT
+from acceptance.notify.schedule.default_time import DEFAULT_TIME
 
 _PLAIN = re.compile(r"[A-Za-z0-9_+=:,./@-]+")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
@@ -20,12 +20,12 @@ class Unquotable(ValueError):
     """A text that no unit or crontab can hold; the message is half a sentence."""
 
 
-def quoted_word(text: str) -> str:
+def quote_word(text: str) -> str:
     """An argument of ExecStart=, by systemd.service(5), "Command lines": in quotes, specifiers and variables doubled."""
     return _quoted(text.replace("$", "$$"))
 
 
-def quoted_program(path: str) -> str:
+def quote_program(path: str) -> str:
     """The program of ExecStart=, in which no variable is replaced; systemd starts none with quotes or backslashes in its name."""
     if _UNPRINTABLE.search(path) or any(sign in path for sign in "\"'\\"):
         raise Unquotable(f"the program {path!a} has a name that systemd does not start")
@@ -41,7 +41,7 @@ def _quoted(text: str) -> str:
     return '"' + _UNPRINTABLE.sub(lambda found: rf"\x{ord(found[0]):02x}", escaped) + '"'
 
 
-def quoted_folder(path: str) -> str:
+def quote_folder(path: str) -> str:
     """The value of WorkingDirectory=, which knows specifiers and no quotes: what would be read as something else is refused."""
     if _UNPRINTABLE.search(path) or path != path.strip() or path.endswith("\\"):
         raise Unquotable(f"the folder {path!a} has a name that no unit can hold")
@@ -75,7 +75,7 @@ class Schedule:
     arguments: tuple[str, ...]
     telling: tuple[str, ...]
     folder: Path
-    at: time = AT
+    at: time = DEFAULT_TIME
     user: bool = False
     run_as: str | None = None
 
@@ -97,11 +97,11 @@ class Schedule:
 
 def texts(schedule: Schedule) -> dict[str, str]:
     """Every unit by its name. Raises quoting.Unquotable."""
-    return {SERVICE: service(schedule), TIMER: timer(schedule), FAILED: failed(schedule)}
+    return {SERVICE: service(schedule), TIMER: timer(schedule), FAILED: failure_unit(schedule)}
 
 
 def _started(command: Sequence[str]) -> str:
-    return " ".join((quoted_program(command[0]), *map(quoted_word, command[1:])))
+    return " ".join((quote_program(command[0]), *map(quote_word, command[1:])))
 
 
 def _common(schedule: Schedule) -> list[str]:
@@ -112,7 +112,7 @@ def _common(schedule: Schedule) -> list[str]:
     return [
         "Type=oneshot",
         *user,
-        f"WorkingDirectory={quoted_folder(str(schedule.folder))}",
+        f"WorkingDirectory={quote_folder(str(schedule.folder))}",
         f"EnvironmentFile=-{settings}",
         "UMask=0022",
     ]
@@ -176,7 +176,7 @@ def timer(schedule: Schedule) -> str:
     )
 
 
-def failed(schedule: Schedule) -> str:
+def failure_unit(schedule: Schedule) -> str:
     """The unit that is started when the night was not PASS and not skipped, or did not come to its end at all."""
     lines = [
         MARK,

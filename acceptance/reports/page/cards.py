@@ -11,7 +11,7 @@ from acceptance.core.language import Language
 from acceptance.core.limit import Limit, number, quantity
 from acceptance.core.verdict import Verdict
 from acceptance.reports import summary
-from acceptance.reports.explanation import Explanation, explain, notes
+from acceptance.reports.explanation import Explanation, explain, note_lines
 from acceptance.reports.headline import headline
 from acceptance.reports.locations import Location, Locations
 from acceptance.reports.text import one_line
@@ -20,7 +20,7 @@ MeasurementKey = tuple[str, str, str]  # check, measurement, component
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class LimitBreach:
     """One measurement of a check outside its limit. `more` is what the finding says beyond these: a waiver, a remark."""
 
     check: str
@@ -42,7 +42,7 @@ class FindingCard:
     checks: tuple[str, ...]
     component: str | None
     where: tuple[tuple[str, str], ...]
-    faults: tuple[Fault, ...]
+    faults: tuple[LimitBreach, ...]
     bases: tuple[tuple[str, str], ...]
     texts: tuple[str, ...]
     notes: tuple[str, ...]
@@ -94,7 +94,9 @@ def cards(
             tuple(fault for fault in faults if fault),
             tuple(_bases([one for one, fault in zip(found, faults, strict=True) if fault], judged)),
             tuple(map(one_line, texts.values())),
-            tuple(line for finding in {one.note: one for one in found}.values() for line in notes(finding, language)),
+            tuple(
+                line for finding in {one.note: one for one in found}.values() for line in note_lines(finding, language)
+            ),
             tuple(map(one_line, dict.fromkeys(finding.quote for finding in found if finding.quote))),
             lesson,
         )
@@ -111,7 +113,7 @@ def _serial(finding: Finding, judged: Mapping[MeasurementKey, Judgement]) -> str
     return found.serial if found else None
 
 
-def _fault(finding: Finding, judged: Mapping[MeasurementKey, Judgement], language: Language) -> Fault | None:
+def _fault(finding: Finding, judged: Mapping[MeasurementKey, Judgement], language: Language) -> LimitBreach | None:
     """The finding in its parts; None where it is not about a value and its limit."""
     found = _judged(finding, judged)
     if found is None or found.value is None or found.due.limit is None or finding.kind not in ("fail", "warn"):
@@ -128,7 +130,7 @@ def _fault(finding: Finding, judged: Mapping[MeasurementKey, Judgement], languag
         shown = shown.replace(number(found.value), repr(found.value))
     note = found.note if found.note and finding.note is None else None
     more = "; ".join(part for part in (note, rest.strip(" ;")) if part)
-    return Fault(
+    return LimitBreach(
         finding.check,
         found.due.measurement,
         shown,

@@ -34,8 +34,8 @@ def parts(inventory: Inventory, language: Language) -> Iterator[tuple[str, str]]
     _ = language
     cpu, memory, board = inventory["cpu"], inventory["memory"], inventory["board"]
     for label, keys in ((_("board"), ("vendor", "name")), (_("system"), ("os", "kernel"))):
-        if told := ", ".join(board[key] for key in keys if board.get(key)):
-            yield label, told
+        if text := ", ".join(board[key] for key in keys if board.get(key)):
+            yield label, text
     if board.get("bios_version"):
         yield _("BIOS"), board["bios_version"]
     if board.get("nvidia_driver"):
@@ -69,13 +69,13 @@ def _modules(memory: Mapping[str, Any], _: Language) -> Iterator[tuple[str, str]
     """The memory modules, those that are alike in one row."""
     alike: dict[str, list[str]] = {}
     for dimm in memory["dimms"] or ():
-        told = (
+        words = (
             f"{number(dimm['size_bytes'] / GIB)} GiB" if dimm["size_bytes"] is not None else _("size not told"),
             dimm["kind"],
             _("at {rate} MT/s", rate=dimm["configured_mts"]) if dimm["configured_mts"] is not None else None,
             dimm["part_number"],
         )
-        alike.setdefault(" ".join(part for part in told if part), []).append(dimm["slot"])
+        alike.setdefault(" ".join(part for part in words if part), []).append(dimm["slot"])
     for text, slots in alike.items():
         many = len(slots) > 1
         yield (
@@ -86,7 +86,7 @@ def _modules(memory: Mapping[str, Any], _: Language) -> Iterator[tuple[str, str]
         yield _("modules"), _("not read: {reason}", reason=memory["dimms_unread"])
 
 
-def gpus(inventory: Inventory, language: Language) -> Iterator[GpuCard]:
+def gpu_cards(inventory: Inventory, language: Language) -> Iterator[GpuCard]:
     """The GPUs on the PCI bus in order, as components name them, then those that the driver alone knows."""
     due = recorded_inventory.recorded_gpus(inventory)
     for gpu in due:
